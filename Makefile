@@ -1,0 +1,51 @@
+# Everything a fresh machine with Python 3.11+ and make needs. `make` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+RUN := runs/quickstart
+DATA := data/quickstart_en_de
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check format wheel clean
+
+help: ## Show this list
+	@echo "nmt: neural machine translation with the Transformer. First steps:"
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "nmt needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (15 minutes, 2 cores)
+	PATH="$(CURDIR)/$(BIN):$$PATH" recipes/quickstart/run.sh
+
+test: $(INSTALLED) ## Run the tests
+	$(BIN)/python -m pytest -q
+
+test-slow: $(INSTALLED) ## Run the tests that take minutes
+	$(BIN)/python -m pytest -q -m slow
+
+check: $(INSTALLED) ## Formatter, linter, type checker: what every change must pass beside the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(INSTALLED) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+wheel: $(INSTALLED) ## Build the wheel, and prove that it works from another directory
+	rm -rf dist build/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel dist/*.whl
+	cd / && PYTHONPATH="$(CURDIR)/build/wheel" "$(abspath $(BIN))/python" -P -c \
+		'import nmt, pathlib; assert pathlib.Path(nmt.__file__).is_relative_to("$(CURDIR)/build/wheel"), nmt.__file__'
+	cd / && PYTHONPATH="$(CURDIR)/build/wheel" "$(abspath $(BIN))/python" -P -m nmt train model=big --cfg > /dev/null
+	@echo "dist/$$(ls dist) works from another directory, with its YAML groups inside"
+
+clean: ## Remove the environment and what was built; data/ and runs/ stay
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,5 @@
+"""`python -m nmt`."""
+
+from nmt.cli import main
+
+main()

@@ -1,0 +1,201 @@
+"""The command line: the only file that knows Typer.
+
+Commands import what they need when they run, so that `nmt --help` answers at once.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+import nmt
+from nmt.errors import NMTError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+# `--help` of a command is made from the YAML groups, and a mistyped option gets the same one line as a mistyped key.
+COMMAND = {"help_option_names": [], "ignore_unknown_options": True}
+Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")]
+Cfg = Annotated[bool, typer.Option("--cfg")]
+ConfigDir = Annotated[Path | None, typer.Option("--config-dir")]
+Help = Annotated[bool, typer.Option("--help", "-h")]
+OPTIONS = {
+    "--cfg": "Print the composed configuration and exit.",
+    "--config-dir": "FOLDER: look for groups there too.",
+    "--help": "Print this and exit.",
+}
+SHORTHANDS = {"score": {"--json": "Short for format=json."}}
+
+
+def configure(command: str, summary: str, overrides: list[str] | None, options: tuple[bool, Path | None, bool]) -> Any:
+    """The command's configuration; where its help or tree was asked for, print that and exit."""
+    from nmt.compose import compose, compose_tree, to_yaml
+
+    cfg, config_dir, help_wanted = options
+    known = {**OPTIONS, **SHORTHANDS.get(command, {})}
+    for word in overrides or []:
+        if word.startswith("-"):
+            raise NMTError(f"unknown option {word}; there are {', '.join(known)}, and KEY=VALUE without dashes")
+    if help_wanted:
+        print_help(command, summary, known, config_dir)
+        raise typer.Exit
+    if not cfg:
+        return compose(command, overrides or [], config_dir)
+    tree = compose_tree(command, overrides or [], config_dir)
+    sys.stdout.write(to_yaml(tree))
+    raise typer.Exit
+
+
+def print_help(command: str, summary: str, options: dict[str, str], config_dir: Path | None) -> None:
+    """Usage, options, groups and keys with their defaults."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from nmt.compose import command_groups, command_options
+
+    def grid(title: str, rows: Sequence[tuple[str, ...]]) -> None:
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        for row in rows:
+            table.add_row("", *row)
+        console.print(f"\n{title}", style="bold")
+        console.print(table)
+
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
+    console.print(f"Usage: nmt {command} [KEY=VALUE]... [OPTIONS]\n\n{summary}", soft_wrap=True)
+    grid("Options", list(options.items()))
+    groups = command_groups(command, config_dir)
+    if groups:
+        rows = [
+            (f"{name}={default or 'none'}", ", ".join(choice for choice in choices if choice != default))
+            for name, (default, choices) in groups.items()
+        ]
+        grid("Groups, their defaults, and what else there is", rows)
+    keys = [(f"{o.key}={o.default}", o.help) for o in command_options(command)]
+    grid("Keys, their defaults, and what they mean", keys)
+
+
+def talker() -> Any:
+    """The console on standard error, which leaves lines whole; of several processes only the first one talks."""
+    from rich.console import Console
+
+    rank = int(os.environ.get("LOCAL_RANK", 0))
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=rank > 0)
+
+
+def version(wanted: bool) -> None:
+    if wanted:
+        print(f"nmt {nmt.__version__}")
+        raise typer.Exit
+
+
+@app.callback(help='Neural machine translation with the Transformer of "Attention Is All You Need".')
+def root(
+    show: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(context_settings=COMMAND)
+def preprocess(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Prepare a parallel corpus for training."""
+    config = configure("preprocess", str(preprocess.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.text.preprocess import preprocess as prepare
+
+    console = talker()
+    with console.status("preparing") as status:
+        manifest, done = prepare(config, lambda words: status.update(words))
+    if not done:
+        console.print(f"{config.prepared} is already prepared with this configuration: nothing to do")
+        return
+    for split, counts in manifest.counts.items():
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in counts["dropped"].items())
+        console.print(
+            f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
+            + (f" (dropped: {dropped})" if dropped else "")
+        )
+    if manifest.vocabulary_size < config.tokenizer.vocabulary_size:
+        console.print(
+            f"notice: the corpus fills only {manifest.vocabulary_size:,} of "
+            f"tokenizer.vocabulary_size={config.tokenizer.vocabulary_size:,} entries; the vocabulary is that small"
+        )
+    console.print(f"prepared corpus: {config.prepared}")
+
+
+@app.command(context_settings=COMMAND)
+def train(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Train a model, or go on where it stopped."""
+    config = configure("train", str(train.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.text.manifest import read_manifest
+
+    console = talker()
+    read_manifest(Path(config.prepared))  # before the seconds that Lightning takes to load
+    with console.status("loading"):
+        from nmt.training.train import train as fit
+
+    number = fit(config, console)
+    if number is not None:
+        console.print(f"stopped and saved in {config.run}; the same command goes on from there")
+        raise typer.Exit(128 + number)
+
+
+@app.command(context_settings=COMMAND)
+def translate(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Translate raw text, line by line."""
+    config = configure("translate", str(translate.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.decoding.translate import translate as run
+
+    run(config)
+
+
+@app.command(context_settings=COMMAND)
+def score(
+    overrides: Overrides = None,
+    cfg: Cfg = False,
+    config_dir: ConfigDir = None,
+    help: Help = False,
+    json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Score translations, with signatures."""
+    extra = ["format=json"] if json else []
+    config = configure("score", str(score.__doc__), [*(overrides or []), *extra], (cfg, config_dir, help))
+    from nmt.evaluation.report import report
+
+    sys.stdout.write(report(config))
+
+
+@app.command(context_settings=COMMAND)
+def average(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Average checkpoints into a model."""
+    config = configure("average", str(average.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.training.averaging import average as run
+
+    output, paths = run(config)
+    print(f"{output} is the average of {', '.join(path.name for path in paths)}")
+
+
+def main() -> None:
+    """Run the command line; errors that users can mend are one line on standard error, and exit code 2.
+
+    Typer answers Ctrl-C with exit code 130, and a reader of our output that has gone with 1.
+    """
+    try:
+        code = app(standalone_mode=False)
+    except (NMTError, TyperException) as error:
+        message = error.format_message() if isinstance(error, TyperException) else str(error)
+        print(f"nmt: {message}", file=sys.stderr)
+        code = 2
+    except OSError as error:
+        print(f"nmt: {error}", file=sys.stderr)
+        code = 2
+    sys.exit(code)

@@ -1,0 +1,222 @@
+"""Hydra: from the YAML groups under `conf/` and `KEY=VALUE` overrides to plain dataclasses.
+
+Nothing below this file has seen a DictConfig.
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from nmt.config import AverageConfig, PreprocessAndTrainConfig, ScoreConfig, TranslateConfig, field_help
+from nmt.errors import NMTError
+
+TREES: dict[str, tuple[str, type]] = {
+    "preprocess": ("preprocess_and_train", PreprocessAndTrainConfig),
+    "train": ("preprocess_and_train", PreprocessAndTrainConfig),
+    "translate": ("translate", TranslateConfig),
+    "score": ("score", ScoreConfig),
+    "average": ("average", AverageConfig),
+}
+
+
+def conf_folder() -> Path:
+    """The groups that come with nmt: inside the package where it was installed from a wheel, else beside it."""
+    installed = Path(__file__).parent / "conf"
+    return installed if installed.is_dir() else Path(__file__).parent.parent / "conf"
+
+
+def compose_tree(command: str, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
+    """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
+    root, schema = TREES[command]
+    ConfigStore.instance().store(name=f"{root}_schema", node=schema)
+    if config_dir is not None and not config_dir.is_dir():
+        raise NMTError(f"--config-dir {config_dir}: no such folder")
+    check_overrides(command, overrides, config_dir)
+    search = [f"hydra.searchpath=[file://{config_dir.resolve()}]"] if config_dir else []
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        try:
+            return hydra_compose(root, [*search, *overrides])
+        except yaml.YAMLError as error:
+            raise NMTError(f"a file below --config-dir {config_dir} is no YAML: {one_line(error)}") from error
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise NMTError(explain(command, overrides, config_dir, error)) from error
+
+
+def parse(text: str) -> Override | None:
+    """An override as Hydra understands it; None where it does not."""
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException:
+        return None
+
+
+def check_overrides(command: str, overrides: list[str], config_dir: Path | None) -> None:
+    """NMTError for what Hydra lets pass in silence: an unknown option of a group, an added key that nothing reads."""
+    parsed = [override for override in map(parse, overrides) if override]
+    known_groups = command_groups(command, config_dir)
+    for override in parsed:
+        key = override.key_or_group
+        if override.is_sweep_override():
+            raise NMTError(f"{override.input_line}: one value, please; lists are written [a,b]")
+        value = None if override.is_delete() else override.value()
+        wanted = key in known_groups and not (key == "experiment" and value is None)
+        if wanted and value not in known_groups[key][1]:
+            shown = "null" if value is None else value
+            raise NMTError(f"{key}={shown}: no such option; {nearest(str(value), known_groups[key][1])}")
+    if any(override.is_add() for override in parsed):
+        keys = [option.key for option in command_options(command)]
+        for override in parsed:
+            key = override.key_or_group
+            if override.is_add() and key not in [*keys, *known_groups] and not key.startswith("trainer."):
+                raise NMTError(f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}")
+
+
+def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
+    """The configuration of a command as its dataclass, checked by its rules."""
+    return to_config(command, compose_tree(command, overrides, config_dir))
+
+
+def to_config(command: str, tree: DictConfig) -> Any:
+    """A composed tree as the command's dataclass; NMTError where a value is missing or breaks a rule."""
+    try:
+        return OmegaConf.to_object(tree)
+    except OmegaConfBaseException as error:
+        key = getattr(error, "full_key", None)
+        if "Missing mandatory value" in str(error) or "MissingMandatoryValue" in type(error).__name__:
+            raise NMTError(f"{key}: a value is needed; pass {key}=VALUE") from error
+        raise NMTError(one_line(error)) from error
+
+
+def to_yaml(tree: DictConfig) -> str:
+    """The composed tree, its interpolations resolved where they can be."""
+    try:
+        return OmegaConf.to_yaml(tree, resolve=True)
+    except OmegaConfBaseException as error:
+        raise NMTError(one_line(error)) from error
+
+
+def one_line(error: BaseException) -> str:
+    """An error's message and its cause's, without line ends."""
+    parts = [str(error)] + ([str(error.__cause__)] if error.__cause__ else [])
+    lines = [line.strip() for part in parts for line in part.splitlines() if line.strip()]
+    return " ".join(line for line in lines if not re.match(r"(object_type|reference_type|To append)", line))
+
+
+def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
+    """Every group and the options that lie in it."""
+    found: dict[str, set[str]] = {}
+    for folder in (conf_folder(), config_dir):
+        for file in sorted(folder.glob("*/*.yaml")) if folder else []:
+            found.setdefault(file.parent.name, set()).add(file.stem)
+    return {group: sorted(options) for group, options in sorted(found.items())}
+
+
+def command_groups(command: str, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
+    """The groups that a command's tree is composed of -> default option, and all options."""
+    text = OmegaConf.load(conf_folder() / f"{TREES[command][0]}.yaml")
+    assert isinstance(text, DictConfig)
+    chosen: dict[str, str] = {}
+    for entry in text.defaults:
+        if isinstance(entry, DictConfig):
+            ((key, value),) = entry.items()
+            chosen[str(key).removeprefix("optional ")] = str(value or "")
+    return {group: (chosen[group], options) for group, options in groups(config_dir).items() if group in chosen}
+
+
+@dataclass
+class Option:
+    """A key of a command's tree."""
+
+    key: str
+    default: str
+    help: str
+
+
+def command_options(command: str) -> list[Option]:
+    """Every key of a command's tree with its default and its help."""
+    tree = compose_tree(command, [])
+    help_texts = field_help(TREES[command][1])
+    for key in tree.get("trainer", {}):
+        help_texts[f"trainer.{key}"] = "lightning.Trainer's flag"
+    return [
+        Option(
+            key, "NEEDED" if OmegaConf.is_missing(*parent(tree, key)) else in_yaml(OmegaConf.select(tree, key)), text
+        )
+        for key, text in sorted(help_texts.items(), key=lambda item: item[0].count(".") > 0)
+        if key not in ("trainer", "experiment")
+    ]
+
+
+def parent(tree: DictConfig, key: str) -> tuple[Any, str]:
+    """The node that holds a dotted key, and the key's last part."""
+    path, _, last = key.rpartition(".")
+    return (OmegaConf.select(tree, path) if path else tree), last
+
+
+def in_yaml(value: Any) -> str:
+    """A value as one would write it behind KEY=."""
+    if OmegaConf.is_list(value):
+        return f"[{','.join(in_yaml(item) for item in value)}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def nearest(word: str, words: list[str]) -> str:
+    """ "; did you mean X?", or the words themselves where none is near."""
+    matches = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    return f"did you mean {matches[0]}?" if matches else f"there are {', '.join(words)}"
+
+
+def explain(command: str, overrides: list[str], config_dir: Path | None, error: Exception) -> str:
+    """One line for a composition that failed: the override that is to blame, what is wrong, what is allowed."""
+    known_groups = command_groups(command, config_dir)
+    keys: list[str] | None = None
+    for text in overrides:
+        try:
+            override = OverridesParser.create().parse_override(text)
+        except HydraException as parse_error:
+            if "=" not in text:
+                return f"{text!r} is not KEY=VALUE; `nmt {command} --help` lists the keys"
+            return f"{text!r} cannot be parsed ({one_line(parse_error)}); quote special characters: 'KEY=\"VALUE\"'"
+        key = override.key_or_group
+        if not key:
+            return f"{text!r} is not KEY=VALUE; `nmt {command} --help` lists the keys"
+        if key in known_groups:
+            continue
+        if keys is None:
+            keys = [option.key for option in command_options(command)]
+        if key not in keys and not override.is_add():
+            return f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}"
+        full_key = getattr(error.__cause__ or error, "full_key", None)
+        if full_key == key:
+            return f"{text}: {one_line(error.__cause__ or error).removesuffix(f'full_key: {key}').strip()}"
+    return one_line(error)
+
+
+def nearest_key(key: str, keys: list[str]) -> str:
+    """The nearest of all keys, or those of the same group."""
+    matches = difflib.get_close_matches(key, keys, n=1, cutoff=0.6)
+    if matches:
+        return f"did you mean {matches[0]}?"
+    last = {name.rsplit(".", 1)[-1]: name for name in keys}
+    matches = difflib.get_close_matches(key.rsplit(".", 1)[-1], list(last), n=1, cutoff=0.75)
+    if matches:
+        return f"did you mean {last[matches[0]]}?"
+    group = key.split(".")[0] + "."
+    siblings = [name for name in keys if name.startswith(group)] or [name for name in keys if "." not in name]
+    return f"there are {', '.join(siblings)}"

@@ -1,0 +1,1 @@
+"""Prepared corpora, the planning of updates, and their way into Lightning."""

@@ -1,0 +1,121 @@
+"""A prepared corpus on disk: memory-mapped token ids through `datasets`.
+
+Shapes: B sentences, S source positions, T target positions.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nmt.config import BOS, EOS, PAD
+from nmt.errors import NMTError
+from nmt.text.files import read_lines
+from nmt.text.manifest import Manifest, read_manifest
+from nmt.text.tokenizers import tokenizer_fingerprint
+
+
+class Batch(NamedTuple):
+    """Sentences side by side, padded at the end."""
+
+    source: Tensor
+    """[B, S], each sentence closed by the end symbol."""
+    target_in: Tensor
+    """[B, T], each sentence behind the start symbol."""
+    target_out: Tensor
+    """[B, T], each sentence closed by the end symbol: what is to be predicted at each position."""
+    update: int = 0
+    shard: int = 0
+    update_tokens: int = 1
+    """Target tokens of the whole update that this micro-batch is a part of."""
+
+
+def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, last: int | None) -> Tensor:
+    """Sentences that lie end to end in `flat` -> [B, longest], with a symbol before or behind each."""
+    before, after = int(first is not None), int(last is not None)
+    padded = np.full((len(lengths), int(lengths.max(initial=0)) + before + after), PAD, dtype=np.int64)
+    columns = np.arange(padded.shape[1]) - before
+    padded[(columns >= 0) & (columns < lengths[:, None])] = flat
+    if first is not None:
+        padded[:, 0] = first
+    if last is not None:
+        padded[np.arange(len(lengths)), lengths + before] = last
+    return torch.from_numpy(padded)
+
+
+class PreparedSplit:
+    """One split: `source_lengths` and `target_lengths` count the end symbol."""
+
+    def __init__(self, folder: Path) -> None:
+        import datasets
+
+        self.table = datasets.load_from_disk(str(folder)).with_format("arrow")
+        columns = self.table.data
+        self.source_lengths: NDArray[np.int32] = columns.column("source_length").to_numpy()
+        self.target_lengths: NDArray[np.int32] = columns.column("target_length").to_numpy()
+
+    def __len__(self) -> int:
+        return len(self.source_lengths)
+
+    def batch(self, indices: NDArray[np.int64]) -> Batch:
+        """The sentences at `indices`, padded to the longest."""
+        rows = self.table[indices]
+        sides = {}
+        for side in ("source", "target"):
+            column = rows.column(side).combine_chunks()
+            sides[side] = column.flatten().to_numpy(), column.value_lengths().to_numpy().astype(np.int64)
+        return Batch(
+            source=pad(*sides["source"], first=None, last=EOS),
+            target_in=pad(*sides["target"], first=BOS, last=None),
+            target_out=pad(*sides["target"], first=None, last=EOS),
+        )
+
+
+@dataclass
+class PreparedCorpus:
+    """What `nmt preprocess` wrote into a folder."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def source_language(self) -> str:
+        return str(self.manifest.content["data"]["source"])
+
+    @property
+    def target_language(self) -> str:
+        return str(self.manifest.content["data"]["target"])
+
+    @property
+    def tokenizer_file(self) -> Path:
+        return self.folder / "tokenizer.model"
+
+    def split(self, name: str) -> PreparedSplit:
+        """train, valid or test; NMTError where there is none."""
+        if not (self.folder / name).is_dir():
+            raise NMTError(f"{self.folder} holds no {name} set: prepare it with data.{name} or data.{name}_size")
+        return PreparedSplit(self.folder / name)
+
+    def text(self, split: str) -> tuple[list[str], list[str]]:
+        """The raw source and target lines of valid or test."""
+        languages = (self.source_language, self.target_language)
+        source, target = ([line.decode() for line in read_lines(self.folder / f"{split}.{code}")] for code in languages)
+        return source, target
+
+
+def open_corpus(folder: Path) -> PreparedCorpus:
+    """The corpus prepared in `folder`.
+
+    Raises NMTError where there is none, or its tokenizer is not the one it was prepared with.
+    """
+    corpus = PreparedCorpus(folder, read_manifest(folder))
+    if not corpus.tokenizer_file.is_file() or tokenizer_fingerprint(corpus.tokenizer_file) != corpus.manifest.tokenizer:
+        raise NMTError(
+            f"{corpus.tokenizer_file} is not the tokenizer that {folder} was prepared with: "
+            "prepare the corpus again with overwrite=true"
+        )
+    return corpus

@@ -1,0 +1,1 @@
+"""Beam search, and translators that turn lines into lines."""

@@ -1,0 +1,94 @@
+"""`nmt translate`: a stream of lines to a stream of translations."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+from rich.console import Console
+from rich.status import Status
+
+from nmt.config import TranslateConfig
+from nmt.decoding.model_directory import find_model_directory, load_translator
+from nmt.decoding.translator import Translation
+from nmt.errors import NMTError
+from nmt.text.files import BOM
+
+
+def choose_device(name: str) -> str:
+    """auto -> cuda where there is one, else cpu; NMTError for a device that torch has not."""
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise NMTError(f"device={name}: not available here ({str(error).splitlines()[0]}); use device=cpu") from error
+    return name
+
+
+def input_lines(file: BinaryIO) -> Iterator[str]:
+    """Lines as they arrive, without LF or CRLF and without a byte order mark; only LF separates lines.
+
+    Invalid UTF-8 is replaced, with a warning: a long job is not to die of a byte.
+    """
+    for number, line in enumerate(file, 1):
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        line = line.removeprefix(BOM) if number == 1 else line
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            print(f"nmt: line {number}: invalid UTF-8 at byte {error.start + 1}, replaced", file=sys.stderr)
+            yield line.decode(errors="replace")
+
+
+def render(number: int, translations: list[Translation], format: str) -> str:
+    """The output for input line `number`, counted from 1: one line, or with tsv one for each translation."""
+    if format == "text":
+        return translations[0].text + "\n"
+    if format == "tsv":
+        # A translation holds no tab: white space in it is single blanks.
+        return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
+    return json.dumps({"line": number, "translations": [vars(t) for t in translations]}, ensure_ascii=False) + "\n"
+
+
+def open_files(config: TranslateConfig, stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    """Input and output; `stack` closes those that are files. NMTError where one cannot be opened."""
+    files = [Path(name) for name in (config.input, config.output) if name != "-"]
+    if len(files) == 2 and all(file.exists() for file in files) and files[0].samefile(files[1]):
+        raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
+    try:
+        if config.input == "-":
+            # A reader of its own on standard input: a thread waits in it, and sys.stdin is closed when Python ends.
+            source: BinaryIO = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
+        else:
+            source = stack.enter_context(Path(config.input).open("rb"))  # noqa: SIM115
+        if config.output == "-":
+            return source, sys.stdout.buffer
+        return source, stack.enter_context(Path(config.output).open("wb"))
+    except OSError as error:
+        raise NMTError(f"{error.filename}: {error.strerror}") from error
+
+
+def console(target: BinaryIO) -> Console:
+    """Where progress is shown: on standard error, unless the translations go to the terminal themselves."""
+    return Console(stderr=True, quiet=target.isatty())
+
+
+def translate(config: TranslateConfig) -> None:
+    """Translate `config.input` to `config.output`, in order, as lines arrive."""
+    folder = find_model_directory(config.checkpoint)
+    translator = load_translator(folder, config.decode, choose_device(config.device))
+    with ExitStack() as stack:
+        source, target = open_files(config, stack)
+        if source.isatty():
+            print("nmt: type lines to translate; Ctrl-D ends", file=sys.stderr)
+        status = stack.enter_context(Status("translating", console=console(target)))
+        for number, translations in enumerate(translator.stream(input_lines(source), config.buffer), 1):
+            target.write(render(number, translations, config.format).encode())
+            target.flush()
+            status.update(f"translated {number:,} lines")

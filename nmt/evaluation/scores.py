@@ -1,0 +1,110 @@
+"""BLEU, chrF and TER by sacreBLEU, and the two tokenised BLEUs of the paper."""
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from nmt.errors import NMTError
+
+METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
+
+
+@dataclass
+class Score:
+    """A score that says how it was computed."""
+
+    metric: str
+    """bleu, chrf, ter, tokenised or split."""
+    name: str
+    """What people call it."""
+    value: float
+    """0 to 100; TER may exceed 100, and lower is better."""
+    signature: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value:.2f}  {self.signature}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@cache
+def moses(language: str) -> Callable[[str], str]:
+    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses."""
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+    punctuation = MosesPunctNormalizer(lang=language)
+    tokenizer = MosesTokenizer(lang=language)
+    return lambda line: str(
+        tokenizer.tokenize(punctuation.replace_unicode_punct(line), aggressive_dash_splits=False, return_str=True)
+    )
+
+
+def split_compounds(tokenised: str) -> str:
+    """Every hyphen between non-blanks as a token of its own: "a-b" -> "a ##AT##-##AT## b".
+
+    As the authors' get_ende_bleu.sh does; a character is part of one split only.
+    """
+    return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
+
+
+def sacrebleu_score(metric: str, hypotheses: list[str], references: list[str], lowercase: bool) -> Score:
+    """BLEU (13a), chrF2 or TER on detokenised text, with sacreBLEU's defaults and signature."""
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    scorer: BLEU | CHRF | TER
+    if metric == "bleu":
+        scorer = BLEU(lowercase=lowercase)
+    elif metric == "chrf":
+        scorer = CHRF(lowercase=lowercase)
+    else:
+        scorer = TER()  # sacreBLEU's TER ignores case unless told otherwise
+    result = scorer.corpus_score(hypotheses, [references])
+    return Score(metric, result.name, result.score, str(scorer.get_signature()))
+
+
+def paper_bleu(hypotheses: list[str], references: list[str], language: str, split: bool, lowercase: bool) -> Score:
+    """multi-bleu on Moses tokens, hypothesis and reference processed alike; `split`: hyphenated compounds too."""
+    from sacrebleu.metrics import BLEU
+
+    def process(line: str) -> str:
+        tokenised = moses(language)(line)
+        return split_compounds(tokenised) if split else tokenised
+
+    scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=lowercase)
+    result = scorer.corpus_score([process(line) for line in hypotheses], [[process(line) for line in references]])
+    fields = {
+        "nrefs": 1,
+        "case": "lc" if lowercase else "mixed",
+        "punct": "replace-unicode",
+        "tok": f"moses-{language}",
+        "split": "hyphen" if split else "no",
+        "smooth": "none",
+        "sacremoses": version("sacremoses"),
+        "sacrebleu": version("sacrebleu"),
+    }
+    name = "BLEU (tokenised, compounds split)" if split else "BLEU (tokenised)"
+    signature = "|".join(f"{key}:{value}" for key, value in fields.items())
+    return Score("split" if split else "tokenised", name, result.score, signature)
+
+
+def score(
+    hypotheses: list[str], references: list[str], metrics: list[str], language: str = "de", lowercase: bool = False
+) -> list[Score]:
+    """Corpus scores of detokenised hypotheses against one reference each, in the order of `metrics`.
+
+    Raises NMTError where the counts differ or there is nothing to score.
+    """
+    if len(hypotheses) != len(references):
+        raise NMTError(f"{len(hypotheses)} hypotheses but {len(references)} references: line i must answer line i")
+    if not hypotheses:
+        raise NMTError("nothing to score: hypotheses and references are empty")
+    return [
+        paper_bleu(hypotheses, references, language, metric == "split", lowercase)
+        if metric in ("tokenised", "split")
+        else sacrebleu_score(metric, hypotheses, references, lowercase)
+        for metric in metrics
+    ]

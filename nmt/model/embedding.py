@@ -1,0 +1,63 @@
+"""Embeddings and positions (sections 3.4 and 3.5).
+
+Shapes: B batch, T positions, D d_model.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmt.config import ModelConfig
+from nmt.errors import NMTError
+
+
+def sinusoids(length: int, d_model: int) -> Tensor:
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same: [length, d_model]."""
+    positions = torch.arange(length, dtype=torch.float64)[:, None]
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    angles = positions / 10000**exponents
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1).float()
+
+
+class Positions(nn.Module):
+    """The positional encoding added to embeddings: sinusoids (section 3.5) or learned (Table 3, row E)."""
+
+    table: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.learned = config.positions == "learned"
+        if self.learned:
+            self.table = nn.Parameter(torch.randn(config.max_positions, config.d_model) * config.d_model**-0.5)
+        else:
+            self.register_buffer("table", sinusoids(config.max_positions, config.d_model), persistent=False)
+
+    def forward(self, start: int, length: int) -> Tensor:
+        """Encodings of positions start .. start + length - 1: [length, D]. Sinusoids know no end."""
+        end = start + length
+        if end > len(self.table):
+            if self.learned:
+                raise NMTError(
+                    f"a sequence of {end} tokens is longer than model.max_positions={len(self.table)} learned positions"
+                )
+            return sinusoids(end, self.table.shape[1])[start:].to(self.table)
+        return self.table[start:end]
+
+
+class Embedding(nn.Module):
+    """Tokens to vectors: embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
+
+    def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.scale = math.sqrt(config.d_model)
+        self.weight = nn.Parameter(torch.randn(vocabulary_size, config.d_model) * config.d_model**-0.5)
+        self.positions = Positions(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
+        """[B, T] token ids at positions from `start` on -> [B, T, D]."""
+        x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
+        x_BTD = x_BTD + self.positions(start, tokens_BT.shape[1])
+        return self.dropout(x_BTD)  # type: ignore[no-any-return]

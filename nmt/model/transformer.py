@@ -1,0 +1,92 @@
+"""The Transformer (section 3, figure 1).
+
+Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmt.config import PAD, ModelConfig
+from nmt.model.embedding import Embedding
+from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
+
+
+def padding_mask(tokens_BS: Tensor) -> Tensor:
+    """True at real tokens, as attention wants it: [B, 1, 1, S]."""
+    return (tokens_BS != PAD)[:, None, None, :]
+
+
+@dataclass
+class DecoderCache:
+    """What incremental decoding remembers: a cache for each layer, and which source positions are real."""
+
+    layers: list[LayerCache]
+    mask: Tensor
+    length: int = 0
+
+    def select(self, sentences: Tensor | None, hypotheses: Tensor) -> "DecoderCache":
+        """The cache of the given sentences and hypotheses; `sentences` None keeps all."""
+        mask = self.mask if sentences is None else self.mask[sentences]
+        return DecoderCache([layer.select(sentences, hypotheses) for layer in self.layers], mask, self.length)
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of figure 1, over a joint vocabulary."""
+
+    def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary_size = vocabulary_size
+        self.source_embedding = Embedding(config, vocabulary_size)
+        self.target_embedding = Embedding(config, vocabulary_size)
+        self.encoder_layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.decoder_layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        # Post-norm layers end in a norm of their own; only pre-norm stacks need one on top.
+        pre_norm = config.norm == "pre"
+        self.encoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
+        self.output = nn.Linear(config.d_model, vocabulary_size, bias=False)
+        nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
+        if config.tied_embeddings:
+            self.target_embedding.weight = self.source_embedding.weight
+            self.output.weight = self.source_embedding.weight
+
+    def encode(self, source_BS: Tensor) -> Tensor:
+        """Source tokens, each sentence closed by the end symbol -> memory [B, S, D]."""
+        mask = padding_mask(source_BS)
+        x_BSD = self.source_embedding(source_BS)
+        for layer in self.encoder_layers:
+            x_BSD = layer(x_BSD, mask)
+        return self.encoder_norm(x_BSD)  # type: ignore[no-any-return]
+
+    def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor) -> Tensor:
+        """Target tokens behind the start symbol -> hidden states that predict the next ones, [B, T, D]."""
+        mask = padding_mask(source_BS)
+        x_BTD = self.target_embedding(target_BT)
+        for layer in self.decoder_layers:
+            x_BTD = layer(x_BTD, memory_BSD, mask)
+        return self.decoder_norm(x_BTD)  # type: ignore[no-any-return]
+
+    def hidden(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
+        """The decoder's hidden states, [B, T, D], before the output matrix."""
+        return self.decode(target_BT, self.encode(source_BS), source_BS)
+
+    def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
+        """Logits of the next target token at each position, [B, T, N]."""
+        return self.output(self.hidden(source_BS, target_BT))  # type: ignore[no-any-return]
+
+    def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
+        """Encode, and prepare decoding step by step with `hypotheses` hypotheses of each sentence."""
+        memory_BSD = self.encode(source_BS)
+        layers = [layer.start(memory_BSD, hypotheses) for layer in self.decoder_layers]  # type: ignore[operator]
+        return DecoderCache(layers, padding_mask(source_BS))
+
+    def step(self, tokens_R: Tensor, cache: DecoderCache) -> Tensor:
+        """The last token of each of R hypotheses -> log probabilities of the next, [R, N]; extends `cache`."""
+        x_R1D = self.target_embedding(tokens_R[:, None], cache.length)
+        for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
+            x_R1D = layer.step(x_R1D, layer_cache, cache.mask)  # type: ignore[operator]
+        cache.length += 1
+        return F.log_softmax(self.output(self.decoder_norm(x_R1D[:, 0])).float(), dim=-1)

@@ -1,0 +1,1 @@
+"""Parallel corpora as pairs of lines, tokenizers, and their preparation for training."""

@@ -1,0 +1,207 @@
+"""Subword vocabularies, joint over both languages: BPE and unigram by sentencepiece, word-piece by tokenizers.
+
+Every tokenizer is lossless: decode(encode(line)) is the NFKC-normalised line, whatever characters it holds.
+"""
+
+import hashlib
+import io
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
+from nmt.errors import NMTError
+
+SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
+assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
+
+
+def nfkc(text: str) -> str:
+    """Unicode normalisation form KC (UAX #15)."""
+    return unicodedata.normalize("NFKC", text)
+
+
+def clean(line: str) -> str:
+    """What is done to every line of text that a model sees: NFKC, and white space collapsed to single blanks."""
+    return " ".join(nfkc(line).split())
+
+
+class Tokenizer(Protocol):
+    """Text to subword ids and back; neither start nor end symbol is added."""
+
+    @property
+    def vocabulary_size(self) -> int: ...
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of each line."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The line of the ids; special symbols give nothing."""
+
+    def save(self, path: Path) -> None:
+        """Write the one file that `load_tokenizer` reads."""
+
+
+# sentencepiece writes a blank as U+2581, so a U+2581 of the text's own is written with an escape.
+ESCAPE, META = "\ue000", "\u2581"
+
+
+class SentencePieceTokenizer:
+    """BPE or unigram; characters outside the vocabulary are spelt in bytes."""
+
+    def __init__(self, model: bytes) -> None:
+        import sentencepiece
+
+        self.model = model
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    @property
+    def vocabulary_size(self) -> int:
+        return int(self.processor.vocab_size())
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        escaped = [nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1") for line in lines]
+        return self.processor.encode(escaped)  # type: ignore[no-any-return]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
+        return text.replace(ESCAPE + "1", META).replace(ESCAPE + "0", ESCAPE)
+
+    def save(self, path: Path) -> None:
+        path.write_bytes(self.model)
+
+    def __reduce__(self) -> tuple[type, tuple[bytes]]:
+        return type(self), (self.model,)
+
+
+# Marks a piece that continues a word. Not "##": byte-level text contains "#" but never this character.
+CONTINUES = "\u25b8"
+
+
+class WordPieceTokenizer:
+    """Word-piece by greedy longest match (Wu et al. 2016), on the bytes of words, so that nothing is unknown."""
+
+    def __init__(self, definition: str) -> None:
+        import tokenizers
+        from tokenizers import decoders
+
+        self.definition = definition
+        self.tokenizer = tokenizers.Tokenizer.from_str(definition)
+        self.bytes = decoders.ByteLevel()
+
+    @property
+    def vocabulary_size(self) -> int:
+        return int(self.tokenizer.get_vocab_size())
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self.tokenizer.encode_batch([nfkc(line) for line in lines])]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        pieces = [str(self.tokenizer.id_to_token(int(i))).removeprefix(CONTINUES) for i in ids if i > UNK]
+        return str(self.bytes.decode(pieces))
+
+    def save(self, path: Path) -> None:
+        path.write_text(self.definition, encoding="utf-8")
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return type(self), (self.definition,)
+
+
+def train_sentencepiece(lines: Iterable[str], kind: str, vocabulary_size: int) -> SentencePieceTokenizer:
+    """Learn a BPE or unigram vocabulary of at most `vocabulary_size` entries."""
+    import sentencepiece
+
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            byte_fallback=True,
+            character_coverage=0.9999,
+            # Lines come in NFKC; sentencepiece's own table is of another Unicode version, and it trims blanks.
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            max_sentence_length=1_000_000,
+            num_threads=2,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        if "required_chars" not in str(error):
+            raise
+        raise NMTError(
+            f"tokenizer.vocabulary_size={vocabulary_size} is less than the different characters of the corpus: raise it"
+        ) from error
+    return SentencePieceTokenizer(model.getvalue())
+
+
+def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceTokenizer:
+    """Learn a word-piece vocabulary of at most `vocabulary_size` entries."""
+    import tokenizers
+    from tokenizers import models, pre_tokenizers, trainers
+
+    split = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    # Every byte at the beginning of a word and within, given as symbols so that their ids do not vary.
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    symbols = [*SYMBOLS, *alphabet, *(CONTINUES + byte for byte in alphabet)]
+    learner = tokenizers.Tokenizer(models.WordPiece(unk_token=SYMBOLS[UNK]))
+    learner.pre_tokenizer = split
+    learner.train_from_iterator(
+        lines,
+        trainers.WordPieceTrainer(
+            vocab_size=vocabulary_size,
+            special_tokens=symbols,
+            continuing_subword_prefix=CONTINUES,
+            show_progress=False,
+        ),
+    )
+    tokenizer = tokenizers.Tokenizer(
+        models.WordPiece(
+            vocab=learner.get_vocab(),
+            unk_token=SYMBOLS[UNK],
+            continuing_subword_prefix=CONTINUES,
+            max_input_chars_per_word=1_000_000,
+        )
+    )
+    tokenizer.pre_tokenizer = split
+    return WordPieceTokenizer(tokenizer.to_str())
+
+
+def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
+    """Learn the vocabulary from clean lines of both languages.
+
+    It is smaller than `config.vocabulary_size` where the lines cannot fill it.
+    """
+    if config.kind == "wordpiece":
+        return train_wordpiece(lines, config.vocabulary_size)
+    return train_sentencepiece(lines, config.kind, config.vocabulary_size)
+
+
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Read a tokenizer file.
+
+    Raises NMTError where it is missing or no tokenizer.
+    """
+    if not path.is_file():
+        raise NMTError(f"{path}: no tokenizer there")
+    content = path.read_bytes()
+    try:
+        if content.startswith(b"{"):
+            return WordPieceTokenizer(content.decode())
+        if content:
+            return SentencePieceTokenizer(content)
+    except Exception as error:  # the libraries raise bare RuntimeError and Exception
+        raise NMTError(f"{path}: not a tokenizer ({' '.join(str(error).split())})") from error
+    raise NMTError(f"{path}: not a tokenizer, but an empty file")
+
+
+def tokenizer_fingerprint(path: Path) -> str:
+    """The SHA-256 of a tokenizer file, by which a checkpoint knows its vocabulary."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,119 @@
+"""Checkpoint averaging (section 6.1): the last k checkpoints of a run become its model directory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from nmt.config import AverageConfig, ModelConfig
+from nmt.decoding.model_directory import ModelDescription, write_model_directory
+from nmt.errors import NMTError
+from nmt.model import Transformer
+from nmt.text.manifest import difference
+from nmt.text.tokenizers import tokenizer_fingerprint
+from nmt.training.checkpoints import list_checkpoints, load_checkpoint
+from nmt.training.model_card import model_card
+
+PREFIX = "model."
+
+
+def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
+    """The Transformer's own weights of a checkpoint."""
+    return {k.removeprefix(PREFIX): v for k, v in checkpoint["state_dict"].items() if k.startswith(PREFIX)}
+
+
+def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+    """The mean weights of checkpoints, summed in float64, and what each checkpoint holds beside its weights.
+
+    Raises NMTError where they are of different models or vocabularies.
+    """
+    sums: dict[str, Tensor] = {}
+    first: dict[str, Any] = {}
+    others = []
+    for path in paths:
+        checkpoint = load_checkpoint(path)
+        about = checkpoint["nmt"]
+        identity = {
+            "model": about["config"]["model"],
+            "vocabulary_size": about["vocabulary_size"],
+            "tokenizer": about["tokenizer"],
+        }
+        first = first or identity
+        if identity != first:
+            raise NMTError(
+                f"{path} is of another model than {paths[0]} ({difference(first, identity)}): they cannot be averaged"
+            )
+        for name, tensor in model_weights(checkpoint).items():
+            sums[name] = sums[name] + tensor.double() if name in sums else tensor.double()
+        others.append({key: checkpoint[key] for key in ("nmt", "global_step", "callbacks")})
+    return {name: (total / len(paths)).float() for name, total in sums.items()}, others
+
+
+@dataclass
+class Average:
+    """A model with the mean weights of checkpoints."""
+
+    model: Transformer
+    updates: list[int]
+    """Of each checkpoint."""
+    last: dict[str, Any]
+    """What the last checkpoint holds beside its weights."""
+
+
+def averaged_model(paths: list[Path]) -> Average:
+    """The mean of checkpoints as a model; NMTError where they are of different models."""
+    weights, checkpoints = average_checkpoints(paths)
+    about = checkpoints[-1]["nmt"]
+    model = Transformer(ModelConfig(**about["config"]["model"]), about["vocabulary_size"])
+    model.load_state_dict(weights)
+    return Average(model.eval(), [checkpoint["global_step"] for checkpoint in checkpoints], checkpoints[-1])
+
+
+def write_average(average: Average, tokenizer_file: Path, output: Path, score: str | None = None) -> None:
+    """Write the model directory of an average; `score` is what its card says of its quality."""
+    about = average.last["nmt"]
+    description = ModelDescription(
+        model=about["config"]["model"],
+        vocabulary_size=about["vocabulary_size"],
+        source=about["source"],
+        target=about["target"],
+        tokenizer=about["tokenizer"],
+        training={
+            "updates": average.last["global_step"],
+            "averaged": average.updates,
+            "corpus": about["corpus"],
+            "config": about["config"],
+        },
+    )
+    card = model_card(average.model, average.last, average.updates, score)
+    write_model_directory(output, average.model, tokenizer_file, description, card)
+
+
+def choose_checkpoints(config: AverageConfig) -> list[Path]:
+    """The checkpoints that `nmt average` is to average; NMTError where there are none, or fewer than asked for."""
+    if config.checkpoints:
+        if config.last is not None:
+            raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
+        return [Path(path).resolve() for path in config.checkpoints]
+    paths = list_checkpoints(Path(config.run))
+    if not paths:
+        raise NMTError(f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
+    if config.last is not None and config.last > len(paths):
+        raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
+    return paths[-(config.last or len(paths)) :]
+
+
+def average(config: AverageConfig) -> tuple[Path, list[Path]]:
+    """`nmt average`: the model directory that was written, and the checkpoints that it is the mean of."""
+    paths = choose_checkpoints(config)
+    averaged = averaged_model(paths)
+    run = paths[-1].parent.parent
+    tokenizer_file = run / "tokenizer.model"
+    if not tokenizer_file.is_file():
+        raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
+    if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
+        raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
+    output = Path(config.output) if config.output else run / "model"
+    write_average(averaged, tokenizer_file, output)
+    return output, paths

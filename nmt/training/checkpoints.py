@@ -1,0 +1,130 @@
+"""Checkpoints: when they are written, which are kept, and what stops a run.
+
+`checkpoints/step=00001000.ckpt` holds plain tensors, numbers and strings; it loads with weights_only=True.
+"""
+
+import pickle
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from lightning import LightningModule, Trainer
+
+from nmt.config import CheckpointConfig
+from nmt.errors import NMTError
+from nmt.training.updates import UpdateCallback
+
+FORMAT_VERSION = 1
+
+
+def checkpoint_step(path: Path) -> int:
+    return int(path.stem.removeprefix("step="))
+
+
+def list_checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted((run / "checkpoints").glob("step=*.ckpt"), key=checkpoint_step)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """A checkpoint's content; NMTError where it cannot be read or is none of ours."""
+    if not path.is_file():
+        raise NMTError(f"{path}: no such checkpoint")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        version = content["nmt"]["format_version"]
+    except (OSError, EOFError, RuntimeError, LookupError, TypeError, pickle.UnpicklingError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise NMTError(f"{path}: no readable checkpoint ({reason}); remove it to go on from the one before") from error
+    if version != FORMAT_VERSION:
+        raise NMTError(
+            f"{path}: format version {version}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
+        )
+    return content  # type: ignore[no-any-return]
+
+
+@dataclass
+class RunDescription:
+    """What a checkpoint tells of the run it belongs to."""
+
+    config: dict[str, Any]
+    vocabulary_size: int
+    source: str
+    target: str
+    tokenizer: str
+    """SHA-256 of the tokenizer."""
+    corpus: str
+    """Fingerprint of the prepared corpus."""
+
+
+class Checkpoints(UpdateCallback):
+    """Saves by minutes or updates, keeps the last ones, and ends a run that is asked to stop by a signal."""
+
+    def __init__(self, run: Path, config: CheckpointConfig, description: RunDescription) -> None:
+        self.run, self.config, self.description = run, config, description
+        self.last_save = time.monotonic()
+        self.signal: int | None = None
+        # Those from before training: Lightning sets its own, and takes them back, in between.
+        self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        self.last_save = time.monotonic()
+        for number in self.handlers:
+            signal.signal(number, self.on_signal)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Remember the first signal until the update has ended; a second one ends the process as usual."""
+        self.signal = number
+        signal.signal(number, self.handlers[signal.Signals(number)])
+
+    def restore_handlers(self) -> None:
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
+
+    def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
+        minutes = self.config.every_minutes
+        stop = self.signal is not None
+        due = minutes is not None and time.monotonic() - self.last_save >= 60 * minutes
+        if trainer.world_size > 1:
+            # Clocks and signals differ between ranks; all save, and stop, at the same update.
+            stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
+            due = trainer.strategy.reduce_boolean_decision(due, all=False)
+        due = due or bool(self.config.every_steps and step % self.config.every_steps == 0)
+        if due or stop or step == trainer.max_steps:
+            self.save(trainer, step)
+        if stop:
+            self.signal = self.signal or signal.SIGTERM
+            trainer.should_stop = True
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Save what trainer.max_time and its like have ended, too."""
+        last = list_checkpoints(self.run)[-1:]
+        if trainer.global_step and not (last and checkpoint_step(last[0]) == trainer.global_step):
+            self.save(trainer, trainer.global_step)
+
+    def save(self, trainer: Trainer, step: int) -> None:
+        """Write a checkpoint under a temporary name, rename it, and remove the ones beyond the last `keep`."""
+        path = self.run / "checkpoints" / f"step={step:08d}.ckpt"
+        temporary = path.with_suffix(".tmp")
+        try:
+            trainer.save_checkpoint(temporary)
+            if trainer.is_global_zero:
+                temporary.rename(path)
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+            temporary.unlink(missing_ok=True)
+            raise NMTError(
+                f"cannot write {path} ({' '.join(str(error).split())[:120]}): is the disk full? "
+                "The checkpoints before it are whole, and the same command goes on from them"
+            ) from error
+        if trainer.is_global_zero:
+            for old in list_checkpoints(self.run)[: -self.config.keep]:
+                old.unlink()
+        self.last_save = time.monotonic()
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint["nmt"] = {"format_version": FORMAT_VERSION, **vars(self.description)}

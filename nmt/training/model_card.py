@@ -1,0 +1,39 @@
+"""The model card: README.md of a model directory."""
+
+import math
+from typing import Any
+
+from nmt import __version__
+from nmt.model import Transformer
+
+
+def model_card(model: Transformer, checkpoint: dict[str, Any], updates: list[int], score: str | None) -> str:
+    """Data, size, training, cost and quality of a model, in Markdown."""
+    about = checkpoint["nmt"]
+    config, meters = about["config"], checkpoint["callbacks"]["Meters"]
+    m = model.config
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    hours = meters["seconds"] / 3600
+    time = f"{hours:.1f} hours" if hours >= 1 else f"{math.ceil(meters['seconds'] / 60)} minutes"
+    steps = ", ".join(f"{update:,}" for update in updates)
+    size = f"{m.encoder_layers} + {m.decoder_layers} layers, d_model {m.d_model}, d_ff {m.d_ff}, {m.heads} heads"
+    languages = f"{about['source']}-{about['target']}"
+    return f"""# {config["data"]["name"]}, {m.name}: {languages}
+
+A Transformer (Vaswani et al. 2017) that translates from {about["source"]} to {about["target"]}.
+Trained with nmt {__version__}.
+
+| | |
+|---|---|
+| Corpus | {config["data"]["name"]} ({config["data"]["kind"]}), fingerprint `{about["corpus"][:16]}` |
+| Vocabulary | {about["vocabulary_size"]:,} ({config["tokenizer"]["kind"]}, joint) |
+| Model | {size}, {m.norm}-norm; {parameters:,} parameters |
+| Training | {checkpoint["global_step"]:,} updates, {meters["tokens"]:,} target tokens, seed {config["seed"]} |
+| Cost | {time} on {meters["devices"]} |
+| Weights | mean of the checkpoints at updates {steps} |
+| Quality | {score or "not measured"} |
+
+```
+nmt translate checkpoint=THIS_FOLDER < input.{about["source"]}
+```
+"""

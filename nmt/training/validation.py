@@ -1,0 +1,84 @@
+"""Loss, perplexity and BLEU on the validation set while training.
+
+Validation comes before the checkpoint of the same update, so a run that resumes never owes one.
+"""
+
+import math
+import time
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from lightning import LightningModule, Trainer
+from torch import Tensor
+
+from nmt.config import PAD, DecodeConfig, ValidationConfig
+from nmt.data.prepared import PreparedCorpus
+from nmt.decoding.translator import Translator, batches_by_length
+from nmt.evaluation.scores import Score, score
+from nmt.text.tokenizers import load_tokenizer
+from nmt.training.meters import Meters
+from nmt.training.module import TranslationModule
+from nmt.training.updates import UpdateCallback
+
+BATCH_TOKENS = 4000
+
+
+def validation_bleu(translator: Translator, corpus: PreparedCorpus, sentences: int | None) -> Score:
+    """BLEU on the first `sentences` of the validation set (None: all), which the processes share out."""
+    source, reference = (lines[:sentences] for lines in corpus.text("valid"))
+    rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    own = [best[0].text for best in translator.translate(source[rank::world_size])]
+    parts: list[list[str]] = [own]
+    if world_size > 1:
+        parts = [[] for _ in range(world_size)]
+        dist.all_gather_object(parts, own)
+    hypotheses = [parts[line % world_size][line // world_size] for line in range(len(source))]
+    return score(hypotheses, reference, ["bleu"])[0]
+
+
+class Validation(UpdateCallback):
+    """Validates every `config.every_steps` updates, and after the last."""
+
+    def __init__(self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, meters: Meters) -> None:
+        self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
+        self.split = corpus.split("valid")
+        self.tokenizer = load_tokenizer(corpus.tokenizer_file)
+
+    def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
+        if step % self.config.every_steps and step != trainer.max_steps:
+            return
+        assert isinstance(module, TranslationModule)
+        start = time.monotonic()
+        module.eval()
+        metrics = self.losses(trainer, module)
+        words = "update {step:,}: validation loss {valid_loss:.3f}, perplexity {valid_perplexity:.2f}"
+        if self.config.bleu_sentences != 0:
+            translator = Translator(module.model, self.tokenizer, self.decode)
+            metrics["valid_bleu"] = validation_bleu(translator, self.corpus, self.config.bleu_sentences).value
+            words += ", BLEU {valid_bleu:.1f}"
+        module.train()
+        self.meters.report(step, metrics)
+        if trainer.is_global_zero:
+            self.meters.console.print(words.format(step=step, **metrics))
+        self.meters.exclude(time.monotonic() - start)
+
+    @torch.no_grad()
+    def losses(self, trainer: Trainer, module: TranslationModule) -> dict[str, float]:
+        """Smoothed loss and perplexity (without smoothing) per target token of the whole set."""
+        lengths = np.maximum(self.split.source_lengths, self.split.target_lengths).tolist()
+        batches = list(batches_by_length(lengths, BATCH_TOKENS))
+        sums = torch.zeros(3, device=module.device)
+        for places in batches[trainer.global_rank :: trainer.world_size]:
+            batch = self.split.batch(np.array(places))
+            batch = batch._replace(**{side: getattr(batch, side).to(module.device) for side in batch._fields[:3]})
+            with trainer.precision_plugin.val_step_context():
+                loss, likelihood = module.losses(batch)
+            sums += torch.stack((loss, likelihood, (batch.target_out != PAD).sum().float()))
+        totals = trainer.strategy.reduce(sums, reduce_op="sum")
+        assert isinstance(totals, Tensor)
+        loss_sum, likelihood_sum, tokens = totals.tolist()
+        return {
+            "valid_loss": loss_sum / tokens,
+            "valid_perplexity": math.exp(min(likelihood_sum / tokens, 100)),
+        }

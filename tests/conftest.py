@@ -1,0 +1,145 @@
+"""A corpus of some hundred generated pairs, prepared once; runs on it; the command line in this process."""
+
+import csv
+import random
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
+TOY = [
+    *("data=files", "data.name=toy", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
+    *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2"),
+    *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20"),
+    *("batching.tokens=240", "batching.shards=4", "decode=greedy", "decode.max_extra=5"),
+    *("validation.every_steps=20", "validation.bleu_sentences=4", "trainer.log_every_n_steps=5"),
+    *("trainer.max_steps=60", "trainer.accelerator=cpu", "trainer.devices=1"),
+]
+
+
+def write_toy_text(folder: Path, seed: int) -> None:
+    """Sentences of two to nine syllables; their translations are the same backwards."""
+    generator = random.Random(seed)
+    for split, size in (("train", 600), ("valid", 40), ("test", 20)):
+        sentences = [generator.choices(WORDS, k=generator.randint(2, 9)) for _ in range(size)]
+        for language, step in (("en", 1), ("de", -1)):
+            lines = "".join(" ".join(sentence[::step]) + "\n" for sentence in sentences)
+            (folder / f"{split}.{language}").write_text(lines)
+
+
+def toy_options(folder: Path) -> list[str]:
+    return [*TOY, *(f"data.{split}={folder / split}" for split in ("train", "valid", "test"))]
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The overrides that train a tiny model on the toy corpus, which lies there prepared."""
+    from nmt.compose import compose
+    from nmt.text.preprocess import preprocess
+
+    folder = tmp_path_factory.mktemp("toy")
+    write_toy_text(folder, seed=1)
+    options = [*toy_options(folder), f"prepared={folder / 'prepared'}"]
+    preprocess(compose("preprocess", options), lambda words: None)
+    return options
+
+
+@pytest.fixture
+def other_text(tmp_path: Path) -> list[str]:
+    """The overrides of a toy corpus in the test's own folder, not prepared yet."""
+    write_toy_text(tmp_path, seed=2)
+    return toy_options(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 60 updates that nothing disturbed, with a checkpoint every 12."""
+    from rich.console import Console
+
+    from nmt.compose import compose
+    from nmt.training.train import train
+
+    run = tmp_path_factory.mktemp("runs") / "finished"
+    assert train(compose("train", [*toy, f"run={run}", "checkpoints.every_steps=12"]), Console(quiet=True)) is None
+    return run
+
+
+@dataclass
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    def failed(self, *words: str) -> None:
+        """Assert that it ended as an error that users can mend, told in a last line that holds `words`."""
+        assert self.code == 2, self.err
+        assert "Traceback" not in self.err
+        last = self.err.splitlines()[-1]
+        assert last.startswith("nmt: "), self.err
+        for word in words:
+            assert word in last
+
+    def refused(self, *words: str) -> None:
+        """Assert that it failed so and said nothing else."""
+        self.failed(*words)
+        assert self.err.count("\n") == 1, self.err
+
+
+@pytest.fixture
+def nmt(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Outcome]:
+    """The command line in this process, in the test's own folder."""
+    from nmt.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["nmt", *arguments])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return Outcome(int(stopped.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def training_state() -> Callable[[Path], dict[str, Any]]:
+    """Step, weights and Adam's moments of a run's last checkpoint."""
+    import torch
+
+    def load(run: Path) -> dict[str, Any]:
+        content = torch.load(max(run.glob("checkpoints/*.ckpt")), weights_only=True)
+        adam = content["optimizer_states"][0]["state"]
+        return {"step": content["global_step"], "weights": content["state_dict"], "adam": adam}
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def metrics() -> Callable[[Path], list[dict[str, str]]]:
+    """The rows of a run's metrics.csv, without the columns that tell the time."""
+
+    def read(run: Path) -> list[dict[str, str]]:
+        with (run / "metrics.csv").open(newline="") as file:
+            return [{k: v for k, v in row.items() if "second" not in k} for row in csv.DictReader(file)]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def card_tokens() -> Callable[[Path], int]:
+    """The target tokens trained on, as a run's model card has it."""
+
+    def read(run: Path) -> int:
+        found = re.search(r"([\d,]+) target tokens", (run / "model" / "README.md").read_text())
+        assert found
+        return int(found[1].replace(",", ""))
+
+    return read

@@ -1,0 +1,121 @@
+"""The command line as its users meet it: help, configuration, and one clear line for each mistake."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def nmt(*words, folder, stdin=""):
+    command = [sys.executable, "-m", "nmt", *words]
+    return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True)
+
+
+def complaint(*words, folder, stdin=""):
+    """The one line that a mistake is answered with."""
+    result = nmt(*words, folder=folder, stdin=stdin)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.startswith("nmt: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def test_help_names_every_command(tmp_path):
+    result = nmt("--help", folder=tmp_path)
+    assert result.returncode == 0
+    for command in ("preprocess", "train", "translate", "score", "average"):
+        assert f"\n  {command} " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "preprocess",
+            ["data=wmt14_en_de", "quickstart", "data.filters.max_ratio=null", "tokenizer.vocabulary_size=37000"],
+        ),
+        ("train", ["model=base", "big", "optim.warmup=4000", "trainer.devices=auto", "checkpoints.keep=5", "P_drop"]),
+        ("translate", ["decode=paper", "decode.beam_size=4", "checkpoint=runs/latest"]),
+        ("score", ["reference=NEEDED", "metrics=[bleu,chrf,ter]", "--json"]),
+        ("average", ["run=runs/latest", "last=null"]),
+    ],
+)
+def test_help_of_a_command_lists_groups_keys_and_defaults(command, words, tmp_path):
+    result = nmt(command, "--help", folder=tmp_path)
+    assert result.returncode == 0
+    for word in [*words, "--cfg", "--config-dir"]:
+        assert word in result.stdout
+
+
+def test_cfg_prints_the_tree_after_the_overrides_and_does_nothing(tmp_path):
+    result = nmt("train", "model=big", "trainer.devices=8", "--cfg", folder=tmp_path)
+    assert result.returncode == 0
+    assert "d_model: 1024" in result.stdout
+    assert "devices: 8" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_config_dir_adds_groups_of_ones_own(tmp_path):
+    (tmp_path / "mine/model").mkdir(parents=True)
+    (tmp_path / "mine/model/wide.yaml").write_text("name: wide\nd_ff: 9000\n")
+    result = nmt("train", "model=wide", "--config-dir", "mine", "--cfg", folder=tmp_path)
+    assert "d_ff: 9000" in result.stdout
+    assert "wide" in nmt("train", "--help", "--config-dir", "mine", folder=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["trian"], "'train'"),
+        (["train", "model.headz=4"], "model.heads"),
+        (["train", "modle=big"], "model"),
+        (["train", "model=bigg"], "big"),
+        (["train", "trainer.devicse=8"], "trainer.devices"),
+        (["train", "model.heads=many"], "model.heads=many"),
+        (["train", "model.heads=7"], "model.d_model=512"),
+        (["train", "model.norm=none"], "post, pre"),
+        (["train", "--devices=8"], "unknown option --devices=8"),
+        (["train", "big"], "KEY=VALUE"),
+        (["train", "--config-dir", "nowhere"], "nowhere: no such folder"),
+        (["train", "data=files"], "nmt preprocess"),
+        (["preprocess", "data=files"], "data.train"),
+        (["preprocess", "data=files", "data.train=nowhere"], "nowhere.en: no such file"),
+        (["preprocess", "data=quickstart", "data.path=nowhere.whl"], "nowhere.whl: no such file"),
+        (["preprocess", "data.path=nowhere"], "data.path=nowhere: no such folder"),
+        (["translate"], "`nmt train`"),
+        (["translate", "checkpoint=nowhere"], "checkpoint=nowhere: no such folder"),
+        (["translate", "decode.n_best=2"], "format=tsv or jsonl"),
+        (["translate", "decode.n_best=9", "format=tsv"], "decode.beam_size=4"),
+        (["score"], "reference=VALUE"),
+        (["score", "reference=nowhere"], "nowhere: No such file or directory"),
+        (["score", "reference=r", "metrics=[blue]"], "metrics=blue"),
+        (["average"], "no checkpoints"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line_that_helps(words, expected, tmp_path):
+    assert expected in complaint(*words, folder=tmp_path)
+
+
+def test_the_commands_of_the_paper_say_what_is_missing(tmp_path):
+    """With nothing prepared, the README's line for the paper's big model stops at once, and says what to do."""
+    assert "run `nmt preprocess`" in complaint("train", "model=big", "trainer.devices=8", folder=tmp_path)
+
+
+def test_score_tells_machines_what_it_tells_people(tmp_path):
+    (tmp_path / "ref").write_text("Ein Hund läuft über die Wiese.\nZwei Männer sitzen im Park.\n")
+    (tmp_path / "hyp").write_text("Ein Hund rennt über die Wiese.\nZwei Männer sitzen im Park.\n")
+    words = ["score", "hypothesis=hyp", "reference=ref", "metrics=[bleu,chrf,ter,tokenised,split]"]
+    people = nmt(*words, folder=tmp_path).stdout.splitlines()
+    machines = json.loads(nmt(*words, "--json", folder=tmp_path).stdout)
+    assert [f"{m['name']} = {m['value']:.2f}  {m['signature']}" for m in machines] == people
+    assert len(machines) == 5
+
+
+def test_score_reads_standard_input_and_refuses_other_line_counts(tmp_path):
+    (tmp_path / "ref").write_text("eins\nzwei\n")
+    assert nmt("score", "reference=ref", "metrics=[chrf]", folder=tmp_path, stdin="eins\nzwei\n").stdout.startswith(
+        "chrF2 = 100"
+    )
+    assert "1 hypotheses but 2 references" in complaint("score", "reference=ref", folder=tmp_path, stdin="eins\n")

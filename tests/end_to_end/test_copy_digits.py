@@ -1,0 +1,47 @@
+"""What a Transformer must be able to learn in no time: to copy digits, and to turn them round."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SIZES = {"train": 20_000, "valid": 200, "test": 500}
+OPTIONS = [
+    *("data=files", "data.name=digits", "data.train=train", "data.valid=valid", "data.test=test"),
+    *("data.filters.drop_identical=false", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300"),
+    *("model=tiny", "model.d_model=64", "model.d_ff=256", "model.dropout=0"),
+    *("model.encoder_layers=2", "model.decoder_layers=2", "batching.tokens=1000", "batching.shards=1"),
+    *("optim.factor=0.5", "optim.warmup=200", "optim.label_smoothing=0"),
+    *("validation.bleu_sentences=0", "checkpoints.every_steps=20"),
+    *("trainer.max_steps=1200", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
+]
+
+
+def write_digits(folder: Path, step: int) -> None:
+    """Three to eight digits, and every `step`th of them; no line occurs twice."""
+    generator = random.Random(1)
+    lines: dict[str, None] = {}
+    while len(lines) < sum(SIZES.values()):
+        lines[" ".join(generator.choices("0123456789", k=generator.randint(3, 8)))] = None
+    rest = iter(lines)
+    for split, size in SIZES.items():
+        source = [next(rest) for _ in range(size)]
+        (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in source))
+        (folder / f"{split}.de").write_text("".join(f"{line[::step]}\n" for line in source))
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["copying", "reversing"])
+def test_digits_are_learnt(tmp_path, step):
+    def nmt(*arguments: str) -> None:
+        ended = subprocess.run([sys.executable, "-m", "nmt", *arguments], cwd=tmp_path, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr
+
+    write_digits(tmp_path, step)
+    nmt("preprocess", *OPTIONS)
+    nmt("train", *OPTIONS)
+    nmt("translate", "checkpoint=run", "input=test.en", "output=translated")
+    hypotheses, references = ((tmp_path / name).read_text().splitlines() for name in ("translated", "test.de"))
+    exact = sum(h == r for h, r in zip(hypotheses, references, strict=True))
+    assert exact > 0.99 * len(references)

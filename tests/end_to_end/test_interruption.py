@@ -1,0 +1,215 @@
+"""Runs that are killed, stopped by a signal, or out of disk go on as if nothing had been."""
+
+import csv
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt.training.checkpoints import checkpoint_step, list_checkpoints, load_checkpoint
+
+
+def last_reported(run: Path) -> int:
+    """The last update that a run, which may be writing just now, has reported."""
+    path = run / "metrics.csv"
+    if not path.is_file():
+        return 0
+    with path.open(newline="") as file:
+        return max((int(row["step"]) for row in csv.DictReader(file) if row["loss"]), default=0)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen]]:
+    """Starts `nmt train`; what is left of it at the end of the test is killed."""
+    with ExitStack() as stack:
+
+        def start(options: list[str], **arguments) -> subprocess.Popen:
+            command = [sys.executable, "-m", "nmt", "train", *options]
+            process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **arguments))
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+def wait_for(process: subprocess.Popen, run: Path, update: int) -> None:
+    """Wait until the process has reported that update."""
+    deadline = time.monotonic() + 120
+    while last_reported(run) < update:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+# Long enough to be caught in the middle.
+LONG = ["trainer.max_steps=150", "validation.every_steps=50", "run=run"]
+
+
+@pytest.fixture(scope="module")
+def never_stopped(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from rich.console import Console
+
+    from nmt.compose import compose
+    from nmt.training.train import train
+
+    run = tmp_path_factory.mktemp("runs") / "never_stopped"
+    train(compose("train", [*toy, *LONG, f"run={run}"]), Console(quiet=True))
+    return run
+
+
+@pytest.fixture
+def equals_never_stopped(never_stopped, training_state, metrics, card_tokens) -> Callable[[Path], None]:
+    def check(run: Path) -> None:
+        torch.testing.assert_close(training_state(run), training_state(never_stopped), rtol=0, atol=0)
+        assert metrics(run) == metrics(never_stopped)
+        assert card_tokens(run) == card_tokens(never_stopped)
+
+    return check
+
+
+def test_a_run_killed_twice_equals_one_never_stopped(toy, nmt, start, equals_never_stopped):
+    options = [*toy, *LONG, "checkpoints.every_steps=7"]
+    for update in (20, 80):
+        process = start(options)
+        wait_for(process, Path("run"), update)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, process.stderr.read()
+        assert not Path("run/model").exists()
+    assert nmt("train", *options).code == 0
+    equals_never_stopped(Path("run"))
+    assert all(path.suffix == ".ckpt" for path in Path("run/checkpoints").iterdir())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals_never_stopped, number, code):
+    process = start([*toy, *LONG])
+    wait_for(process, Path("run"), 20)
+    process.send_signal(number)
+    errors = process.communicate()[1]
+    assert process.returncode == code, errors
+    assert "Traceback" not in errors
+    assert "the same command goes on" in " ".join(errors.split())
+    (saved,) = list_checkpoints(Path("run"))
+    assert 20 <= checkpoint_step(saved) < 150
+    assert nmt("train", *toy, *LONG).code == 0
+    equals_never_stopped(Path("run"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["one", "all"])
+def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
+    process = start([*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp"], start_new_session=True)
+    wait_for(process, Path("run"), 20)
+    process.send_signal(signal.SIGINT) if stop == "one" else os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert len(list_checkpoints(Path("run"))) == 1
+    assert nmt("train", *toy, *LONG).code == 0
+
+
+INTERRUPTED_TWICE = """
+import signal
+from nmt.cli import main
+from nmt.training.module import TranslationModule
+
+training_step = TranslationModule.training_step
+
+def interrupted(module, batch, batch_index):
+    if batch.update == 3:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    return training_step(module, batch, batch_index)
+
+TranslationModule.training_step = interrupted
+main()
+"""
+
+
+def test_a_second_interrupt_within_an_update_ends_at_once_without_a_traceback(toy):
+    command = [sys.executable, "-c", INTERRUPTED_TWICE, "train", *toy, *LONG]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 130, process.stderr
+    assert "Traceback" not in process.stderr
+    assert list_checkpoints(Path("run")) == []
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file can grow beyond `size` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+LONGER = ["run=run", "trainer.max_steps=80", "validation.bleu_sentences=0"]
+
+
+@pytest.fixture
+def run(finished: Path) -> Path:
+    """A run of 60 updates that is to be extended."""
+    return Path(shutil.copytree(finished, "run"))
+
+
+def test_a_full_disk_leaves_the_earlier_checkpoints_whole(toy, run, nmt):
+    before = {path: path.read_bytes() for path in list_checkpoints(run)}
+    with full_disk(60_000):
+        outcome = nmt("train", *toy, *LONGER)
+    outcome.failed("run/checkpoints/step=00000080.ckpt", "disk full", "the same command goes on")
+    assert {path: path.read_bytes() for path in (run / "checkpoints").iterdir()} == before
+    assert nmt("train", *toy, *LONGER).code == 0
+    assert load_checkpoint(list_checkpoints(run)[-1])["global_step"] == 80
+
+
+def test_a_full_disk_while_averaging_is_told_in_one_line(toy, run, nmt):
+    shutil.rmtree(run / "model")
+    with full_disk(20_000):
+        outcome = nmt("train", *toy, "run=run", "validation.bleu_sentences=0")
+    outcome.failed("run/model")
+    assert not list(run.glob(".model-*"))
+    assert nmt("train", *toy, "run=run").code == 0
+    assert (run / "model" / "model.safetensors").is_file()
+
+
+def test_a_full_disk_at_the_start_leaves_the_configuration_whole(toy, run, nmt):
+    before = (run / "config.yaml").read_bytes()
+    with full_disk(1000):
+        outcome = nmt("train", *toy, *LONGER)
+    outcome.failed("run")
+    assert (run / "config.yaml").read_bytes() == before
+    assert nmt("train", *toy, *LONGER).code == 0
+
+
+@pytest.mark.parametrize("size", [61_000, 59_990], ids=["rewriting", "appending"])
+def test_a_full_disk_leaves_the_metrics_whole(toy, run, nmt, size):
+    """After a long training, with reports of updates before the last checkpoint."""
+    path = run / "metrics.csv"
+    header, *rows = path.read_bytes().splitlines(keepends=True)
+    row = rows[0]
+    missing = size - len(header) - len(b"".join(rows))
+    path.write_bytes(header + row * (missing // len(row)) + b"".join(rows))
+    before = path.read_bytes()
+    with full_disk(60_000):
+        outcome = nmt("train", *toy, *LONGER)
+    outcome.failed("run/metrics.csv")
+    assert path.read_bytes().startswith(before)
+    assert nmt("train", *toy, *LONGER).code == 0

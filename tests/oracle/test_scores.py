@@ -1,0 +1,286 @@
+"""Scores against sacreBLEU and its command, against a multi-bleu in plain Python, and against sums done by hand."""
+
+import json
+import math
+import random
+import subprocess
+import sys
+from collections import Counter
+from importlib.metadata import version
+
+import pytest
+import sacrebleu
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from nmt.errors import NMTError
+from nmt.evaluation.scores import METRICS, Score, moses, score, split_compounds
+
+REFERENCES = [
+    "Die Katze saß auf der Matte und schlief.",
+    "„Das E-Mail-Konto“, sagte er, „ist voll“ \u2013 seit 2014!",
+    "Peter's state-of-the-art Kamera kostet 3.000,50 € (z.B. bei A & B).",
+    "Es regnet.",
+    "Die französisch-deutsche Grenze ist offen ... oder?",
+]
+HYPOTHESES = [
+    "Die katze saß auf der Matte und schlief fest.",
+    "“Das E-Mail-Fach“, sagt er, „ist voll“ - seit 2014!",
+    "Peters state-of-the-art Kamera kostet 3.000,50 € (z. B. bei A & B).",
+    "Es regnete.",
+    "Die deutsch-französische Grenze ist offen… oder?",
+]
+SACREBLEU = {"bleu": sacrebleu.corpus_bleu, "chrf": sacrebleu.corpus_chrf, "ter": sacrebleu.corpus_ter}
+
+
+def one(hypotheses: list[str], references: list[str], metric: str, **settings) -> Score:
+    [found] = score(hypotheses, references, [metric], **settings)
+    return found
+
+
+def noisy(lines: list[str], seed: int) -> list[str]:
+    """The lines with words dropped, repeated, exchanged and set in upper case."""
+    draw = random.Random(seed)
+    pool = " ".join(lines).split()
+    changes = [lambda w: [], lambda w: [w, w], lambda w: [draw.choice(pool)], lambda w: [w.upper()]]
+    return [
+        " ".join(word for w in line.split() for word in (draw.choice(changes)(w) if draw.random() < 0.3 else [w]))
+        for line in lines
+    ]
+
+
+def moses_tokens(line: str, language: str) -> str:
+    """What the authors' script makes of a line: replace-unicode-punctuation.perl, then tokenizer.perl without -a."""
+    replaced = MosesPunctNormalizer().replace_unicode_punct(line)
+    return str(MosesTokenizer(lang=language).tokenize(replaced, return_str=True))
+
+
+def split_by_hand(tokenised: str) -> str:
+    """Perl's s{(\\S)-(\\S)}{$1 ##AT##-##AT## $2}g, character by character: what has matched is not looked at again."""
+    result, place = "", 0
+    while place < len(tokenised):
+        three = tokenised[place : place + 3]
+        if len(three) == 3 and three[1] == "-" and not three[0].isspace() and not three[2].isspace():
+            result += f"{three[0]} ##AT##-##AT## {three[2]}"
+            place += 3
+        else:
+            result += tokenised[place]
+            place += 1
+    return result
+
+
+def multi_bleu(hypotheses: list[str], references: list[str]) -> float:
+    """Papineni et al. (2002) as in multi-bleu.perl: n-grams to 4, clipped in each sentence; no smoothing."""
+    matched, total, lengths = Counter(), Counter(), [0, 0]
+    for hypothesis, reference in zip((h.split() for h in hypotheses), (r.split() for r in references), strict=True):
+        lengths = [lengths[0] + len(hypothesis), lengths[1] + len(reference)]
+        for n in range(1, 5):
+            grams, allowed = (
+                Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1)) for words in (hypothesis, reference)
+            )
+            total[n] += sum(grams.values())
+            matched[n] += sum(min(count, allowed[gram]) for gram, count in grams.items())
+    if not all(matched[n] for n in range(1, 5)):
+        return 0.0
+    precision = math.exp(sum(math.log(matched[n] / total[n]) for n in range(1, 5)) / 4)
+    brevity = 1.0 if lengths[0] >= lengths[1] else math.exp(1 - lengths[1] / lengths[0])
+    return 100 * brevity * precision
+
+
+@pytest.mark.parametrize("metric", SACREBLEU)
+@pytest.mark.parametrize("seed", range(3))
+def test_sacrebleu_metrics_are_what_sacrebleu_gives(metric, seed):
+    hypotheses = noisy(REFERENCES, seed)
+    expected = SACREBLEU[metric](hypotheses, [REFERENCES]).score
+    assert one(hypotheses, REFERENCES, metric).value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", SACREBLEU)
+def test_lowercase_is_sacrebleu_on_lowercased_lines(metric):
+    hypotheses = noisy(REFERENCES, 1)
+    lowered = [[line.lower() for line in lines] for lines in (hypotheses, REFERENCES)]
+    expected = SACREBLEU[metric](lowered[0], [lowered[1]]).score
+    assert one(hypotheses, REFERENCES, metric, lowercase=True).value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def command_output(tmp_path_factory) -> dict[str, tuple[str, float, str]]:
+    """Name, value and signature of each metric, as the sacrebleu command prints them by default."""
+    folder = tmp_path_factory.mktemp("sacrebleu")
+    for name, lines in (("hyp", HYPOTHESES), ("ref", REFERENCES)):
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "sacrebleu", "ref", "-i", "hyp", "-m", *SACREBLEU, "-w", "6"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    found = [(m["name"], m["score"], m["signature"]) for m in json.loads(done.stdout)]
+    return dict(zip(SACREBLEU, found, strict=True))
+
+
+@pytest.mark.parametrize("metric", SACREBLEU)
+def test_name_value_and_signature_are_those_of_the_sacrebleu_command(metric, command_output):
+    found = one(HYPOTHESES, REFERENCES, metric)
+    assert (found.name, round(found.value, 6), found.signature) == command_output[metric]
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "en"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tokenised_bleus_are_multi_bleu_on_moses_tokens(language, seed):
+    hypotheses = noisy(REFERENCES, seed) if seed else HYPOTHESES
+    tokens = [[moses_tokens(line, language) for line in lines] for lines in (hypotheses, REFERENCES)]
+    tokenised, split = score(hypotheses, REFERENCES, ["tokenised", "split"], language)
+    assert tokenised.value == pytest.approx(multi_bleu(*tokens), abs=1e-9)
+    assert split.value == pytest.approx(
+        multi_bleu(*[[split_by_hand(line) for line in lines] for lines in tokens]), abs=1e-9
+    )
+    assert tokenised.value != pytest.approx(split.value, abs=0.01)
+    assert tokenised.value > 0
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "metric", "settings", "expected"),
+    [
+        ("a b c d", "a b c d", "tokenised", {}, 100.0),
+        ("a b c d", "a b c d e", "tokenised", {}, 100 * math.exp(1 - 5 / 4)),
+        ("a b c d e", "a b c d", "tokenised", {}, 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25),
+        ("a b c d x", "a b c d e", "tokenised", {}, 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25),
+        ("a a a a b c d", "a b c d e f g", "tokenised", {}, 100 * (4 / 7 * 3 / 6 * 2 / 5 * 1 / 4) ** 0.25),
+        ("a b c", "a b c", "tokenised", {}, 0.0),
+        ("a b c x d e f", "a b c y d e f", "tokenised", {}, 0.0),
+        ("A b c d", "a b c d", "tokenised", {}, 0.0),
+        ("A b c d", "a b c d", "tokenised", {"lowercase": True}, 100.0),
+        ("ein Foto-Album ist neu", "ein Bilder-Album ist neu", "tokenised", {}, 0.0),
+        (
+            "ein Foto-Album ist neu",
+            "ein Bilder-Album ist neu",
+            "split",
+            {},
+            100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25,
+        ),
+        ("Ein Foto-Album", "ein foto-album", "split", {"lowercase": True}, 100.0),
+        ("ja “x” nun", 'ja "x" nun', "tokenised", {}, 100.0),
+        ("ja “x” nun", 'ja "x" nun', "split", {}, 100.0),
+        ('ja "x" nun', "ja “x” nun", "split", {}, 100.0),
+        ("A b c d", "a b c d", "bleu", {"lowercase": True}, 100.0),
+        ("A b", "a b", "ter", {"lowercase": True}, 0.0),
+        ("A b", "a b", "chrf", {"lowercase": True}, 100.0),
+        ("a b c x", "a b c d", "ter", {}, 25.0),
+    ],
+)
+def test_scores_by_hand(hypothesis, reference, metric, settings, expected):
+    assert one([hypothesis], [reference], metric, **settings).value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "expected"),
+    [
+        # Counts are summed over the corpus before the geometric mean: 7/8, 5/6, 3/4 and 1/2.
+        (["a b c d", "e f g x"], ["a b c d", "e f g h"], 100 * (7 / 8 * 5 / 6 * 3 / 4 * 1 / 2) ** 0.25),
+        # So are lengths: the long line makes up for the short one.
+        (["a b c d e f", "a b c d"], ["a b c d e f", "a b c d e"], 100 * math.exp(1 - 11 / 10)),
+        (["", "a b c d"], ["x", "a b c d"], 100 * math.exp(1 - 5 / 4)),
+    ],
+)
+def test_corpus_scores_by_hand(hypotheses, references, expected):
+    assert one(hypotheses, references, "tokenised").value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("tokenised", "expected"),
+    [
+        ("a-b", "a ##AT##-##AT## b"),
+        ("E-Mail und E-Post", "E ##AT##-##AT## Mail und E ##AT##-##AT## Post"),
+        ("state-of-the-art", "state ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art"),
+        ("a-b-c", "a ##AT##-##AT## b-c"),
+        ("a-b-c-d", "a ##AT##-##AT## b-c ##AT##-##AT## d"),
+        ("aa-b-cc", "aa ##AT##-##AT## b-cc"),
+        ("aa-bb-cc", "aa ##AT##-##AT## bb ##AT##-##AT## cc"),
+        ("- a", "- a"),
+        ("a -b", "a -b"),
+        ("a- b", "a- b"),
+        ("a - b", "a - b"),
+        ("--", "--"),
+        ("---", "- ##AT##-##AT## -"),
+        ("a--b", "a ##AT##-##AT## -b"),
+        ("a @-@ b", "a @ ##AT##-##AT## @ b"),
+        ("1990-2000", "1990 ##AT##-##AT## 2000"),
+        ("a\u2013b", "a\u2013b"),
+        ("", ""),
+    ],
+)
+def test_compounds_are_split_as_the_authors_perl_splits_them(tokenised, expected):
+    assert split_compounds(tokenised) == expected
+    assert split_by_hand(tokenised) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("x-y", "x-y"),
+        ("state-of-the-art.", "state-of-the-art ."),
+        ("Peter's", "Peter &apos;s"),
+        ("A & B | [c]", "A &amp; B &#124; &#91; c &#93;"),
+        ("kostet 3.000,50 Mio. z.B. heute", "kostet 3.000,50 Mio. z.B. heute"),
+        ("“ja”", "&quot; ja &quot;"),
+        ("\uff08ja\uff09…", "( ja ) ..."),
+    ],
+)
+def test_moses_escapes_and_leaves_hyphens_alone(line, expected):
+    assert moses("en" if "Peter" in line else "de")(line) == expected
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_identical_texts_are_perfect(metric):
+    assert one(REFERENCES, REFERENCES, metric).value == pytest.approx(0 if metric == "ter" else 100)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_a_signature_tells_whether_case_counts(metric, lowercase):
+    lines = [line.replace("ß", "ss") for line in REFERENCES]
+    upper = one([line.upper() for line in lines], lines, metric, lowercase=lowercase)
+    exact = upper.value == pytest.approx(0 if metric == "ter" else 100)
+    assert exact == ("case:lc" in upper.signature)
+    assert exact != ("case:mixed" in upper.signature)
+
+
+def test_signatures_differ_wherever_the_computation_does():
+    settings = [{"language": language, "lowercase": case} for language in ("de", "fr") for case in (False, True)]
+    signatures = [
+        one(HYPOTHESES, REFERENCES, metric, **kwargs).signature
+        for metric in ("tokenised", "split")
+        for kwargs in settings
+    ]
+    assert len(set(signatures)) == len(signatures)
+
+
+@pytest.mark.parametrize(("metric", "split"), [("tokenised", "no"), ("split", "hyphen")])
+def test_the_papers_bleus_tell_all_that_matters(metric, split):
+    signature = one(HYPOTHESES, REFERENCES, metric, language="fr").signature
+    assert dict(field.split(":") for field in signature.split("|")) == {
+        "nrefs": "1",
+        "case": "mixed",
+        "punct": "replace-unicode",
+        "tok": "moses-fr",
+        "split": split,
+        "smooth": "none",
+        "sacremoses": version("sacremoses"),
+        "sacrebleu": version("sacrebleu"),
+    }
+
+
+def test_scores_come_in_the_order_that_was_asked_for():
+    order = ["split", "ter", "bleu", "tokenised", "chrf"]
+    assert [found.metric for found in score(HYPOTHESES, REFERENCES, order)] == order
+
+
+def test_a_score_is_never_printed_without_its_signature():
+    assert str(Score("bleu", "BLEU", 27.304, "nrefs:1|tok:13a")) == "BLEU = 27.30  nrefs:1|tok:13a"
+
+
+@pytest.mark.parametrize(("hypotheses", "references"), [(12, 11), (0, 3), (3, 0)])
+def test_differing_line_counts_are_refused_with_both(hypotheses, references):
+    with pytest.raises(NMTError, match=rf"^{hypotheses} hypotheses but {references} references"):
+        score(["a"] * hypotheses, ["a"] * references, ["bleu"])
+
+
+def test_nothing_cannot_be_scored():
+    with pytest.raises(NMTError, match="nothing to score"):
+        score([], [], ["bleu"])

@@ -1,0 +1,321 @@
+"""The Transformer against torch.nn's with the same weights, and against itself computed in other ways."""
+
+import math
+from copy import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from nmt.config import BOS, EOS, PAD, ModelConfig
+from nmt.model import Transformer
+from nmt.model.attention import MultiHeadAttention
+from nmt.model.layers import FeedForward, Residual
+from nmt.training.loss import label_smoothed_cross_entropy
+
+VOCABULARY = 13
+SHAPES = pytest.mark.parametrize(
+    "changes",
+    [{}, {"norm": "pre"}, {"positions": "learned"}, {"d_k": 3, "d_v": 5, "tied_embeddings": False}],
+    ids=["paper", "pre-norm", "learned", "widths"],
+)
+
+
+def tiny_model(**changes):
+    """A small model in double precision with no parameter at a special value such as 0 or 1."""
+    torch.manual_seed(2)
+    shape = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 8, "d_ff": 12, "heads": 2, "max_positions": 24}
+    model = Transformer(ModelConfig(name="test", **{**shape, "dropout": 0.0, **changes}), VOCABULARY).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.2)
+    return model
+
+
+def sentences(*lengths, width=None):
+    """Random sentences closed by the end symbol, in a batch padded to the longest, or to `width`."""
+    rows = [torch.cat((torch.randint(4, VOCABULARY, (length - 1,)), torch.tensor([EOS]))) for length in lengths]
+    return torch.stack([F.pad(row, (0, (width or max(lengths)) - len(row)), value=PAD) for row in rows])
+
+
+def prefixes(rows, length):
+    """Random target tokens behind the start symbol."""
+    return torch.cat((torch.full((rows, 1), BOS), torch.randint(4, VOCABULARY, (rows, length - 1))), dim=1)
+
+
+def another_word(tokens):
+    return 4 + (tokens - 3) % (VOCABULARY - 4)
+
+
+def assert_close(actual, expected):
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
+
+
+def position(pos, d_model):
+    """Section 3.5, one number at a time."""
+    angles = [pos / 10000 ** (2 * (i // 2) / d_model) for i in range(d_model)]
+    return [math.cos(angle) if i % 2 else math.sin(angle) for i, angle in enumerate(angles)]
+
+
+def copy_attention(torch_attention, attention):
+    torch_attention.in_proj_weight.copy_(attention.input)
+    torch_attention.out_proj.weight.copy_(attention.output)
+    torch_attention.in_proj_bias.zero_()
+    torch_attention.out_proj.bias.zero_()
+
+
+def copy_feed_forward_and_norms(torch_layer, layer, norms):
+    torch_layer.linear1.load_state_dict(layer.feed_forward[0].state_dict())
+    torch_layer.linear2.load_state_dict(layer.feed_forward[2].state_dict())
+    for i in range(1, norms + 1):
+        getattr(torch_layer, f"norm{i}").load_state_dict(getattr(layer, f"residual_{i}").norm.state_dict())
+
+
+@torch.no_grad()
+def torch_stacks(model):
+    """torch.nn's encoder and decoder with the weights of ours."""
+    config = model.config
+    shape = (config.d_model, config.heads, config.d_ff, 0.0)
+    options = {"batch_first": True, "norm_first": config.norm == "pre", "dtype": torch.float64}
+    norms = [nn.LayerNorm(config.d_model).double() if config.norm == "pre" else None for _ in range(2)]
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(*shape, **options), config.encoder_layers, norms[0], enable_nested_tensor=False
+    )
+    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(*shape, **options), config.decoder_layers, norms[1])
+    for torch_layer, layer in zip(encoder.layers, model.encoder_layers, strict=True):
+        copy_attention(torch_layer.self_attn, layer.self_attention)
+        copy_feed_forward_and_norms(torch_layer, layer, 2)
+    for torch_layer, layer in zip(decoder.layers, model.decoder_layers, strict=True):
+        copy_attention(torch_layer.self_attn, layer.self_attention)
+        copy_attention(torch_layer.multihead_attn, layer.cross_attention)
+        copy_feed_forward_and_norms(torch_layer, layer, 3)
+    for norm, ours in zip(norms, (model.encoder_norm, model.decoder_norm), strict=True):
+        if norm:
+            norm.load_state_dict(ours.state_dict())
+    return encoder, decoder
+
+
+@pytest.mark.parametrize("tied_embeddings", [True, False])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_torch_nn_transformer_with_the_same_weights_gives_the_same_logits(norm, tied_embeddings):
+    model = tiny_model(norm=norm, tied_embeddings=tied_embeddings)
+    encoder, decoder = torch_stacks(model)
+    source, target = sentences(6, 3, 4), prefixes(3, 5)
+    padding, d_model = source == PAD, model.config.d_model
+
+    def embed(tokens, matrix):
+        positions = torch.tensor([position(pos, d_model) for pos in range(tokens.shape[1])], dtype=torch.float64)
+        return matrix[tokens] * math.sqrt(d_model) + positions
+
+    memory = encoder(embed(source, model.source_embedding.weight), src_key_padding_mask=padding)
+    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    embedded = embed(target, model.target_embedding.weight)
+    hidden = decoder(embedded, memory, tgt_mask=future, memory_key_padding_mask=padding)
+    # Our table of sinusoids is rounded to single precision.
+    torch.testing.assert_close(model(source, target), hidden @ model.output.weight.T, rtol=1e-6, atol=1e-6)
+
+
+@SHAPES
+def test_a_target_token_changes_nothing_before_it_and_everything_from_it_on(changes):
+    model = tiny_model(**changes)
+    source, target = sentences(5, 4), prefixes(2, 6)
+    logits = model(source, target)
+    for j in range(6):
+        changed = target.clone()
+        changed[:, j] = another_word(changed[:, j])
+        difference = (model(source, changed) - logits).abs().amax(dim=-1)
+        assert (difference[:, :j] < 1e-9).all()
+        assert (difference[:, j:] > 1e-6).all()
+
+
+@SHAPES
+def test_every_source_token_changes_every_output(changes):
+    model = tiny_model(**changes)
+    source, target = sentences(5), prefixes(1, 6)
+    logits = model(source, target)
+    for j in range(5):
+        changed = source.clone()
+        changed[0, j] = another_word(changed[0, j])
+        assert ((model(changed, target) - logits).abs().amax(dim=-1) > 1e-6).all()
+
+
+@SHAPES
+def test_padding_changes_nothing(changes):
+    model = tiny_model(**changes)
+    source_lengths, target_lengths = (7, 2, 4), (3, 6, 5)
+    source, target = sentences(*source_lengths, width=9), prefixes(3, 8)
+    for row, length in enumerate(target_lengths):
+        target[row, length:] = PAD
+    logits = model(source, target)
+    for row, (s, t) in enumerate(zip(source_lengths, target_lengths, strict=True)):
+        alone = model(source[row : row + 1, :s], target[row : row + 1, :t])
+        assert_close(logits[row, :t], alone[0])
+
+
+def test_sentences_of_a_batch_do_not_meet():
+    model = tiny_model()
+    source, target = sentences(5, 5), prefixes(2, 4)
+    logits = model(source, target)
+    source[1], target[1] = sentences(5)[0], prefixes(1, 4)[0]
+    assert_close(model(source, target)[0], logits[0])
+
+
+class Searched:
+    """Hypotheses decoded step by step, and the same computed anew from all of their tokens."""
+
+    def __init__(self, model, source, hypotheses):
+        self.model, self.source, self.hypotheses = model, source, hypotheses
+        self.cache = model.start(source, hypotheses)
+        self.tokens = torch.empty(len(source) * hypotheses, 0, dtype=torch.long)
+
+    def extend(self):
+        last = torch.full((len(self.tokens),), BOS) if not self.cache.length else self.random_tokens()
+        self.tokens = torch.cat((self.tokens, last[:, None]), dim=1)
+        anew = self.model(self.source.repeat_interleave(self.hypotheses, dim=0), self.tokens)[:, -1]
+        stepwise = self.model.step(last, self.cache)
+        torch.testing.assert_close(stepwise.double(), anew.log_softmax(dim=-1), rtol=1e-5, atol=1e-5)
+
+    def random_tokens(self):
+        return torch.randint(4, VOCABULARY, (len(self.tokens),))
+
+    def select(self, kept, hypotheses):
+        """Keep the sentences `kept` (None: all) and the rows `hypotheses`, as a beam search does."""
+        rows = torch.tensor(hypotheses)
+        sentence_rows = None if kept is None else torch.tensor(kept)
+        self.cache = self.cache.select(sentence_rows, rows)
+        self.tokens = self.tokens[rows]
+        self.source = self.source if kept is None else self.source[sentence_rows]
+        self.hypotheses = len(rows) // len(self.source)
+
+
+@SHAPES
+@torch.no_grad()
+def test_decoding_step_by_step_is_decoding_at_once(changes):
+    searched = Searched(tiny_model(**changes), sentences(7, 3, 5), 2)
+    for _ in range(6):
+        searched.extend()
+
+
+@SHAPES
+@torch.no_grad()
+def test_a_reordered_cache_continues_the_hypotheses_chosen(changes):
+    searched = Searched(tiny_model(**changes), sentences(7, 3, 5), 1)
+    searched.extend()
+    searched.select(None, [0, 0, 0, 1, 1, 1, 2, 2, 2])  # one hypothesis becomes three
+    searched.extend()
+    searched.extend()
+    searched.select(None, [2, 0, 0, 4, 5, 3, 8, 8, 8])  # the beam's survivors
+    searched.extend()
+    searched.select([0, 2], [1, 2, 0, 7, 6, 6])  # sentence 1 is finished
+    searched.extend()
+    searched.select([1, 0], [5, 0])  # sentences swap places, a hypothesis each
+    searched.extend()
+
+
+@torch.no_grad()
+def test_a_selected_cache_leaves_the_first_as_it_was():
+    searched = Searched(tiny_model(), sentences(4, 6), 2)
+    searched.extend()
+    other = copy(searched)
+    other.select(None, [0, 1, 3, 2])
+    other.extend()
+    searched.extend()
+
+
+@torch.no_grad()
+def test_decoding_goes_on_past_the_table_of_sinusoids():
+    searched = Searched(tiny_model(max_positions=4), sentences(3, 6), 2)
+    for _ in range(11):
+        searched.extend()
+
+
+def test_tied_embeddings_are_one_matrix_and_untied_are_three():
+    def matrices(model):
+        return {model.source_embedding.weight, model.target_embedding.weight, model.output.weight}
+
+    assert len(matrices(tiny_model())) == 1
+    untied = tiny_model(tied_embeddings=False)
+    assert len(matrices(untied)) == 3
+    assert len({matrix.data_ptr() for matrix in matrices(untied)}) == 3
+
+
+def test_the_tied_matrix_learns_from_its_three_uses():
+    tied, untied = tiny_model(), tiny_model(tied_embeddings=False)
+    untied.load_state_dict(tied.state_dict())
+    source, target = sentences(5, 3), prefixes(2, 4)
+    for model in (tied, untied):
+        model(source, target).logsumexp(dim=-1).sum().backward()
+    uses = (untied.source_embedding.weight, untied.target_embedding.weight, untied.output.weight)
+    assert all(use.grad.abs().max() > 0.01 for use in uses)
+    assert_close(tied.output.weight.grad, sum(use.grad for use in uses))
+
+
+def test_dropout_is_where_the_paper_has_it_and_nowhere_else():
+    model = tiny_model(dropout=0.4)
+    dropouts = [module for module in model.modules() if isinstance(module, nn.Dropout)]
+    assert len(dropouts) == 2 + 2 * model.config.encoder_layers + 3 * model.config.decoder_layers
+    assert {dropout.p for dropout in dropouts} == {0.4}
+    source, target = sentences(5, 3), prefixes(2, 4)
+    expected = model.eval()(source, target)
+    assert not torch.allclose(model.train()(source, target), expected)
+    for dropout in dropouts:
+        dropout.p = 0.0
+    assert_close(model.train()(source, target), expected)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_dropout_drops_the_output_of_a_sublayer_and_not_its_input(norm):
+    residual = Residual(ModelConfig(name="test", d_model=8, heads=2, norm=norm))
+    residual.dropout.p = 1.0
+    x = torch.randn(2, 3, 8)
+    output = residual(x, lambda x: x + 5)
+    torch.testing.assert_close(output, F.layer_norm(x, (8,)) if norm == "post" else x)
+
+
+def test_dropout_drops_embeddings_and_positions_alike():
+    embedding = tiny_model().source_embedding
+    embedding.dropout.p = 1.0
+    assert not embedding(sentences(5)).any()
+
+
+def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
+    torch.manual_seed(3)
+    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 64, "d_ff": 96, "heads": 4}
+    model = Transformer(ModelConfig(name="test", tied_embeddings=False, **shape), 1000)
+    for weight in (model.source_embedding.weight, model.target_embedding.weight, model.output.weight):
+        assert weight.std().item() == pytest.approx(64**-0.5, rel=0.02)
+        assert weight.mean().item() == pytest.approx(0, abs=0.003)
+        assert weight.abs().max() > 3.5 * 64**-0.5
+    for module in model.modules():
+        if isinstance(module, FeedForward):
+            for linear in (module[0], module[2]):
+                bound = math.sqrt(6 / (64 + 96))
+                assert 0.99 * bound < linear.weight.abs().max().item() <= bound
+                assert not linear.bias.any()
+
+
+def test_every_layer_starts_from_other_numbers():
+    torch.manual_seed(3)
+    model = Transformer(ModelConfig(name="test", encoder_layers=2, decoder_layers=2, d_model=8, d_ff=8, heads=2), 9)
+    inputs = [module.input for module in model.modules() if isinstance(module, MultiHeadAttention)]
+    assert len({round(matrix.sum().item(), 6) for matrix in inputs}) == len(inputs) == 6
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_one_batch_is_learnt_by_heart(norm):
+    torch.manual_seed(4)
+    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 4, "dropout": 0.0}
+    model = Transformer(ModelConfig(name="test", norm=norm, **shape), VOCABULARY)
+    source, target = sentences(5, 8, 6, 7), sentences(7, 5, 8, 6)
+    target_in = F.pad(target, (1, -1), value=BOS)
+    real = target != PAD
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9)
+    for _ in range(150):
+        hidden = model.hidden(source, target_in)
+        loss, _ = label_smoothed_cross_entropy(hidden[real], model.output.weight, target[real], 0.0)
+        optimizer.zero_grad()
+        (loss / real.sum()).backward()
+        optimizer.step()
+    assert loss.item() / real.sum().item() < 0.01
+    assert (model(source, target_in).argmax(dim=-1)[real] == target[real]).all()

@@ -1,0 +1,142 @@
+"""The last k checkpoints become a model directory (section 6.1)."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from nmt.config import AverageConfig
+from nmt.errors import NMTError
+from nmt.training.averaging import average, average_checkpoints
+from nmt.training.checkpoints import list_checkpoints
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A run of its own, with checkpoints at updates 12, 24, 36, 48 and 60."""
+    return Path(shutil.copytree(finished, tmp_path / "runs" / "own"))
+
+
+def numpy_mean(paths: list[Path]) -> dict[str, np.ndarray]:
+    states = [torch.load(path, weights_only=True)["state_dict"] for path in paths]
+    return {
+        name.removeprefix("model."): np.mean([state[name].numpy().astype(np.float64) for state in states], axis=0)
+        for name in states[0]
+    }
+
+
+def assert_averaged(model_directory: Path, paths: list[Path], updates: list[int]) -> None:
+    """The weights are the mean of those checkpoints, correctly rounded, and its description says of which updates."""
+    expected = numpy_mean(paths)
+    weights = load_file(model_directory / "model.safetensors")
+    assert weights
+    for name, tensor in weights.items():
+        assert tensor.dtype == np.float32
+        np.testing.assert_array_equal(tensor, expected[name].astype(np.float32), err_msg=name)
+    assert json.loads((model_directory / "config.json").read_text())["training"]["averaged"] == updates
+
+
+def test_training_ends_in_the_mean_of_its_last_checkpoints(finished):
+    assert_averaged(finished / "model", list_checkpoints(finished), [12, 24, 36, 48, 60])
+
+
+def test_every_weight_is_in_the_average(run):
+    paths = list_checkpoints(run)
+    assert average_checkpoints(paths)[0].keys() == numpy_mean(paths).keys()
+
+
+def test_the_average_of_copies_is_the_copy(run):
+    original = list_checkpoints(run)[-1]
+    weights, _ = average_checkpoints([Path(shutil.copy(original, run / f"{n}.ckpt")) for n in range(7)])
+    state = torch.load(original, weights_only=True)["state_dict"]
+    torch.testing.assert_close({f"model.{k}": v for k, v in weights.items()}, state, rtol=0, atol=0)
+
+
+def test_the_last_are_the_last_by_update_not_by_date(run, nmt):
+    paths = list_checkpoints(run)
+    for age, path in enumerate(paths):
+        os.utime(path, (1e9 - age, 1e9 - age))
+    outcome = nmt("average", f"run={run}", "last=2")
+    assert outcome.code == 0
+    assert "step=00000048.ckpt, step=00000060.ckpt" in outcome.out
+    assert_averaged(run / "model", paths[-2:], [48, 60])
+
+
+def test_more_than_there_are_is_refused(run, nmt):
+    nmt("average", f"run={run}", "last=6").refused("last=6", "5 checkpoints")
+
+
+def test_files_can_be_named(run):
+    paths = [list_checkpoints(run)[n] for n in (3, 0)]
+    average(AverageConfig(checkpoints=[str(path) for path in paths], output=str(run / "other")))
+    assert_averaged(run / "other", paths, [48, 12])
+
+
+def test_files_can_be_named_on_the_command_line(run, nmt):
+    files = ",".join(f"'{path}'" for path in list_checkpoints(run)[:2])
+    assert nmt("average", f"checkpoints=[{files}]").code == 0
+    assert_averaged(run / "model", list_checkpoints(run)[:2], [12, 24])
+
+
+def test_a_named_file_can_have_any_name(run):
+    best = list_checkpoints(run)[1].rename(run / "checkpoints" / "best.ckpt")
+    average(AverageConfig(checkpoints=[str(best)]))
+    assert_averaged(run / "model", [best], [24])
+
+
+def test_a_file_can_be_named_from_the_folder_it_lies_in(run, monkeypatch):
+    monkeypatch.chdir(run / "checkpoints")
+    average(AverageConfig(checkpoints=["step=00000024.ckpt"]))
+    assert_averaged(run / "model", [list_checkpoints(run)[1]], [24])
+
+
+def test_a_named_file_that_is_missing_is_refused(run):
+    with pytest.raises(NMTError, match=str(run / "no.ckpt")):
+        average(AverageConfig(checkpoints=[str(run / "no.ckpt")]))
+
+
+def test_a_missing_run_is_refused(nmt):
+    nmt("average", "run=runs/nowhere").refused("run=runs/nowhere", "no checkpoints")
+
+
+def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
+    other = run.with_name("wider")
+    options = ("model.d_model=32", "trainer.max_steps=1", "validation.bleu_sentences=0", f"run={other}")
+    assert nmt("train", *toy, *options).code == 0
+    paths = [str(list_checkpoints(folder)[-1]) for folder in (run, other)]
+    with pytest.raises(NMTError, match=r"step=00000001\.ckpt is of another model.*model\.d_model: 16 -> 32"):
+        average(AverageConfig(checkpoints=paths, output=str(run / "mixed")))
+    assert not (run / "mixed").exists()
+
+
+def test_a_tokenizer_of_another_run_is_refused(run, nmt):
+    (run / "tokenizer.model").write_bytes(b"another")
+    nmt("average", f"run={run}").refused("tokenizer.model", "not the tokenizer", "step=00000060.ckpt")
+
+
+def test_a_model_directory_is_replaced_as_a_whole(run, nmt):
+    (run / "model" / "of-old").touch()
+    assert nmt("average", f"run={run}", "last=1").code == 0
+    assert {path.name for path in (run / "model").iterdir()} == {
+        "model.safetensors",
+        "config.json",
+        "tokenizer.model",
+        "README.md",
+    }
+
+
+def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, nmt, monkeypatch):
+    before = {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("nmt.decoding.model_directory.save_weights", fail)
+    nmt("average", f"run={run}", "last=1").refused(str(run / "model"), "No space left")
+    assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
+    assert not list(run.glob(".model-*"))

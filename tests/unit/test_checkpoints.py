@@ -1,0 +1,97 @@
+"""Reading checkpoints, and choosing among them."""
+
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt.errors import NMTError
+from nmt.training.checkpoints import checkpoint_step, list_checkpoints, load_checkpoint
+
+
+@pytest.fixture
+def checkpoint(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(list_checkpoints(finished)[-1], tmp_path))
+
+
+def test_checkpoints_are_listed_by_their_update_whatever_their_number_of_digits(tmp_path):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for name in ("step=00000900", "step=123456789", "step=00001000"):
+        (folder / f"{name}.ckpt").touch()
+    assert [checkpoint_step(path) for path in list_checkpoints(tmp_path)] == [900, 1000, 123456789]
+
+
+def test_what_a_killed_save_left_is_no_checkpoint(tmp_path):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    (folder / "step=00000010.tmp").touch()
+    assert list_checkpoints(tmp_path) == []
+
+
+def test_a_checkpoint_holds_only_tensors_numbers_and_strings(checkpoint):
+    def leaves(value):
+        if isinstance(value, dict):
+            return {leaf for pair in value.items() for item in pair for leaf in leaves(item)}
+        return {leaf for item in value for leaf in leaves(item)} if isinstance(value, (list, tuple)) else {type(value)}
+
+    content = torch.load(checkpoint, weights_only=True)
+    assert leaves(content) <= {torch.Tensor, int, float, str, bool, type(None)}
+    assert content["global_step"] == checkpoint_step(checkpoint) == 60
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.999])
+def test_a_truncated_checkpoint_is_named(checkpoint, share):
+    content = checkpoint.read_bytes()
+    checkpoint.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(NMTError, match=r"step=00000060\.ckpt: .*remove it") as raised:
+        load_checkpoint(checkpoint)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"state_dict": {}}, {"nmt": 1}, {"nmt": {}}, [1, 2], torch.zeros(3), "text", None, 7],
+    ids=["foreign", "number", "empty", "list", "tensor", "text", "none", "integer"],
+)
+def test_what_is_no_checkpoint_of_ours_is_named(tmp_path, content):
+    torch.save(content, tmp_path / "step=1.ckpt")
+    with pytest.raises(NMTError, match=r"step=1\.ckpt"):
+        load_checkpoint(tmp_path / "step=1.ckpt")
+
+
+class Payload:
+    """Unpickling this would touch a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize(
+    "save",
+    [torch.save, lambda content, path: path.write_bytes(pickle.dumps(content, protocol=2))],
+    ids=["torch", "pickle"],
+)
+def test_a_checkpoint_runs_nothing(tmp_path, save):
+    save({"nmt": Payload(tmp_path / "touched")}, tmp_path / "step=1.ckpt")
+    with pytest.raises(NMTError, match=r"step=1\.ckpt"):
+        load_checkpoint(tmp_path / "step=1.ckpt")
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_missing_checkpoint_is_named(tmp_path):
+    with pytest.raises(NMTError, match=r"step=5\.ckpt: no such checkpoint"):
+        load_checkpoint(tmp_path / "step=5.ckpt")
+
+
+def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
+    content = torch.load(checkpoint, weights_only=True)
+    content["nmt"]["format_version"] = 99
+    torch.save(content, checkpoint)
+    with pytest.raises(NMTError, match=r"format version 99.*reads 1"):
+        load_checkpoint(checkpoint)

@@ -1,0 +1,334 @@
+"""Composition: the defaults are the paper's, every group composes, and a mistake is one line that helps."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from nmt.compose import command_groups, command_options, compose, compose_tree, conf_folder, groups, to_yaml
+from nmt.config import PreprocessAndTrainConfig
+from nmt.errors import NMTError
+
+FILES = sorted(path.relative_to(conf_folder()) for path in conf_folder().rglob("*.yaml"))
+CHOICES = [(path.parts[0], path.stem) for path in FILES if len(path.parts) == 2]
+COMMANDS = ["preprocess", "train", "translate", "score", "average"]
+
+
+def values(tree: Any, *keys: str) -> dict[str, Any]:
+    return {key: OmegaConf.select(OmegaConf.structured(tree), key) for key in keys}
+
+
+def error_line(command: str, overrides: list[str], config_dir: Path | None = None) -> str:
+    with pytest.raises(NMTError) as error:
+        compose(command, overrides, config_dir)
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.strip() == message != ""
+    return message
+
+
+PAPER = {
+    "data.source": "en",
+    "data.target": "de",
+    "data.hub": "wmt/wmt14",
+    "data.subset": "de-en",
+    "tokenizer.kind": "bpe",
+    "tokenizer.vocabulary_size": 37000,
+    "model.encoder_layers": 6,
+    "model.decoder_layers": 6,
+    "model.d_model": 512,
+    "model.d_ff": 2048,
+    "model.heads": 8,
+    "model.d_k": 64,
+    "model.d_v": 64,
+    "model.dropout": 0.1,
+    "model.norm": "post",
+    "model.positions": "sinusoidal",
+    "model.tied_embeddings": True,
+    "batching.tokens": 25000,
+    "batching.shards": 8,
+    "optim.beta1": 0.9,
+    "optim.beta2": 0.98,
+    "optim.epsilon": 1e-9,
+    "optim.factor": 1.0,
+    "optim.warmup": 4000,
+    "optim.label_smoothing": 0.1,
+    "trainer.max_steps": 100_000,
+    "trainer.gradient_clip_val": None,
+    "checkpoints.every_minutes": 10,
+    "checkpoints.every_steps": None,
+    "checkpoints.keep": 5,
+    "decode.beam_size": 4,
+    "decode.length_penalty": 0.6,
+    "decode.max_extra": 50,
+}
+
+
+def test_the_defaults_are_the_papers() -> None:
+    config = compose("train", [])
+    assert isinstance(config, PreprocessAndTrainConfig)
+    assert values(config, *PAPER) == PAPER
+    assert compose("preprocess", []) == config
+
+
+def test_the_big_model_is_the_papers() -> None:
+    big = {
+        "model.d_model": 1024,
+        "model.d_ff": 4096,
+        "model.heads": 16,
+        "model.d_k": 64,
+        "model.dropout": 0.3,
+        "trainer.max_steps": 300_000,
+        "checkpoints.keep": 20,
+    }
+    config = compose("train", ["model=big"])
+    assert values(config, *PAPER) == PAPER | {key: value for key, value in big.items() if key in PAPER}
+    assert config.name == "wmt14_en_de-big"
+
+
+def test_what_is_said_on_the_command_line_wins_over_a_group() -> None:
+    config = compose("train", ["trainer.max_steps=7", "model=big", "model.dropout=0.1", "checkpoints.keep=2"])
+    assert (config.trainer["max_steps"], config.model.dropout, config.checkpoints.keep) == (7, 0.1, 2)
+
+
+def test_the_french_corpus_and_its_word_pieces_are_the_papers() -> None:
+    config = compose("train", ["data=wmt14_en_fr", "tokenizer=wordpiece32k"])
+    assert (config.data.target, config.data.subset) == ("fr", "fr-en")
+    assert (config.tokenizer.kind, config.tokenizer.vocabulary_size) == ("wordpiece", 32000)
+
+
+@pytest.mark.parametrize("command", ["translate", "score", "average"])
+def test_the_other_commands_compose(command: str) -> None:
+    config = compose(command, ["reference=x"] if command == "score" else [])
+    if command == "translate":
+        assert (config.decode.beam_size, config.decode.length_penalty, config.decode.max_extra) == (4, 0.6, 50)
+
+
+@pytest.mark.parametrize(("group", "option"), CHOICES)
+def test_every_option_of_every_group_composes_and_takes_effect(group: str, option: str) -> None:
+    config = compose("train", [f"{group}={option}"])
+    file = yaml.safe_load((conf_folder() / group / f"{option}.yaml").read_text())
+    own = {key: value for key, value in file.items() if key != "defaults"}
+    is_global = "@package _global_" in (conf_folder() / group / f"{option}.yaml").read_text()
+    composed = OmegaConf.to_container(OmegaConf.structured(config))
+    for key, value in flat(own if is_global else {group: own}).items():
+        if "${" not in str(value):
+            assert flat(composed)[key] == value
+    assert config.prepared == f"data/{config.data.name}"
+    assert config.run == f"runs/{config.name}"
+
+
+def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        return {prefix.removesuffix("."): tree}
+    return {key: value for name, part in tree.items() for key, value in flat(part, f"{prefix}{name}.").items()}
+
+
+def test_every_group_and_option_is_offered() -> None:
+    assert {(group, option) for group, options in groups().items() for option in options} == set(CHOICES)
+    assert set(command_groups("train")) == {group for group, _ in CHOICES}
+    assert {group: default for group, (default, _) in command_groups("translate").items()} == {"decode": "paper"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_no_configuration_can_call_anything(path: Path) -> None:
+    assert "_target_" not in (conf_folder() / path).read_text()
+
+
+@pytest.mark.parametrize(
+    ("override", "key", "value"),
+    [
+        ("trainer.devices=8", "trainer.devices", 8),
+        ("trainer.precision=bf16-mixed", "trainer.precision", "bf16-mixed"),
+        ("+trainer.use_distributed_sampler=false", "trainer.use_distributed_sampler", False),
+        ("model.d_k=16", "model.d_k", 16),
+        ("checkpoints.every_minutes=null", "checkpoints.every_minutes", None),
+        ("data.train=corpus/train", "data.train", ["corpus/train"]),
+        ("data.train=[a,b/c.tsv]", "data.train", ["a", "b/c.tsv"]),
+        ("data.train=a.en:a.de", "data.train", ["a.en:a.de"]),
+        ("data.source=de", "prepared", "data/files_de_fr"),
+        ("data.name=mine", "run", "runs/mine-base"),
+        ("name=mine", "run", "runs/mine"),
+    ],
+)
+def test_an_override_takes_effect(override: str, key: str, value: Any) -> None:
+    config = compose("train", ["data=files", "data.target=fr", override])
+    assert values(config, key) == {key: value}
+
+
+def test_the_run_of_a_name_does_not_depend_on_the_clock() -> None:
+    assert compose("train", ["seed=3"]) == compose("train", ["seed=3"])
+
+
+def test_the_quickstart_experiment_is_small() -> None:
+    config = compose("train", ["experiment=quickstart"])
+    assert (config.data.kind, config.run) == ("quickstart", "runs/quickstart")
+    assert len(config.data.sha256) == 64
+    assert config.model.d_model < 512
+    assert config.tokenizer.vocabulary_size < 37000
+
+
+@pytest.mark.parametrize(
+    ("command", "overrides", "words"),
+    [
+        ("train", ["model.d_modle=3"], ["model.d_modle", "did you mean model.d_model?"]),
+        ("train", ["seed=2", "optim.wramup=4"], ["optim.wramup", "did you mean optim.warmup?"]),
+        ("train", ["trainer.devcies=8"], ["trainer.devcies", "did you mean trainer.devices?"]),
+        ("train", ["modle=big"], ["modle", "did you mean model?"]),
+        ("train", ["heads=4"], ["heads", "did you mean model.heads?"]),
+        ("train", ["data.filters.max_word=3"], ["data.filters.max_word", "did you mean data.filters.max_words?"]),
+        ("train", ["+model.d_modle=3"], ["d_modle"]),
+        ("train", ["+sead=3"], ["sead"]),
+        ("translate", ["beam_size=4"], ["beam_size", "did you mean decode.beam_size?"]),
+        ("translate", ["model=big"], ["model", "checkpoint"]),
+        ("score", ["referense=x"], ["referense", "did you mean reference?"]),
+        ("average", ["ouptut=x"], ["ouptut", "did you mean output?"]),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_nearest(command: str, overrides: list[str], words: list[str]) -> None:
+    message = error_line(command, overrides)
+    assert all(word in message for word in words)
+
+
+@pytest.mark.parametrize(
+    ("command", "override", "words"),
+    [
+        ("train", "model=bigg", ["model=bigg", "did you mean big?"]),
+        ("train", "tokenizer=bpe", ["tokenizer=bpe", "did you mean bpe"]),
+        ("train", "model=zzz", ["model=zzz", "base, big, small, tiny"]),
+        ("train", "experiment=quickstrat", ["experiment=quickstrat", "quickstart"]),
+        ("train", "model=null", ["model"]),
+        ("train", "trainer=8", ["trainer=8", "paper"]),
+        ("train", "model=base,big", ["model=base,big"]),
+        ("translate", "decode=gredy", ["decode=gredy", "did you mean greedy?"]),
+    ],
+)
+def test_an_unknown_option_of_a_group_is_named_with_those_there_are(
+    command: str, override: str, words: list[str]
+) -> None:
+    message = error_line(command, [override])
+    assert all(word in message for word in words)
+
+
+@pytest.mark.parametrize(
+    ("command", "override"),
+    [
+        ("train", "model.heads=many"),
+        ("train", "model.heads=null"),
+        ("train", "model.heads=2.5"),
+        ("train", "model.heads=[1,2]"),
+        ("train", "model.tied_embeddings=maybe"),
+        ("train", "optim.factor=fast"),
+        ("train", "seed=abc"),
+        ("train", "data.filters.max_words=few"),
+        ("translate", "decode.beam_size=wide"),
+        ("score", "metrics=bleu"),
+        ("average", "last=some"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named_with_its_key(command: str, override: str) -> None:
+    assert error_line(command, [override]).startswith(override)
+    before = {"train": "run=x", "translate": "input=x", "score": "reference=x", "average": "run=x"}[command]
+    assert error_line(command, [before, override]).startswith(override)
+
+
+@pytest.mark.parametrize(
+    ("command", "overrides", "words"),
+    [
+        ("train", ["model.heads=7"], ["model.heads=7", "model.d_model=512"]),
+        ("train", ["batching.tokens=4"], ["batching.tokens=4", "batching.shards=8"]),
+        ("train", ["decode.n_best=9"], ["decode.n_best=9", "decode.beam_size=4"]),
+        ("train", ["model.norm=sandwich"], ["model.norm=sandwich", "post, pre"]),
+        ("translate", ["decode.n_best=2"], ["decode.n_best=2", "format=text"]),
+        ("translate", ["format=xml"], ["format=xml", "text, tsv, jsonl"]),
+        ("score", ["reference=x", "metrics=[bleu,rouge]"], ["metrics=rouge", "chrf"]),
+        ("score", [], ["reference", "reference=VALUE"]),
+        ("train", ["model.heads"], ["model.heads", "KEY=VALUE"]),
+        ("train", ["data.train=[a,b"], ["data.train=[a,b"]),
+        ("train", ["=3"], ["=3"]),
+        ("train", ["name=${data.nmae}"], ["data.nmae"]),
+    ],
+)
+def test_a_broken_rule_or_a_value_that_cannot_be_read_is_one_line(
+    command: str, overrides: list[str], words: list[str]
+) -> None:
+    message = error_line(command, overrides)
+    assert all(word in message for word in words)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A user's own groups."""
+    files = {
+        "model/mine.yaml": "name: mine\nd_model: 64\nheads: 2\n",
+        "model/base.yaml": "name: never\nd_model: 2\nheads: 1\n",
+        "model/typo.yaml": "name: typo\nd_modle: 64\n",
+        "model/text.yaml": "name: text\nheads: many\n",
+        "model/broken.yaml": "name: [broken\n",
+        "experiment/small.yaml": "# @package _global_\ndefaults:\n  - override /model: mine\nseed: 5\n",
+        "experiment/typo.yaml": "# @package _global_\ndefaults:\n  - override /model: mien\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_groups_of_ones_own_are_found_and_offered(own: Path) -> None:
+    assert compose("train", ["model=mine"], own).model.d_model == 64
+    assert "mine" in groups(own)["model"]
+    assert "tiny" in groups(own)["model"]
+    assert "mine" in command_groups("train", own)["model"][1]
+    with pytest.raises(NMTError):
+        compose("train", ["model=mine"])
+
+
+def test_an_experiment_of_ones_own_chooses_groups_of_ones_own(own: Path) -> None:
+    config = compose("train", ["experiment=small", "seed=6"], own)
+    assert (config.model.name, config.seed, config.name) == ("mine", 6, "wmt14_en_de-mine")
+
+
+def test_a_relative_folder_of_ones_own_is_found(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own.parent)
+    assert compose("train", ["model=mine"], Path(own.name)).model.name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("model=min", ["model=min", "did you mean mine?"]),
+        ("model=typo", ["model/typo", "d_modle"]),
+        ("model=text", ["model/text", "model.heads"]),
+        ("model=broken", ["broken"]),
+        ("experiment=typo", ["mien"]),
+    ],
+)
+def test_a_mistake_in_a_file_of_ones_own_is_one_line_that_names_it(own: Path, override: str, words: list[str]) -> None:
+    message = error_line("train", [override], own)
+    assert all(word in message for word in words)
+
+
+def test_a_missing_folder_of_ones_own_is_named(tmp_path: Path) -> None:
+    assert str(tmp_path / "nowhere") in error_line("train", [], tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_key_of_the_tree_is_an_option_with_its_default(command: str) -> None:
+    tree = OmegaConf.to_container(compose_tree(command, []), resolve=False)
+    options = {option.key: option for option in command_options(command)}
+    assert set(options) == set(flat(tree)) - {"experiment"}
+    silent = {key for key, option in options.items() if not option.help}
+    assert silent <= {"optim.beta1", "optim.beta2", "optim.epsilon"}
+
+
+def test_the_printed_tree_is_the_configuration() -> None:
+    tree = yaml.safe_load(to_yaml(compose_tree("train", ["model=big", "seed=4"])))
+    assert (tree["model"]["heads"], tree["seed"], tree["run"]) == (16, 4, "runs/wmt14_en_de-big")
+
+
+def test_a_tree_that_cannot_be_resolved_is_one_line_when_printed() -> None:
+    with pytest.raises(NMTError, match=r"data\.nmae") as error:
+        to_yaml(compose_tree("train", ["name=${data.nmae}"]))
+    assert "\n" not in str(error.value)

@@ -1,0 +1,50 @@
+"""What the pages tell people to type must compose, and what they point at must be there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from nmt.compose import compose
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")])
+
+
+def commands(text):
+    """Every `nmt COMMAND WORDS...` at the beginning of a line or behind &&, without redirections."""
+    for line in text.splitlines():
+        for part in line.split("#")[0].split("&&"):
+            if part.strip().startswith("nmt "):
+                yield shlex.split(re.split(r"[<>]", part)[0])[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_in_pages_compose(page):
+    for command, *words in commands(page.read_text()):
+        compose(command, [word for word in words if not word.startswith(("-", "$"))])
+
+
+def test_the_readme_shows_every_command():
+    shown = {words[0] for words in commands((ROOT / "README.md").read_text())}
+    assert shown >= {"preprocess", "train", "translate", "score"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_the_first_screen_of_the_readme_has_the_two_commands():
+    first_screen = "\n".join((ROOT / "README.md").read_text().splitlines()[:24])
+    assert "make demo" in first_screen
+    assert "make test" in first_screen
+
+
+def test_what_the_readme_calls_make_targets_are_some():
+    makefile = (ROOT / "Makefile").read_text()
+    for page in PAGES:
+        for target in re.findall(r"^make ([a-z-]+)", page.read_text(), flags=re.M):
+            assert re.search(rf"^{target}:", makefile, flags=re.M), target

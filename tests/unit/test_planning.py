@@ -1,0 +1,132 @@
+"""Which sentences make up update n."""
+
+import numpy as np
+import pytest
+
+from nmt.config import BatchingConfig
+from nmt.data.planning import MicroBatch, UpdatePlanner, bucket_widths
+from nmt.errors import NMTError
+
+
+def lengths_like_text(pairs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Log-normal source lengths, and target lengths that go with them."""
+    random = np.random.default_rng(seed)
+    source = random.lognormal(3.1, 0.6, pairs)
+    target = source * random.lognormal(0.0, 0.2, pairs)
+    return tuple(np.clip(side.round(), 1, 256).astype(np.int32) + 1 for side in (source, target))
+
+
+@pytest.fixture(scope="module")
+def lengths() -> tuple[np.ndarray, np.ndarray]:
+    return lengths_like_text(3000)
+
+
+def planner(
+    lengths: tuple[np.ndarray, np.ndarray], tokens: int = 4000, shards: int = 4, seed: int = 1
+) -> UpdatePlanner:
+    return UpdatePlanner(*lengths, BatchingConfig(tokens, shards), seed)
+
+
+def passes(plan: UpdatePlanner, number: int) -> list[list[MicroBatch]]:
+    """The micro-batches of the first passes over the corpus."""
+    size, shards = plan.micro_batches, plan.shards
+    updates = -(-number * size // shards)
+    batches = [batch for update in range(updates) for batch in plan.update(update)]
+    return [batches[start : start + size] for start in range(0, number * size, size)]
+
+
+def plain(update: list[MicroBatch]) -> list[tuple[list[int], int, int, int]]:
+    return [(batch.indices.tolist(), batch.update, batch.shard, batch.update_tokens) for batch in update]
+
+
+@pytest.mark.parametrize("shards", [1, 3, 8])
+def test_every_pass_is_as_many_micro_batches_and_holds_every_pair_exactly_once(lengths, shards):
+    for batches in passes(planner(lengths, tokens=1000 * shards, shards=shards), 3):
+        assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(3000))
+
+
+@pytest.mark.parametrize(("tokens", "shards"), [(4000, 4), (257, 1), (25_000, 8), (2600, 10)])
+def test_rows_times_the_widest_side_stay_in_the_budget(lengths, tokens, shards):
+    for batches in passes(planner(lengths, tokens, shards), 2):
+        for batch in batches:
+            widest = max(side[batch.indices].max() for side in lengths)
+            assert len(batch.indices) * widest <= tokens // shards
+
+
+def test_an_update_is_a_function_of_seed_and_number_alone(lengths):
+    one = planner(lengths)
+    in_order = [plain(one.update(number)) for number in range(60)]
+    assert plain(planner(lengths).update(59)) == in_order[59]
+    backwards = planner(lengths)
+    assert [plain(backwards.update(number)) for number in reversed(range(60))] == in_order[::-1]
+
+
+def test_another_seed_gives_another_order(lengths):
+    assert plain(planner(lengths, seed=1).update(0)) != plain(planner(lengths, seed=2).update(0))
+
+
+def test_pairs_meet_others_in_the_next_pass(lengths):
+    first, second = (
+        {frozenset(batch.indices.tolist()) for batch in batches} for batches in passes(planner(lengths), 2)
+    )
+    # Sentences of a rare length keep their company: so few pairs have many of these.
+    assert len(first & second) < 0.2 * len(first)
+
+
+def test_micro_batches_come_in_another_order_in_the_next_pass(lengths):
+    widths = [[lengths[1][batch.indices].max() for batch in batches] for batches in passes(planner(lengths), 2)]
+    assert widths[0] != widths[1]
+
+
+def test_update_tokens_are_the_real_target_tokens_of_the_whole_update(lengths):
+    plan = planner(lengths)
+    for number in (0, 7, 200):
+        update = plan.update(number)
+        expected = sum(lengths[1][batch.indices].sum() for batch in update)
+        assert [(batch.update, batch.shard) for batch in update] == [(number, shard) for shard in range(4)]
+        assert {batch.update_tokens for batch in update} == {expected}
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 5])
+def test_a_corpus_of_fewer_micro_batches_than_shards_repeats_within_an_update(pairs):
+    lengths = np.full(pairs, 6), np.full(pairs, 4)
+    plan = planner(lengths, tokens=80, shards=8)
+    seen = np.concatenate([batch.indices for number in range(5) for batch in plan.update(number)])
+    assert np.bincount(seen, minlength=pairs).min() >= 40 // pairs
+    assert plan.update(3)[0].update_tokens == 8 * 4
+
+
+def test_lengths_all_the_same_fill_the_budget():
+    batches = passes(planner((np.full(100, 10), np.full(100, 10)), tokens=100, shards=1), 1)[0]
+    assert [len(batch.indices) for batch in batches] == [10] * 10
+
+
+def test_a_sentence_longer_than_a_micro_batch_is_refused_with_what_to_change():
+    with pytest.raises(
+        NMTError, match=r"batching\.tokens=80.*batching\.shards=8.*10.*11.*raise batching\.tokens.*shards"
+    ):
+        planner((np.array([3, 11]), np.array([3, 5])), tokens=80, shards=8)
+
+
+def test_a_sentence_as_long_as_a_micro_batch_is_taken():
+    assert len(passes(planner((np.array([3, 10]), np.array([3, 5])), tokens=80, shards=8), 1)[0]) == 2
+
+
+def test_text_is_batched_full_and_with_little_padding():
+    source, target = lengths_like_text(200_000)
+    budget = 25_000 // 8
+    batches = passes(planner((source, target), 25_000, 8), 1)[0]
+    widths = np.array([[side[batch.indices].max() for side in (source, target)] for batch in batches])
+    rows = np.array([len(batch.indices) for batch in batches])
+    padded = (rows[:, None] * widths).sum()
+    assert 1 - (source.sum() + target.sum()) / padded < 0.12
+    assert (rows * widths.max(axis=1)).mean() > 0.9 * budget
+
+
+def test_bucket_widths_rise_with_length_and_hold_it():
+    lengths = np.arange(1, 5000)
+    widths = bucket_widths(lengths)
+    assert (widths >= lengths).all()
+    assert (np.diff(widths) >= 0).all()
+    assert (widths[lengths > 16] <= 1.125 * lengths[lengths > 16] + 1).all()
+    assert (widths[lengths <= 16] == lengths[lengths <= 16]).all()

@@ -1,0 +1,116 @@
+"""Prepared corpora: batches padded on the right, and a corpus that opens only with its own tokenizer."""
+
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from nmt.config import DataConfig, PreprocessAndTrainConfig, TokenizerConfig
+from nmt.data.prepared import PreparedCorpus, open_corpus, pad
+from nmt.errors import NMTError
+from nmt.text.preprocess import preprocess
+
+PAD, START, END = 0, 1, 2
+WORDS = ["ein", "kleines", "Haus", "am", "See,", "das", "im", "Winter", "leer", "steht", "und", "friert"]
+PAIRS = [(" ".join(WORDS[i : i + n]), " ".join(WORDS[n : n + i + 1])) for n in range(1, 7) for i in range(6)]
+
+
+def prepare(folder: Path, vocabulary_size: int = 300) -> Path:
+    (folder / "train.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
+    (folder / "empty_sides.tsv").write_text("\t\na\t\n\tb\n")
+    data = DataConfig(
+        name="toy",
+        kind="files",
+        source="de",
+        target="nl",
+        train=str(folder / "train.tsv"),
+        valid=str(folder / "train.tsv"),
+        test=str(folder / "empty_sides.tsv"),
+    )
+    tokenizer = TokenizerConfig(kind="bpe", vocabulary_size=vocabulary_size)
+    prepared = folder / "prepared"
+    preprocess(
+        PreprocessAndTrainConfig(prepared=str(prepared), workers=1, data=data, tokenizer=tokenizer), lambda words: None
+    )
+    return prepared
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
+    return open_corpus(prepare(tmp_path_factory.mktemp("corpus")))
+
+
+@pytest.mark.parametrize("indices", [[0], [35, 0, 17], [4, 4], list(range(36))])
+def test_a_batch_holds_the_sentences_in_order_padded_on_the_right(corpus: PreparedCorpus, indices: list[int]) -> None:
+    rows = [datasets.load_from_disk(str(corpus.folder / "train"))[i] for i in indices]
+    batch = corpus.split("train").batch(np.array(indices))
+    sources = [[*row["source"], END] for row in rows]
+    expected = {
+        "source": sources,
+        "target_in": [[START, *row["target"]] for row in rows],
+        "target_out": [[*row["target"], END] for row in rows],
+    }
+    for name, sentences in expected.items():
+        tensor = getattr(batch, name)
+        assert tensor.dtype == torch.int64
+        assert tensor.shape == (len(indices), max(map(len, sentences)))
+        assert tensor.tolist() == [ids + [PAD] * (tensor.shape[1] - len(ids)) for ids in sentences]
+
+
+def test_lengths_are_those_of_the_batches(corpus: PreparedCorpus) -> None:
+    split = corpus.split("train")
+    batch = split.batch(np.arange(len(split)))
+    assert len(split) == len(PAIRS)
+    assert (batch.source != PAD).sum(1).tolist() == split.source_lengths.tolist()
+    assert (batch.target_out != PAD).sum(1).tolist() == split.target_lengths.tolist()
+    assert (batch.target_in != PAD).sum(1).tolist() == split.target_lengths.tolist()
+
+
+def test_an_empty_side_is_the_end_symbol_alone(corpus: PreparedCorpus) -> None:
+    split = corpus.split("test")
+    assert (split.source_lengths == 1).tolist() == [True, False, True]
+    assert (split.target_lengths == 1).tolist() == [True, True, False]
+    batch = split.batch(np.array([0, 2]))
+    assert batch.source.tolist() == [[END], [END]]
+    assert batch.target_in[0].unique().tolist() == [PAD, START]
+    assert batch.target_out[0, 0] == END
+
+
+@pytest.mark.parametrize(
+    ("flat", "lengths", "first", "last", "padded"),
+    [
+        ([5, 6, 7], [1, 2], None, None, [[5, 0], [6, 7]]),
+        ([5, 6, 7], [1, 2], None, 2, [[5, 2, 0], [6, 7, 2]]),
+        ([5, 6, 7], [2, 1], 1, None, [[1, 5, 6], [1, 7, 0]]),
+        ([5, 6, 7], [0, 3], 1, 2, [[1, 2, 0, 0, 0], [1, 5, 6, 7, 2]]),
+        ([], [0, 0], None, 2, [[2], [2]]),
+    ],
+)
+def test_pad(flat: list[int], lengths: list[int], first: int | None, last: int | None, padded: list[list[int]]) -> None:
+    sizes: NDArray[np.int64] = np.array(lengths, dtype=np.int64)
+    assert pad(np.array(flat, dtype=np.int32), sizes, first, last).tolist() == padded
+
+
+def test_a_corpus_knows_its_languages_and_its_raw_text(corpus: PreparedCorpus) -> None:
+    assert (corpus.source_language, corpus.target_language) == ("de", "nl")
+    assert list(zip(*corpus.text("valid"), strict=True)) == PAIRS
+    assert corpus.text("test") == (["", "a", ""], ["", "", "b"])
+
+
+def test_a_folder_without_a_corpus_is_an_error_naming_it(tmp_path: Path) -> None:
+    with pytest.raises(NMTError, match=r"nowhere: no prepared corpus"):
+        open_corpus(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_a_corpus_does_not_open_with_another_tokenizer_or_none(tmp_path: Path, other: bool) -> None:
+    folder = prepare(tmp_path)
+    (folder / "tokenizer.model").unlink()
+    if other:
+        (tmp_path / "other").mkdir()
+        (prepare(tmp_path / "other", 310) / "tokenizer.model").rename(folder / "tokenizer.model")
+    with pytest.raises(NMTError, match=r"tokenizer\.model is not the tokenizer"):
+        open_corpus(folder)
