@@ -3,8 +3,9 @@
 import csv
 import random
 import re
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,14 @@ def write_toy_text(folder: Path, seed: int) -> None:
 
 def toy_options(folder: Path) -> list[str]:
     return [*TOY, *(f"data.{split}={folder / split}" for split in ("train", "valid", "test"))]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Iterator[None]:
+    """A shell that starts the tests in the background has them, and what they start, ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
