@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
+from nmt.model.linear import linear
 
 
 class MultiHeadAttention(nn.Module):
@@ -33,16 +34,16 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of self-attention."""
-        q, k, v = F.linear(x_BTD, self.input).split(self.widths, dim=-1)
+        q, k, v = linear(x_BTD, self.input).split(self.widths, dim=-1)
         return self.split_heads(q), self.split_heads(k), self.split_heads(v)
 
     def queries(self, x_BTD: Tensor) -> Tensor:
         """Queries of cross-attention, [B, H, T, K]."""
-        return self.split_heads(F.linear(x_BTD, self.input[: self.widths[0]]))
+        return self.split_heads(linear(x_BTD, self.input[: self.widths[0]]))
 
     def keys_values(self, memory_BSD: Tensor) -> tuple[Tensor, Tensor]:
         """Keys [B, H, S, K] and values [B, H, S, V] of cross-attention."""
-        k, v = F.linear(memory_BSD, self.input[self.widths[0] :]).split(self.widths[1:], dim=-1)
+        k, v = linear(memory_BSD, self.input[self.widths[0] :]).split(self.widths[1:], dim=-1)
         return self.split_heads(k), self.split_heads(v)
 
     def attend(
@@ -53,4 +54,4 @@ class MultiHeadAttention(nn.Module):
         `mask` is broadcastable to [B, H, T, S], True where a query may look; `causal` hides keys after t from query t.
         """
         x_BHTV = F.scaled_dot_product_attention(q_BHTK, k_BHSK, v_BHSV, attn_mask=mask, is_causal=causal)
-        return F.linear(x_BHTV.transpose(1, 2).flatten(2), self.output)
+        return linear(x_BHTV.transpose(1, 2).flatten(2), self.output)

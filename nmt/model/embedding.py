@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.errors import NMTError
+from nmt.model.dropout import Dropout
 
 
 def sinusoids(length: int, d_model: int) -> Tensor:
@@ -54,7 +55,7 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(config.d_model)
         self.weight = nn.Parameter(torch.randn(vocabulary_size, config.d_model) * config.d_model**-0.5)
         self.positions = Positions(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
         """[B, T] token ids at positions from `start` on -> [B, T, D]."""

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.model.attention import MultiHeadAttention
+from nmt.model.dropout import Dropout
+from nmt.model.linear import feed_forward
 
 
 class Residual(nn.Module):
@@ -20,7 +22,7 @@ class Residual(nn.Module):
         super().__init__()
         self.post_norm = config.norm == "post"
         self.norm = nn.LayerNorm(config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.post_norm:
@@ -37,7 +39,10 @@ class FeedForward(nn.Sequential):
         for linear in (inner, outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
-        super().__init__(inner, nn.ReLU(inplace=True), outer)
+        super().__init__(inner, nn.ReLU(), outer)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return feed_forward(x, *self.parameters())
 
 
 class EncoderLayer(nn.Module):

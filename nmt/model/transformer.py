@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nmt.config import PAD, ModelConfig
 from nmt.model.embedding import Embedding
 from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
+from nmt.model.linear import Linear
 
 
 def padding_mask(tokens_BS: Tensor) -> Tensor:
@@ -47,7 +48,7 @@ class Transformer(nn.Module):
         pre_norm = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
-        self.output = nn.Linear(config.d_model, vocabulary_size, bias=False)
+        self.output = Linear(config.d_model, vocabulary_size, bias=False)
         nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
         if config.tied_embeddings:
             self.target_embedding.weight = self.source_embedding.weight

@@ -8,8 +8,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CHUNK = 2**23
-"""Logits made at a time: 32 MB of float32, which a reused buffer holds, however large the batch."""
+from nmt.model.linear import has_fast_product, linear, outer_product
+
+CHUNK = 2**24
+"""Logits made at a time: 64 MB of float32, however large the batch and the vocabulary."""
+
+
+def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """-log p(target) and log sum exp of each row, and the probabilities, in the logits' own memory.
+
+    The normaliser is read off the likeliest token's probability, which cannot underflow: so that softmax, which passes
+    over a row while that lies in the cache, is the only pass but one over the logits.
+    """
+    highest, place = logits.max(dim=-1, keepdim=True)
+    target_logits = logits.gather(1, targets[:, None])
+    probabilities = torch.softmax(logits, dim=-1, out=logits)
+    normaliser = highest - probabilities.gather(1, place).log()
+    return normaliser - target_logits, normaliser, probabilities
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
@@ -23,31 +38,38 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
         rows = max(1, CHUNK // vocabulary)
-        loss, likelihood = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
-        grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
-        for x, y, grad_x in zip(hidden.split(rows), targets.split(rows), grad_hidden.split(rows), strict=True):
-            logits = (x @ weight.t()).float()
-            normaliser = logits.logsumexp(dim=-1)
-            nll = (normaliser - logits.gather(1, y[:, None])[:, 0]).sum()
-            uniform = normaliser.sum() - logits.sum() / vocabulary
-            likelihood += nll
-            loss += (1 - smoothing) * nll + smoothing * uniform
-            if not ctx.needs_input_grad[0]:
+        need_grad = ctx.needs_input_grad[0]
+        nll, normalisers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
+        grad_hidden, grad_weight = [], None
+        for x, y in zip(hidden.split(rows), targets.split(rows), strict=True):
+            logits = linear(x, weight).float()
+            piece_nll, normaliser, grad = nll_and_probabilities(logits, y)
+            nll += piece_nll.sum()
+            normalisers += normaliser.sum()
+            if not need_grad:
                 continue
-            # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N, in the logits' own memory.
-            grad = logits.sub_(normaliser[:, None]).exp_().sub_(smoothing / vocabulary)
+            # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N, the last of which comes below.
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
             grad = grad.to(x.dtype)
-            torch.mm(grad, weight.to(x.dtype), out=grad_x)
-            grad_weight += grad.t() @ x
-        ctx.save_for_backward(grad_hidden, grad_weight)
-        ctx.mark_non_differentiable(likelihood)
-        return loss, likelihood
+            grad_hidden.append(linear(grad, weight.t()))
+            piece = outer_product(grad, x) if has_fast_product(x) else grad.t() @ x
+            grad_weight = piece if grad_weight is None else grad_weight.add_(piece)
+        # Of the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
+        sum_hidden, sum_weight = hidden.sum(0), weight.sum(0)
+        uniform = normalisers - sum_hidden.float().dot(sum_weight.float()) / vocabulary
+        if need_grad:
+            assert grad_weight is not None
+            share = smoothing / vocabulary
+            ctx.gradients = torch.cat(grad_hidden).sub_(sum_weight * share), grad_weight.sub_(sum_hidden * share)
+        ctx.mark_non_differentiable(nll)
+        return (1 - smoothing) * nll + smoothing * uniform, nll
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        grad_hidden, grad_weight = ctx.saved_tensors
-        return grad_hidden * grads[0], grad_weight * grads[0], None, None
+        # Only this function knows its gradients, and needs them once.
+        grad_hidden, grad_weight = ctx.gradients
+        del ctx.gradients
+        return grad_hidden.mul_(grads[0]), grad_weight.mul_(grads[0]), None, None
 
 
 def label_smoothed_cross_entropy(

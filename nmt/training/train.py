@@ -26,6 +26,7 @@ from nmt.text.manifest import difference
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training.memory import keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation, validation_bleu
@@ -141,6 +142,7 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
 
     Talks to `console`. Gives the number of the signal that stopped it early, if one did.
     """
+    keep_freed_memory()
     corpus = open_training_corpus(config)
     run, updates = Path(config.run), config.trainer["max_steps"]
     made = check_run(run, config, corpus)
