@@ -1,10 +1,12 @@
 """Which sentences make up update n."""
 
+import time
+
 import numpy as np
 import pytest
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import MicroBatch, UpdatePlanner, bucket_widths
+from nmt.data.planning import MicroBatch, UpdatePlanner
 from nmt.errors import NMTError
 
 
@@ -73,9 +75,29 @@ def test_pairs_meet_others_in_the_next_pass(lengths):
     assert len(first & second) < 0.2 * len(first)
 
 
+@pytest.mark.parametrize(("tokens", "shards"), [(4000, 4), (12_000, 1)])
+def test_pairs_seldom_keep_their_company(lengths, tokens, shards):
+    """Of two pairs in one micro-batch, few meet again in the next pass; among three micro-batches a third would."""
+    companies = []
+    for batches in passes(planner(lengths, tokens, shards), 2):
+        companies.append(np.zeros(3000, int))
+        for number, batch in enumerate(batches):
+            companies[-1][batch.indices] = number
+    first, second = (company[:, None] == company for company in companies)
+    together = first & ~np.eye(3000, dtype=bool)
+    assert (together & second).sum() / together.sum() < 0.3
+
+
 def test_micro_batches_come_in_another_order_in_the_next_pass(lengths):
     widths = [[lengths[1][batch.indices].max() for batch in batches] for batches in passes(planner(lengths), 2)]
     assert widths[0] != widths[1]
+
+
+def test_the_length_of_a_micro_batch_says_nothing_about_the_next():
+    lengths = lengths_like_text(100_000)
+    widths = [lengths[1][batch.indices].max() for batch in passes(planner(lengths), 1)[0]]
+    ranks = np.argsort(np.argsort(widths))
+    assert abs(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) < 4 / np.sqrt(len(ranks))
 
 
 def test_update_tokens_are_the_real_target_tokens_of_the_whole_update(lengths):
@@ -112,21 +134,46 @@ def test_a_sentence_as_long_as_a_micro_batch_is_taken():
     assert len(passes(planner((np.array([3, 10]), np.array([3, 5])), tokens=80, shards=8), 1)[0]) == 2
 
 
-def test_text_is_batched_full_and_with_little_padding():
+@pytest.mark.parametrize(("shards", "padding"), [(8, 0.05), (1, 0.12)])
+def test_text_is_batched_full_and_with_little_padding(shards, padding):
     source, target = lengths_like_text(200_000)
-    budget = 25_000 // 8
-    batches = passes(planner((source, target), 25_000, 8), 1)[0]
+    batches = passes(planner((source, target), 25_000, shards), 1)[0]
     widths = np.array([[side[batch.indices].max() for side in (source, target)] for batch in batches])
     rows = np.array([len(batch.indices) for batch in batches])
     padded = (rows[:, None] * widths).sum()
-    assert 1 - (source.sum() + target.sum()) / padded < 0.12
-    assert (rows * widths.max(axis=1)).mean() > 0.9 * budget
+    assert 1 - (source.sum() + target.sum()) / padded < padding
+    assert (rows * widths.max(axis=1)).mean() > 0.93 * 25_000 / shards
 
 
-def test_bucket_widths_rise_with_length_and_hold_it():
-    lengths = np.arange(1, 5000)
-    widths = bucket_widths(lengths)
-    assert (widths >= lengths).all()
-    assert (np.diff(widths) >= 0).all()
-    assert (widths[lengths > 16] <= 1.125 * lengths[lengths > 16] + 1).all()
-    assert (widths[lengths <= 16] == lengths[lengths <= 16]).all()
+def test_any_pass_is_planned_at_once():
+    """Nothing is computed for a pass as a whole: its first update comes as fast as others, however many pairs."""
+    plan = planner(lengths_like_text(1_000_000), 25_000, 8)
+    start = time.process_time()
+    for number in range(20):
+        plan.update(number * 1000 * plan.micro_batches)
+    assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("tokens", "shards"), [(4000, 4), (25_000, 8), (600, 1), (6000, 1)])
+def test_extremes_are_the_largest_micro_batches_of_the_first_pass(lengths, tokens, shards, seed):
+    plan = planner(lengths, tokens, shards, seed)
+
+    def sizes(indices):
+        source, target = (int(side[indices].max()) for side in lengths)
+        return len(indices) * (source + target), len(indices) * max(source, target) ** 2
+
+    first = {frozenset(batch.indices.tolist()): sizes(batch.indices) for batch in passes(plan, 1)[0]}
+    extremes = plan.extremes()
+    members = [frozenset(indices.tolist()) for indices in extremes]
+    assert len(set(members)) == len(members) <= 2
+    largest = [max(size) for size in zip(*first.values(), strict=True)]
+    assert [max(size) for size in zip(*(first[m] for m in members), strict=True)] == largest
+    assert all(any(size == most for size, most in zip(first[m], largest, strict=True)) for m in members)
+
+
+def test_one_micro_batch_that_is_extreme_in_both_ways_is_given_once():
+    assert [indices.tolist() for indices in planner((np.array([9, 9]), np.array([8, 9]))).extremes()] in (
+        [[0, 1]],
+        [[1, 0]],
+    )

@@ -1,0 +1,156 @@
+"""Groups of interchangeable sentence pairs: alike enough in both lengths to be padded to the same widths.
+
+Pairs are counted by source and target length, and the plane of these counts is cut in two, again and again, along
+whichever length saves the most padding. A group ends up with little padding or few micro-batches, never too few to
+be shuffled among: a large corpus gets fine groups, a small one coarse ones.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+FEWEST_MICRO_BATCHES = 3
+"""A group is not cut where a part would fill less: its pairs would meet the same company in every pass."""
+PADDING_TO_LEAVE = 0.02
+"""A group with no more padding than this share is not cut: finer groups would mix less and gain nothing."""
+BLOCK = 1 << 20
+"""Pairs looked at together, so that temporary arrays stay in the processor's cache and out of the memory's peak."""
+
+
+def bucket_widths(lengths: NDArray[Any]) -> Ints:
+    """Each length rounded up to its bucket's: steps of 1 up to 64, then 32 steps for each doubling."""
+    lengths = np.asarray(lengths, dtype=np.int64)
+    steps = 2 ** np.maximum(np.frexp(lengths - 1)[1].astype(np.int64) - 6, 0)
+    widths: Ints = -(-lengths // steps) * steps
+    return widths
+
+
+class LengthTable:
+    """Lengths by rank: `ranks[length]` is the place of its width in `widths`."""
+
+    def __init__(self, longest: int) -> None:
+        # No wider than the longest, which may fill a micro-batch by itself.
+        widths = np.minimum(bucket_widths(np.arange(1, longest + 1)), longest)
+        self.widths, ranks = np.unique(widths, return_inverse=True)
+        self.ranks = np.append(0, ranks)
+
+
+@dataclass
+class Cells:
+    """Pairs counted by their widths."""
+
+    widths: Ints
+    """[2, cells]: source and target."""
+    counts: Ints
+
+    def __getitem__(self, chosen: Ints) -> "Cells":
+        return Cells(self.widths[:, chosen], self.counts[chosen])
+
+    @property
+    def padding(self) -> float:
+        """The share of padding where all pairs are as wide as the widest."""
+        real = (self.counts * self.widths.sum(0)).sum()
+        return float(1 - real / (self.counts.sum() * self.widths.max(1).sum()))
+
+
+def cost(counts: Ints, widths: Ints, budget: int) -> Ints:
+    """Twice the positions that pairs need in micro-batches of these widths ([2, ...]), places left empty halved.
+
+    An empty place takes no time, as padding does, but makes its update smaller.
+    """
+    rows = budget // widths.max(0)
+    places = -(-counts // rows) * rows
+    positions: Ints = (counts + places) * widths.sum(0)
+    return positions
+
+
+def best_cut(cells: Cells, side: int, budget: int) -> tuple[int, Ints, Ints] | None:
+    """Cut along the lengths of one side: the cost of both parts, and the cells of each; None where it cannot be cut."""
+    order = np.argsort(cells.widths[side], kind="stable")
+    ordered = cells[order]
+    last = np.flatnonzero(np.diff(ordered.widths[side]))
+    below = ordered.counts.cumsum()[last]
+    above = ordered.counts.sum() - below
+    widths_below = np.maximum.accumulate(ordered.widths, axis=1)[:, last]
+    widths_above = np.maximum.accumulate(ordered.widths[:, ::-1], axis=1)[:, ::-1][:, last + 1]
+    enough = [
+        counts >= FEWEST_MICRO_BATCHES * (budget // widths.max(0))
+        for counts, widths in ((below, widths_below), (above, widths_above))
+    ]
+    allowed = np.flatnonzero(enough[0] & enough[1])
+    if not len(allowed):
+        return None
+    costs = cost(below, widths_below, budget) + cost(above, widths_above, budget)
+    best = allowed[costs[allowed].argmin()]
+    return int(costs[best]), order[: last[best] + 1], order[last[best] + 1 :]
+
+
+def partition(cells: Cells, budget: int) -> list[Ints]:
+    """The cells of each group."""
+    groups, uncut = [], [np.arange(len(cells.counts))]
+    while uncut:
+        members = uncut.pop()
+        part = cells[members]
+        cuts = []
+        if part.padding > PADDING_TO_LEAVE:
+            cuts = [cut for side in (0, 1) if (cut := best_cut(part, side, budget))]
+        best = min(cuts, key=lambda cut: cut[0], default=None)
+        whole = cost(part.counts.sum(keepdims=True), part.widths.max(1, keepdims=True), budget)
+        if best and best[0] < int(whole[0]):
+            uncut += [members[best[2]], members[best[1]]]
+        else:
+            groups.append(members)
+    return groups
+
+
+@dataclass
+class Groups:
+    """The pairs of a corpus, group by group."""
+
+    order: NDArray[np.signedinteger[Any]]
+    """[pairs]: the pairs of the first group, of the second, ..."""
+    starts: Ints
+    """[groups + 1]: where in `order` each group begins, and its end."""
+    widths: Ints
+    """[2, groups]: the widest source and target."""
+
+
+def count_cells(source_lengths: NDArray[Any], target_lengths: NDArray[Any]) -> tuple[Cells, NDArray[np.int32]]:
+    """The cells that have pairs, and the cell of each pair."""
+    source, target = (LengthTable(int(lengths.max())) for lengths in (source_lengths, target_lengths))
+    columns = len(source.widths)
+    counts = np.zeros(columns * len(target.widths), np.int64)
+    cell_of_pair = np.empty(len(source_lengths), np.int32)
+    for start in range(0, len(cell_of_pair), BLOCK):
+        block = slice(start, start + BLOCK)
+        cells = target.ranks[target_lengths[block]] * columns + source.ranks[source_lengths[block]]
+        counts += np.bincount(cells, minlength=len(counts))
+        cell_of_pair[block] = cells
+    present = np.flatnonzero(counts)
+    renumbered = np.zeros(len(counts), np.int32)
+    renumbered[present] = np.arange(len(present))
+    for start in range(0, len(cell_of_pair), BLOCK):
+        block = slice(start, start + BLOCK)
+        cell_of_pair[block] = renumbered[cell_of_pair[block]]
+    widths = np.stack([source.widths[present % columns], target.widths[present // columns]])
+    return Cells(widths, counts[present]), cell_of_pair
+
+
+def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any], budget: int) -> Groups:
+    """Group pairs for micro-batches of at most `budget` padded tokens on either side."""
+    cells, cell_of_pair = count_cells(source_lengths, target_lengths)
+    groups = partition(cells, budget)
+    # 16 bits suffice unless micro-batches are tiny, and these numpy sorts in linear time.
+    group_of_cell = np.empty(len(cells.counts), np.min_scalar_type(len(groups)))
+    for group, members in enumerate(groups):
+        group_of_cell[members] = group
+    order = np.argsort(group_of_cell[cell_of_pair], kind="stable")
+    return Groups(
+        order=order.astype(np.min_scalar_type(-len(order))),
+        starts=np.cumsum([0, *(cells.counts[members].sum() for members in groups)]),
+        widths=np.stack([cells.widths[:, members].max(1) for members in groups], axis=1),
+    )

@@ -1,0 +1,60 @@
+"""Shuffles with random access: which item a place of a shuffled range holds, at the cost of that place alone.
+
+A cipher on the numbers below n is a permutation of them, and its key picks which. Ours is a Feistel network on the
+numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitrary finite domains"), walked until it
+lands below n.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+# Ranges of a few dozen items need as many: with six rounds some of their orders come up too often.
+ROUNDS = 8
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def words(numbers: ArrayLike) -> Words:
+    # One dimension at least: only there do 64-bit products wrap around without a warning.
+    return np.atleast_1d(np.asarray(numbers)).astype(np.uint64)
+
+
+def mix(values: Words) -> Words:
+    """Numbers as good as random from numbers of any pattern (SplitMix64: Steele, Lea and Flood 2014)."""
+    values = values + GOLDEN
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def shuffle_key(*numbers: ArrayLike) -> Words:
+    """One key for all of `numbers`, or several where some are arrays; whichever differs, the key does."""
+    key = words(0)
+    for number in numbers:
+        key = mix(key ^ words(number))
+    return key
+
+
+def encipher(values: Words, side: Words, key: Words) -> Words:
+    """A permutation of the numbers below side * side."""
+    left, right = np.divmod(values, side)
+    for _ in range(ROUNDS):
+        key = key + GOLDEN
+        below_side = (mix(right ^ key) >> np.uint64(32)) * side >> np.uint64(32)
+        left, right = right, (left + below_side) % side
+    return left * side + right
+
+
+def shuffled(places: NDArray[Any], size: ArrayLike, key: Words) -> Ints:
+    """The items that lie at `places` of range(size), shuffled by `key`; each place may have its own size and key."""
+    sizes, keys = (np.broadcast_to(words(each), places.shape) for each in (size, key))
+    # The rounding of the root does not matter below 2**52, and the square is hardly larger than the range.
+    sides = np.ceil(np.sqrt(sizes)).astype(np.uint64)
+    items = encipher(words(places), sides, keys)
+    while len(outside := np.flatnonzero(items >= sizes)):
+        items[outside] = encipher(items[outside], sides[outside], keys[outside])
+    return items.astype(np.int64)
