@@ -79,8 +79,8 @@ def series(rows: list[Row], column: str) -> list[tuple[int, float]]:
 
 
 def last(rows: list[Row], column: str) -> float | None:
-    """A column's last value; None where it has none."""
-    return next((row[column] for row in reversed(rows) if column in row), None)
+    """A column's last finite value; None where it has none."""
+    return next((row[column] for row in reversed(rows) if math.isfinite(row.get(column, math.nan))), None)
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -55,8 +55,8 @@ class Scale:
 
 def number(value: float) -> str:
     """A value with four significant digits, as it is read: 12,345, 3.142, 0.07 or 4.9·10⁻⁴."""
-    if value == 0:
-        return "0"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.0f}"
     if 1e-3 <= abs(value) < 1e7:
         digits = max(0, 3 - math.floor(math.log10(abs(value))))
         text = f"{value:,.{digits}f}"

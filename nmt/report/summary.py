@@ -1,5 +1,6 @@
 """The head of the page: the run's name, its state, and the numbers one asks for first."""
 
+import math
 import re
 from datetime import datetime
 
@@ -27,34 +28,49 @@ def bleu_fact(run: Run) -> Markup:
     return fact("Validation BLEU", f"{logged[-1][1]:.2f}", f"at update {logged[-1][0]:,}, in training")
 
 
+def loss_fact(run: Run) -> Markup:
+    """The lowest validation loss; a run that has diverged may have none."""
+    losses = [point for point in series(run.rows, "valid_loss") if math.isfinite(point[1])]
+    if not losses:
+        return Markup()
+    step, loss = min(losses, key=lambda point: point[1])
+    perplexity = dict(series(run.rows, "valid_perplexity")).get(step)
+    beside = f"perplexity {number(perplexity)}, " if perplexity else ""
+    return fact("Best validation loss", f"{loss:.3f}", f"{beside}at update {step:,}")
+
+
+def time_fact(content: Content) -> Markup:
+    """Training time over all restarts, on what, and for a run that goes on how much is left."""
+    run, seconds = content.run, last(content.run.rows, "seconds")
+    if seconds is None:
+        return Markup()
+    left = seconds * (run.updates - run.update) / max(run.update, 1)
+    running = run.state(content.now.timestamp()) == "running" and left > 0
+    devices = content.facts.devices if content.facts else None
+    return fact("Training time", duration(seconds), f"about {duration(left)} to go" if running else "", devices)
+
+
+def cost_fact(run: Run) -> Markup:
+    """The cost as the paper estimates it, and the model's own operations, as far as they are logged."""
+    cost, flops = last(run.rows, "cost"), last(run.rows, "flops")
+    if cost:
+        own = f"the model's own {number(flops)}" if flops else ""
+        return fact("Cost in FLOPs", number(cost), "time × devices × sustained FLOP/s", own)  # noqa: RUF001
+    return fact("Cost in FLOPs", number(flops), "the model's own") if flops else Markup()
+
+
 def summary(content: Content) -> Markup:
     """The numbers one asks for first."""
-    run, facts, state = content.run, content.facts, content.run.state(content.now.timestamp())
-    to_go = run.updates - run.update
-    facts_shown = [fact("Update", f"{run.update:,}", f"of {run.updates:,}")]
-    losses = [p for p in series(run.rows, "valid_loss") if p[1] == p[1]]
-    if losses:
-        step, loss = min(losses, key=lambda point: point[1])
-        perplexity = dict(series(run.rows, "valid_perplexity")).get(step)
-        beside = f"perplexity {number(perplexity)}, " if perplexity else ""
-        facts_shown.append(fact("Best validation loss", f"{loss:.3f}", f"{beside}at update {step:,}"))
-    facts_shown.append(bleu_fact(run))
+    run, facts = content.run, content.facts
+    shown = [fact("Update", f"{run.update:,}", f"of {run.updates:,}"), loss_fact(run), bleu_fact(run)]
     if content.parameters:
-        model = run.config.get("model", {})
-        facts_shown.append(fact("Parameters", in_short(content.parameters), f"model={model.get('name', '?')}"))
-    seconds = last(run.rows, "seconds")
-    if seconds:
-        left = f"about {duration(seconds * to_go / max(run.update, 1))} to go" if state == "running" and to_go else ""
-        facts_shown.append(fact("Training time", duration(seconds), left, facts and facts.devices))
+        name = run.config.get("model", {}).get("name", "?")
+        shown.append(fact("Parameters", in_short(content.parameters), f"model={name}"))
+    shown.append(time_fact(content))
     if facts and facts.tokens:
         late = f"at update {facts.updates:,}" if facts.updates != run.update else ""
-        facts_shown.append(fact("Target tokens", in_short(facts.tokens), late))
-    cost, flops = last(run.rows, "cost"), last(run.rows, "flops")
-    if cost or flops:
-        model = f"the model's own {number(flops)}" if cost and flops else "the model's own"
-        notes = ("time × devices × sustained FLOP/s", model if flops else "") if cost else (model,)  # noqa: RUF001
-        facts_shown.append(fact("Cost in FLOPs", number(cost or flops or 0), *notes))
-    return tag("dl", *facts_shown, class_="facts")
+        shown.append(fact("Target tokens", in_short(facts.tokens), late))
+    return tag("dl", *shown, cost_fact(run), class_="facts")
 
 
 def heading(content: Content) -> Markup:

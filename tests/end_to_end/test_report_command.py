@@ -188,6 +188,22 @@ def test_the_page_asks_nothing_of_any_other_place_and_runs_nothing(nmt, run):
     assert text(root).count("<script>alert(1)</script>") > 10
 
 
+def test_a_run_that_diverged_is_reported_too(nmt, run):
+    text = (run / "metrics.csv").read_text()
+    head = text.splitlines()[0]
+    bad = [
+        ",".join(str(step) if key == "step" else value for key in head.split(","))
+        for step, value in ((70, "nan"), (80, "inf"))
+    ]
+    (run / "metrics.csv").write_text("\n".join([text.strip(), *bad]) + "\n")
+    assert nmt("report", "copy", "sentences=0").code == 0
+    root = parsed(run / "report.html")
+    assert "nan" not in facts(root)["Best validation loss"]
+    (run / "metrics.csv").write_text("\n".join([head, *bad]) + "\n")
+    assert nmt("report", "copy", "sentences=0").code == 0
+    assert "Best validation loss" not in facts(parsed(run / "report.html"))
+
+
 def test_another_corpus_is_not_translated(nmt, run):
     tree = yaml.safe_load((run / "config.yaml").read_text())
     corpus = Path(shutil.copytree(tree["prepared"], "other"))

@@ -86,6 +86,8 @@ def test_a_scale_meets_both_ends_and_keeps_the_order(log):
     ("value", "text"),
     [
         (0, "0"),
+        (math.nan, "nan"),
+        (math.inf, "inf"),
         (3.14159, "3.142"),
         (-0.5, "-0.5"),
         (12345.6, "12,346"),
