@@ -33,7 +33,7 @@ OPTIONS = {
     "--config-dir": "FOLDER: look for groups there too.",
     "--help": "Print this and exit.",
 }
-SHORTHANDS = {"score": {"--json": "Short for format=json."}}
+SHORTHANDS = {"score": {"--json": "Short for format=json."}, "report": {"FOLDER": "Short for run=FOLDER."}}
 
 
 def configure(command: str, summary: str, overrides: list[str] | None, options: tuple[bool, Path | None, bool]) -> Any:
@@ -182,6 +182,23 @@ def average(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir
 
     output, paths = run(config)
     print(f"{output} is the average of {', '.join(path.name for path in paths)}")
+
+
+@app.command(context_settings=COMMAND)
+def report(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Write a page about a training run: curves, translations, corpus, configuration."""
+    config = configure("report", str(report.__doc__), overrides, (cfg, config_dir, help))
+    from dataclasses import asdict
+
+    from nmt.compose import compose
+    from nmt.report.run import find_run
+
+    console = talker()
+    find_run(config.run)  # before the seconds that Lightning takes to load
+    with console.status("loading"):
+        from nmt.report.report import report as write
+
+    print(write(config, asdict(compose("train", [])), console))
 
 
 def main() -> None:

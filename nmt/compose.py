@@ -20,7 +20,14 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from nmt.config import AverageConfig, PreprocessAndTrainConfig, ScoreConfig, TranslateConfig, field_help
+from nmt.config import (
+    AverageConfig,
+    PreprocessAndTrainConfig,
+    ReportConfig,
+    ScoreConfig,
+    TranslateConfig,
+    field_help,
+)
 from nmt.errors import NMTError
 
 TREES: dict[str, tuple[str, type]] = {
@@ -29,7 +36,10 @@ TREES: dict[str, tuple[str, type]] = {
     "translate": ("translate", TranslateConfig),
     "score": ("score", ScoreConfig),
     "average": ("average", AverageConfig),
+    "report": ("report", ReportConfig),
 }
+BARE_WORDS = {"report": "run"}
+"""The key that a word without = is the value of."""
 
 
 def conf_folder() -> Path:
@@ -38,9 +48,24 @@ def conf_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parent.parent / "conf"
 
 
+def name_bare_word(command: str, overrides: list[str]) -> list[str]:
+    """`runs/x` -> `run='runs/x'`, where the command takes a word without =; NMTError for a second one."""
+    key = BARE_WORDS.get(command)
+    # A path may hold a =, as runs/heads=4; a key holds no slash.
+    bare = [word for word in overrides if key and ("=" not in word or "/" in word.partition("=")[0])]
+    if not bare:
+        return overrides
+    if len(bare) > 1 or any(word.startswith(f"{key}=") for word in overrides):
+        raise NMTError(f"{bare[-1]}: `nmt {command}` takes one {key}; {overrides[0]} is given too")
+    # In Hydra's quotes a quote is escaped by a backslash, and so are the backslashes before one.
+    quoted = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + found[2].replace("'", "\\'"), bare[0])
+    return [f"{key}='{quoted}'" if word == bare[0] else word for word in overrides]
+
+
 def compose_tree(command: str, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
     """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
     root, schema = TREES[command]
+    overrides = name_bare_word(command, overrides)
     ConfigStore.instance().store(name=f"{root}_schema", node=schema)
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")

@@ -384,6 +384,34 @@ class AverageConfig:
         require(self.last is None or self.last >= 1, f"last={self.last}: must be at least 1")
 
 
+@dataclass
+class ReportConfig:
+    """The tree of `nmt report`."""
+
+    run: str = "runs/latest"
+    """The run, finished or still training; a word without = is short for it."""
+    output: str | None = None
+    """The HTML page to write; null: report.html in the run."""
+    prepared: str | None = None
+    """Folder of the prepared corpus; null: where the run found it."""
+    split: str = "valid"
+    """The set that is translated: valid or test."""
+    sentences: int | None = 500
+    """Its first so many sentences are translated; 0 for none, null for all."""
+    examples: int = 4
+    """Best, median and worst translations that are shown, so many of each."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require_choice("split", self.split, ("valid", "test"))
+        require(
+            self.sentences is None or self.sentences >= 0, f"sentences={self.sentences}: must not be negative, or null"
+        )
+        require(self.examples >= 0, f"examples={self.examples}: must not be negative")
+
+
 def field_help(cls: type) -> dict[str, str]:
     """Key -> help text for every leaf below a configuration class, read from the texts under its fields."""
     module = inspect.getmodule(cls)

@@ -332,3 +332,12 @@ def test_a_tree_that_cannot_be_resolved_is_one_line_when_printed() -> None:
     with pytest.raises(NMTError, match=r"data\.nmae") as error:
         to_yaml(compose_tree("train", ["name=${data.nmae}"]))
     assert "\n" not in str(error.value)
+
+
+def test_a_bare_word_is_the_run_to_report_on():
+    assert compose("report", ["runs/x", "sentences=3"]).run == "runs/x"
+    assert compose("report", ["runs/heads=4"]).run == "runs/heads=4"
+    assert compose("report", [r"it's\odd\'"]).run == r"it's\odd\'"
+    for words in (["a", "b"], ["a", "run=b"]):
+        with pytest.raises(NMTError, match="takes one run"):
+            compose("report", words)

@@ -28,7 +28,7 @@ def test_commands_in_pages_compose(page):
 
 def test_the_readme_shows_every_command():
     shown = {words[0] for words in commands((ROOT / "README.md").read_text())}
-    assert shown >= {"preprocess", "train", "translate", "score"}
+    assert shown >= {"preprocess", "train", "translate", "score", "report"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,0 +1,151 @@
+"""`nmt report`: from a run directory to one HTML page."""
+
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from nmt.config import DecodeConfig, ModelConfig, ReportConfig
+from nmt.data.prepared import PreparedCorpus
+from nmt.decoding.model_directory import load_translator
+from nmt.decoding.translate import choose_device
+from nmt.decoding.translator import Translator
+from nmt.errors import NMTError
+from nmt.model import Transformer
+from nmt.report.content import Content
+from nmt.report.page import page
+from nmt.report.quality import Quality, assess, in_blocks
+from nmt.report.run import Facts, Run, find_run, open_run
+from nmt.text.files import replace_file
+from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
+from nmt.training.averaging import averaged_model
+from nmt.training.checkpoints import list_checkpoints, load_checkpoint
+
+
+def choose_output(config: ReportConfig, run: Path) -> Path:
+    """The file to write; NMTError where that cannot be, before minutes are spent on translating."""
+    output = Path(config.output) if config.output else run / "report.html"
+    if output.is_dir():
+        raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / 'report.html'}")
+    if not output.parent.is_dir():
+        raise NMTError(f"output={output}: there is no folder {output.parent}; make it first, or write elsewhere")
+    try:
+        with tempfile.TemporaryFile(dir=output.parent):
+            return output
+    except OSError as error:
+        raise NMTError(f"output={output}: cannot be written ({error.strerror}); write elsewhere") from error
+
+
+def checkpoint_facts(path: Path) -> Facts:
+    """What a checkpoint tells of the training that led to it."""
+    content = load_checkpoint(path)
+    about, meters = content["nmt"], content["callbacks"]["Meters"]
+    lightning = content.get("pytorch-lightning_version")
+    return Facts(
+        updates=int(content["global_step"]),
+        vocabulary_size=about["vocabulary_size"],
+        corpus=about["corpus"],
+        tokens=meters["tokens"],
+        devices=meters["devices"],
+        versions={"lightning": lightning} if lightning else {},
+    )
+
+
+def count_parameters(run: Run, facts: Facts | None) -> int | None:
+    """Of the run's model, without making its weights; None where its vocabulary is not known yet."""
+    size = facts.vocabulary_size if facts else run.manifest.vocabulary_size if run.manifest else None
+    if size is None:
+        return None
+    try:
+        with torch.device("meta"):
+            model = Transformer(ModelConfig(**run.config["model"]), size)
+    except (NMTError, KeyError, TypeError) as error:
+        raise NMTError(f"{run.folder / 'config.yaml'}: describes no model of this nmt ({error})") from error
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:
+    """The model directory's translator, or the last checkpoint's, and what it is in words."""
+    if run.model:
+        folder = run.folder / "model"
+        return load_translator(folder, decode, device), f"the model in {folder}, update {run.model.updates:,}"
+    path = list_checkpoints(run.folder)[-1]
+    average = averaged_model([path])
+    tokenizer_file = run.folder / "tokenizer.model"
+    tokenizer = load_tokenizer(tokenizer_file)
+    if tokenizer_fingerprint(tokenizer_file) != average.last["nmt"]["tokenizer"]:
+        raise NMTError(f"{tokenizer_file} is not the tokenizer that {path} was trained with")
+    return Translator(average.model.to(device), tokenizer, decode), f"the checkpoint of update {average.updates[0]:,}"
+
+
+def held_out(run: Run, config: ReportConfig) -> tuple[list[str], list[str], int]:
+    """The lines to translate, their references, and how many lines the whole set has."""
+    assert run.manifest
+    corpus = PreparedCorpus(run.prepared, run.manifest)
+    if not run.manifest.counts.get(config.split, {}).get("kept"):
+        raise NMTError(f"split={config.split}: {run.prepared} holds no {config.split} set; use split=valid")
+    sources, references = corpus.text(config.split)
+    return sources[: config.sentences], references[: config.sentences], len(sources)
+
+
+def translate_lines(translator: Translator, lines: list[str], console: Console) -> list[str]:
+    """The best translation of each line; NMTError where the device's memory is full, as training may have filled it."""
+    columns = (TextColumn("translating"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=len(lines))
+        try:
+            return in_blocks(
+                lambda block: [best[0].text for best in translator.translate(block)],
+                lines,
+                lambda count: progress.update(task, advance=count),
+            )
+        except torch.OutOfMemoryError as error:
+            raise NMTError("no memory left on the device; pass device=cpu, or sentences=0 to translate none") from error
+
+
+def assess_run(run: Run, config: ReportConfig, console: Console) -> tuple[Quality, str]:
+    """Translate a held-out set with the newest model; the scores, and what was done in words."""
+    sources, references, whole = held_out(run, config)
+    translator, model = load_newest(run, config.decode, choose_device(config.device))
+    lines = f"{len(sources):,}" if len(sources) == whole else f"the first {len(sources):,} of {whole:,}"
+    name = {"valid": "validation", "test": "test"}[config.split]
+    search = f"beam {config.decode.beam_size}, length penalty {config.decode.length_penalty}"
+    done = f"{lines} lines of the {name} set, {search}, by {model}"
+    console.print(f"translating {done}")
+    hypotheses = translate_lines(translator, sources, console)
+    return assess(sources, references, hypotheses, config.examples), f"{done[0].upper()}{done[1:]}."
+
+
+def report(config: ReportConfig, defaults: dict[str, Any], console: Console) -> Path:
+    """Write the page of `config.run`, and give its path. `defaults` is what `nmt train` has without options.
+
+    Raises NMTError where there is no run, nothing is logged yet, or the page cannot be written.
+    """
+    folder = find_run(config.run)
+    run = open_run(folder, config.prepared)
+    output = choose_output(config, folder)
+    checkpoints = list_checkpoints(folder)
+    facts = run.model or (checkpoint_facts(checkpoints[-1]) if checkpoints else None)
+    if facts and run.manifest and facts.corpus != run.manifest.fingerprint:
+        run.manifest = None
+        run.corpus_problem = (
+            f"{run.prepared} holds another corpus than the one that this run was trained on "
+            f"(fingerprint {facts.corpus[:16]}); pass prepared=FOLDER where that lies"
+        )
+    quality = None
+    if config.sentences == 0:
+        said = "None were asked for (sentences=0)."
+    elif not facts:
+        said = "The run has no checkpoint yet."
+    elif not run.manifest:
+        said = f"There is nothing to translate: {run.corpus_problem}."
+    else:
+        quality, said = assess_run(run, config, console)
+    now = datetime.now().astimezone()
+    content = Content(run, facts, count_parameters(run, facts), defaults, quality, said, now)
+    replace_file(output, page(content))
+    return output

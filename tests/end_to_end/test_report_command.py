@@ -1,0 +1,240 @@
+"""`nmt report`: one page that tells what a run's files hold, and asks nothing of any other place."""
+
+import csv
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import yaml
+
+
+@pytest.fixture
+def run(finished, tmp_path) -> Path:
+    """A copy of the finished run."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def metrics_of(run: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((run / "metrics.csv").read_text().splitlines()))
+
+
+def parsed(page: Path) -> ET.Element:
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>\n")
+    return ET.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+
+
+def section(root: ET.Element, title: str) -> ET.Element:
+    (found,) = (element for element in root.iter("section") if element.findtext("h2") == title)
+    return found
+
+
+def text(element: ET.Element) -> str:
+    return "".join(element.itertext())
+
+
+def facts(root: ET.Element) -> dict[str, str]:
+    """The numbers of the page's head."""
+    (shown,) = (element for element in root.iter("dl") if element.get("class") == "facts")
+    return {div.findtext("dt"): text(div.find("dd")) for div in shown.findall("div")}
+
+
+def titles(root: ET.Element) -> list[str]:
+    return [caption.findtext("span/b") for caption in root.iter("figcaption")]
+
+
+def test_the_page_of_a_finished_run(nmt, run, toy):
+    outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra=5")
+    assert (outcome.code, outcome.out) == (0, f"{Path('copy/report.html')}\n"), outcome.err
+    assert (
+        "translating 40 lines of the validation set, beam 1, length penalty 0.6, by the model in copy/model, update 60"
+        in outcome.err
+    )
+    root = parsed(run / "report.html")
+    head = facts(root)
+    assert head["Update"] == "60of 60"
+    assert head["Parameters"].startswith("10,176")
+    rows = [row for row in metrics_of(run) if row["valid_loss"]]
+    assert head["Best validation loss"].startswith(f"{min(float(row['valid_loss']) for row in rows):.3f}")
+    quality = re.search(r"BLEU (\S+) on 4 sentences, `(.+)`", (run / "model/README.md").read_text())
+    assert head["Validation BLEU"] == f"{quality[1]}averaged model, 4 sentences{quality[2]}"
+    assert {"Loss", "Perplexity", "BLEU", "Learning rate", "Throughput"} <= set(titles(root))
+    assert "finished" in text(root.find("body/header"))
+    manifest = json.loads((Path(toy[-1].removeprefix("prepared=")) / "manifest.json").read_text())
+    assert manifest["fingerprint"] in text(section(root, "Corpus"))
+    assert "600" in text(section(root, "Corpus"))
+
+
+def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
+    search = ("decode.beam_size=2", "decode.max_extra=5", "decode.length_penalty=1")
+    assert nmt("report", "run=copy", *search, "split=test", "sentences=15", "examples=20").code == 0
+    prepared = Path(toy[-1].removeprefix("prepared="))
+    (lines := Path("lines")).write_text("".join((prepared / "test.en").read_text().splitlines(keepends=True)[:15]))
+    assert nmt("translate", "checkpoint=copy", f"input={lines}", "output=hyp", *search).code == 0
+    hypotheses = Path("hyp").read_text().splitlines()
+    references = (prepared / "test.de").read_text().splitlines()[:15]
+    shown = section(parsed(run / "report.html"), "Translations")
+    assert "The first 15 of 20 lines of the test set, beam 2, length penalty 1.0" in text(shown)
+    bleu, chrf = (div for div in shown.find("div/dl").findall("div"))
+    scorer = sacrebleu.metrics.BLEU()
+    assert text(bleu) == f"BLEU{scorer.corpus_score(hypotheses, [references]).score:.2f}{scorer.get_signature()}"
+    assert text(chrf).startswith(f"chrF2{sacrebleu.corpus_chrf(hypotheses, [references]).score:.2f}")
+    triples = {
+        tuple(text(dd) for dd in article.find("dl").findall("dd")): text(article.find("div"))
+        for article in shown.iter("article")
+    }
+    expected = {
+        (source, reference, hypothesis or "(empty)"): f"{sacrebleu.sentence_chrf(hypothesis, [reference]).score:.1f}"
+        for source, reference, hypothesis in zip(lines.read_text().splitlines(), references, hypotheses, strict=True)
+    }
+    assert triples == expected
+
+
+def test_a_run_that_is_still_training(nmt, run):
+    shutil.rmtree(run / "model")
+    with (run / "metrics.csv").open("a") as file:
+        file.write("65,3.0")
+    tree = yaml.safe_load((run / "config.yaml").read_text())
+    tree["trainer"]["max_steps"] = 90
+    (run / "config.yaml").write_text(yaml.safe_dump(tree))
+    assert nmt("report", "copy", "decode=greedy", "sentences=5", "output=page.html").code == 0
+    root = parsed(Path("page.html"))
+    assert facts(root)["Update"] == "60of 90"
+    assert "to go" in facts(root)["Training time"]
+    assert "running" in text(root.find("body/header"))
+    assert "by the checkpoint of update 60" in text(section(root, "Translations"))
+    assert not (run / "report.html").exists()
+    shutil.rmtree(run / "checkpoints")
+    outcome = nmt("report", "copy")
+    assert outcome.code == 0
+    assert "no checkpoint yet" in text(section(parsed(run / "report.html"), "Translations"))
+
+
+def test_no_sentences_no_translating(nmt, run):
+    outcome = nmt("report", "copy", "sentences=0")
+    assert outcome.code == 0
+    assert "translating" not in outcome.err
+    assert "sentences=0" in text(section(parsed(run / "report.html"), "Translations"))
+
+
+def test_columns_and_files_of_newer_runs_are_shown(nmt, run):
+    rows = metrics_of(run)
+    more = {"gradient_norm": "1.5", "padding": "0.08", "mfu": "0.31", "flops": "1e12", "cost": "3.3e18", "skipped": "2"}
+    with (run / "metrics.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], *more])
+        writer.writeheader()
+        writer.writerows(row | more if row["loss"] else row for row in rows)
+    (run / "environment.json").write_text(json.dumps({"torch": "9.8.7", "devices": ["H200", "H200"], "world_size": 2}))
+    assert nmt("report", "copy", "sentences=0").code == 0
+    root = parsed(run / "report.html")
+    assert {"Gradient norm", "Padding", "MFU", "Skipped updates"} <= set(titles(root))
+    assert facts(root)["Cost in FLOPs"].startswith("3.3·10¹⁸")
+    assert "9.8.7" in text(section(root, "Environment"))
+    assert "H200, H200" in text(section(root, "Environment"))
+
+
+HOSTILE = "</title></style><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"
+
+
+def test_the_page_asks_nothing_of_any_other_place_and_runs_nothing(nmt, run):
+    """Not even where text from the run and its corpus tries to."""
+    tree = yaml.safe_load((run / "config.yaml").read_text())
+    corpus = Path(shutil.copytree(tree["prepared"], "corpus"))
+    for language in ("en", "de"):
+        (corpus / f"valid.{language}").write_text(f"{HOSTILE}\n" * 40)
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    manifest["content"]["sources"] = {HOSTILE: HOSTILE}
+    manifest["counts"]["train"]["dropped"] = {HOSTILE: 3}
+    (corpus / "manifest.json").write_text(json.dumps(manifest))
+    tree["name"] = tree["data"]["name"] = tree["model"]["name"] = tree["experiment"] = HOSTILE
+    (run / "config.yaml").write_text(yaml.safe_dump(tree))
+    (run / "environment.json").write_text(json.dumps({HOSTILE: HOSTILE}))
+    assert nmt("report", "copy", "prepared=corpus", "decode=greedy", "decode.max_extra=5").code == 0
+    root = parsed(run / "report.html")
+    allowed = {"html", "head", "meta", "link", "title", "style", "body", "header", "footer", "section", "article"}
+    allowed |= {
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "div",
+        "span",
+        "b",
+        "i",
+        "code",
+        "pre",
+        "mark",
+        "wbr",
+        "dl",
+        "dt",
+        "dd",
+        "details",
+    }
+    allowed |= {"summary", "figure", "figcaption", "table", "thead", "tbody", "tr", "th", "td"}
+    allowed |= {"svg", "g", "path", "rect", "circle", "text", "tspan"}
+    for element in root.iter():
+        assert element.tag in allowed
+        assert not [key for key in element.attrib if key.startswith("on") or key in ("src", "style")]
+        assert element.get("href", "data:,") == "data:,"
+    style = root.find("head/style")
+    assert "url(" not in style.text
+    assert "@import" not in style.text
+    (policy,) = (m.get("content") for m in root.iter("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert text(root).count("<script>alert(1)</script>") > 10
+
+
+def test_a_run_that_diverged_is_reported_too(nmt, run):
+    text = (run / "metrics.csv").read_text()
+    head = text.splitlines()[0]
+    bad = [
+        ",".join(str(step) if key == "step" else value for key in head.split(","))
+        for step, value in ((70, "nan"), (80, "inf"))
+    ]
+    (run / "metrics.csv").write_text("\n".join([text.strip(), *bad]) + "\n")
+    assert nmt("report", "copy", "sentences=0").code == 0
+    root = parsed(run / "report.html")
+    assert "nan" not in facts(root)["Best validation loss"]
+    (run / "metrics.csv").write_text("\n".join([head, *bad]) + "\n")
+    assert nmt("report", "copy", "sentences=0").code == 0
+    assert "Best validation loss" not in facts(parsed(run / "report.html"))
+
+
+def test_another_corpus_is_not_translated(nmt, run):
+    tree = yaml.safe_load((run / "config.yaml").read_text())
+    corpus = Path(shutil.copytree(tree["prepared"], "other"))
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    (corpus / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "0" * 64}))
+    assert nmt("report", "copy", "prepared=other").code == 0
+    root = parsed(run / "report.html")
+    assert "another corpus" in text(section(root, "Corpus"))
+    assert "another corpus" in text(section(root, "Translations"))
+
+
+def test_what_a_user_can_mend_is_one_line(nmt, run):
+    nmt("report").refused("runs/latest", "nmt train")
+    nmt("report", "nowhere").refused("run=nowhere", "no such folder")
+    nmt("report", "copy/model").refused("model directory")
+    nmt("report", "copy/checkpoints").refused("not a training run")
+    nmt("report", "copy", "other").refused("takes one run")
+    nmt("report", "copy", "run=other").refused("takes one run")
+    nmt("report", "copy", "--open").refused("unknown option --open")
+    nmt("report", "copy", "sentnces=3").refused("sentences")
+    nmt("report", "copy", "split=train").refused("valid, test")
+    nmt("report", "copy", "output=nowhere/x.html").refused("there is no folder nowhere")
+    nmt("report", "copy", "output=copy").refused("output=copy: a folder")
+    nmt("report", "copy", "prepared=nowhere").refused("nowhere")
+    (run / "metrics.csv").write_text("step,loss\n")
+    nmt("report", "copy").refused("nothing is logged")
+
+
+@pytest.mark.parametrize("name", ["runs/heads=4", "a b/c", "it's/x", "d/[1,2]", "e/back\\", "ünï/x"])
+def test_a_run_may_have_any_name(nmt, run, name):
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).symlink_to(run)
+    outcome = nmt("report", name, "sentences=0", "output=page.html")
+    assert (outcome.code, outcome.out) == (0, "page.html\n"), outcome.err
