@@ -98,9 +98,10 @@ def expand(
     """
     parsed = [parse(text) for text in overrides]
     swept = {place: override for place, override in enumerate(parsed) if override and override.is_sweep_override()}
-    for override in swept.values():
-        if sum(other is not None and other.key_or_group == override.key_or_group for other in parsed) > 1:
-            raise NMTError(f"{override.input_line}: {override.key_or_group} is given twice")
+    for place, override in swept.items():
+        for later in parsed[place + 1 :]:
+            if later and later.key_or_group == override.key_or_group:
+                raise NMTError(f"{override.input_line}: {later.input_line} behind it takes its place; leave one out")
     known_groups = command_groups(command, config_dir)
     choices = [
         [f"{swept[place].get_key_element()}={value}" for value in swept_values(swept[place], known_groups)]

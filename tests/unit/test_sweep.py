@@ -1,6 +1,7 @@
 """Sweeps: Hydra's grammar as we rely on it, where points train, and what a sweep does about those that fail or stop."""
 
 import csv
+import json
 import os
 import shlex
 import signal
@@ -17,7 +18,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 import nmt.sweep as sweep_module
 from nmt.compose import compose, expand, set_text
 from nmt.errors import NMTError
-from nmt.sweep import common_folder, folder_name, plan, print_table, quality
+from nmt.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
 
 
 def words(*overrides: str) -> list[list[str]]:
@@ -92,7 +93,7 @@ def test_values_of_a_sweep(override: str, expected: list[str] | None):
         (["seed=range(1,3,0)"], "no value"),
         (["model=glob(x*)"], "model=glob(x*): no value"),
         (["modle=glob(*)"], "did you mean model?"),
-        (["seed=1,2", "model.heads=4", "seed=3"], "seed is given twice"),
+        (["seed=1,2", "model.heads=4", "seed=3"], "seed=1,2: seed=3 behind it"),
         (["seed=1,2", "model.headz=4"], "did you mean model.heads?"),
         (["modle=small,tiny"], "did you mean model?"),
         (["model=small,tinny"], "model=tinny: no such option; did you mean tiny?"),
@@ -120,6 +121,7 @@ def test_a_mistake_in_any_point_is_one_line(overrides: list[str], expected: str)
     [
         (["seed=1,2"], ["runs/wmt14_en_de-base/seed-1", "runs/wmt14_en_de-base/seed-2"]),
         (["seed=1,2", "name=mine"], ["runs/mine/seed-1", "runs/mine/seed-2"]),
+        (["seed=7", "seed=1,2"], ["runs/wmt14_en_de-base/seed-1", "runs/wmt14_en_de-base/seed-2"]),
         (["seed=1,2", "run=/far/away"], ["/far/away/seed-1", "/far/away/seed-2"]),
         (["++run=/far/away", "seed=1,2"], ["/far/away/seed-1", "/far/away/seed-2"]),
         (["experiment=quickstart", "seed=1,2"], ["runs/quickstart/seed-1", "runs/quickstart/seed-2"]),
@@ -215,6 +217,21 @@ def test_a_dry_run_needs_no_corpus_and_no_torch(tmp_path: Path):
         for seed in (1, 2)
     ]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_printed_lines_pass_through_xargs_and_sed_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    points = plan(["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"])
+    (tmp_path / "points").write_text(command_lines(points))
+    (tmp_path / "nmt").write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
+    (tmp_path / "nmt").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    expected = [["train", *point.words] for point in points]
+    for script in (
+        "tr '\\n' '\\0' < points | xargs -0 -n 1 -P 1 sh -c",
+        'for SLURM_ARRAY_TASK_ID in 1 2 3 4; do (eval "exec $(sed -n "${SLURM_ARRAY_TASK_ID}p" points)"); done',
+    ):
+        ended = subprocess.run(script, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert [json.loads(line) for line in ended.stdout.splitlines()] == expected
 
 
 def test_a_higher_bleu_is_better_and_then_a_lower_loss():
