@@ -77,7 +77,7 @@ def plan(overrides: list[str], config_dir: Path | None = None) -> list[Point]:
 
 def common_folder(runs: list[str]) -> Path:
     """The folder of a sweep: the run that its points would share, or what the beginnings of their names share."""
-    parts = [re.split(r"([-/])", run) for run in runs]
+    parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
     shared = 0
     while shared < min(map(len, parts)) and len({part[shared] for part in parts}) == 1:
         shared += 1
@@ -148,7 +148,7 @@ def train_points(points: list[Point], console: Console) -> int:
             done = ": already trained" if point.state == "done" else ""
             console.print(f"point {number} of {len(points)}: {point}{done}")
             if not done:
-                train(point, processes)
+                train(point, processes, console)
                 replace_file(point.run.parent / "sweep.csv", as_csv(rows(points)))
             if processes.signal is not None:
                 break
@@ -163,13 +163,17 @@ def check(point: Point) -> str:
     return manifest.fingerprint
 
 
-def train(point: Point, processes: Processes) -> None:
+def train(point: Point, processes: Processes, console: Console) -> None:
     """Train one point, and note how that ended."""
     code = processes.run([*TRAIN, *point.words])
     if code == 0:
         point.state = "done"
+    elif processes.signal is not None:
+        point.state = "stopped"
     else:
-        point.state = "failed" if processes.signal is None else "stopped"
+        point.state = "failed"
+        # A process that the kernel ends, out of memory for one, has not said so.
+        console.print(f"{point} failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}")
 
 
 def conclude(points: list[Point], stopped_by: int | None, console: Console) -> int:
@@ -232,7 +236,11 @@ def print_table(table: list[dict[str, str]]) -> None:
     digits = dict(zip(FIGURES, (3, 2, 2), strict=True))
     columns = [key for key in table[0] if key != "run"]
     for key in columns:
-        shown.add_column(key, justify="right" if key == "updates" or key in digits else "left", overflow="fold")
+        shown.add_column(
+            key.removeprefix("valid_"),
+            justify="right" if key == "updates" or key in digits else "left",
+            overflow="fold",
+        )
     for row in table:
         cells = [f"{float(row[key]):.{digits[key]}f}" if key in digits and row[key] else row[key] for key in columns]
         shown.add_row(*cells, style="bold" if row["best"] else None)

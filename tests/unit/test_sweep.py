@@ -146,6 +146,7 @@ def test_a_point_trains_where_its_configuration_says(overrides: list[str], runs:
     ("runs", "folder"),
     [
         (["runs/a-b"], "runs/a-b"),
+        (["/far/away/", "/far/away/"], "/far/away"),
         (["a/x", "b/x"], "sweep"),
         (["/a/x", "/a/y"], "/a/sweep"),
         (["runs/a-b-c", "runs/a-d-c"], "runs/a"),
@@ -299,6 +300,7 @@ def test_a_failed_point_is_named_and_tried_again_and_finished_ones_are_not(toy, 
     assert [line for line in ended.err.splitlines() if line.startswith("point")] == [
         f"point {seed} of 3: seed={seed}" for seed in (1, 2, 3)
     ]
+    assert "seed=3 failed with exit code 1\n" in ended.err
     assert "1 of 3 points failed (seed=3); the same command tries them again" in ended.err
     folder = Path("runs/mine")
     assert [(row["state"], row["best"], row["updates"], row["valid_bleu"]) for row in table(folder)] == [
@@ -315,7 +317,7 @@ def test_a_failed_point_is_named_and_tried_again_and_finished_ones_are_not(toy, 
     assert "point 2 of 3: seed=2: already trained" in ended.err
     assert starts(folder) == [1, 1, 2]
     assert [line.split() for line in ended.out.splitlines()] == [
-        ["seed", "updates", "valid_loss", "valid_perplexity", "valid_bleu", "state", "best"],
+        ["seed", "updates", "loss", "perplexity", "bleu", "state", "best"],
         ["1", "60", "2.346", "10.43", "21.00", "done"],
         ["2", "60", "2.346", "10.43", "22.00", "done"],
         ["3", "60", "2.346", "10.43", "23.00", "done", "best"],
