@@ -33,7 +33,14 @@ OPTIONS = {
     "--config-dir": "FOLDER: look for groups there too.",
     "--help": "Print this and exit.",
 }
-SHORTHANDS = {"score": {"--json": "Short for format=json."}, "report": {"FOLDER": "Short for run=FOLDER."}}
+OWN_OPTIONS = {
+    "score": {"--json": "Short for format=json."},
+    "report": {"FOLDER": "Short for run=FOLDER."},
+    "train": {
+        "--sweep": "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.",
+        "--dry-run": "With --sweep: print the command of each training, and start none.",
+    },
+}
 
 
 def configure(command: str, summary: str, overrides: list[str] | None, options: tuple[bool, Path | None, bool]) -> Any:
@@ -41,10 +48,7 @@ def configure(command: str, summary: str, overrides: list[str] | None, options: 
     from nmt.compose import compose, compose_tree, to_yaml
 
     cfg, config_dir, help_wanted = options
-    known = {**OPTIONS, **SHORTHANDS.get(command, {})}
-    for word in overrides or []:
-        if word.startswith("-"):
-            raise NMTError(f"unknown option {word}; there are {', '.join(known)}, and KEY=VALUE without dashes")
+    known = known_options(command, overrides)
     if help_wanted:
         print_help(command, summary, known, config_dir)
         raise typer.Exit
@@ -53,6 +57,15 @@ def configure(command: str, summary: str, overrides: list[str] | None, options: 
     tree = compose_tree(command, overrides or [], config_dir)
     sys.stdout.write(to_yaml(tree))
     raise typer.Exit
+
+
+def known_options(command: str, overrides: list[str] | None) -> dict[str, str]:
+    """The options of a command and what they do; NMTError where another one was given."""
+    known = {**OPTIONS, **OWN_OPTIONS.get(command, {})}
+    for word in overrides or []:
+        if word.startswith("-"):
+            raise NMTError(f"unknown option {word}; there are {', '.join(known)}, and KEY=VALUE without dashes")
+    return known
 
 
 def print_help(command: str, summary: str, options: dict[str, str], config_dir: Path | None) -> None:
@@ -133,8 +146,21 @@ def preprocess(overrides: Overrides = None, cfg: Cfg = False, config_dir: Config
 
 
 @app.command(context_settings=COMMAND)
-def train(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+def train(
+    overrides: Overrides = None,
+    cfg: Cfg = False,
+    config_dir: ConfigDir = None,
+    help: Help = False,
+    sweep: Annotated[bool, typer.Option("--sweep")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+) -> None:
     """Train a model, or go on where it stopped."""
+    if dry_run and not sweep and not help:
+        raise NMTError("--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
+    if sweep and cfg and not help:
+        raise NMTError("--cfg prints one configuration; --sweep --dry-run prints commands that take --cfg")
+    if sweep and not help:
+        raise typer.Exit(train_sweep(overrides or [], config_dir, dry_run))
     config = configure("train", str(train.__doc__), overrides, (cfg, config_dir, help))
     from nmt.text.manifest import read_manifest
 
@@ -147,6 +173,20 @@ def train(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir =
     if number is not None:
         console.print(f"stopped and saved in {config.run}; the same command goes on from there")
         raise typer.Exit(128 + number)
+
+
+def train_sweep(overrides: list[str], config_dir: Path | None, dry_run: bool) -> int:
+    """`nmt train --sweep`; gives the exit code."""
+    known_options("train", overrides)
+    console = talker()
+    with console.status("composing"):
+        from nmt.sweep import command_lines, plan, train_points
+
+        points = plan(overrides, config_dir)
+    if not dry_run:
+        return train_points(points, console)
+    sys.stdout.write(command_lines(points))
+    return 0
 
 
 @app.command(context_settings=COMMAND)

@@ -4,8 +4,11 @@ Nothing below this file has seen a DictConfig.
 """
 
 import difflib
+import itertools
+import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, Quote, QuotedString, RangeSweep
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -96,7 +99,8 @@ def check_overrides(command: str, overrides: list[str], config_dir: Path | None)
     for override in parsed:
         key = override.key_or_group
         if override.is_sweep_override():
-            raise NMTError(f"{override.input_line}: one value, please; lists are written [a,b]")
+            sweeps = ", and --sweep trains with each value in turn" if command == "train" else ""
+            raise NMTError(f"{override.input_line}: one value, please; lists are written [a,b]{sweeps}")
         value = None if override.is_delete() else override.value()
         wanted = key in known_groups and not (key == "experiment" and value is None)
         if wanted and value not in known_groups[key][1]:
@@ -108,6 +112,73 @@ def check_overrides(command: str, overrides: list[str], config_dir: Path | None)
             key = override.key_or_group
             if override.is_add() and key not in [*keys, *known_groups] and not key.startswith("trainer."):
                 raise NMTError(f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}")
+
+
+def expand(
+    command: str, overrides: list[str], config_dir: Path | None = None
+) -> list[tuple[dict[str, str], list[str]]]:
+    """The points of a sweep, the last key's values changing first: the value of each swept key, and all overrides.
+
+    What is no sweep, or cannot be parsed, stays as it is. Raises NMTError where a sweep has no end, order or values.
+    """
+    parsed = [parse(text) for text in overrides]
+    swept = {place: override for place, override in enumerate(parsed) if override and override.is_sweep_override()}
+    for place, override in swept.items():
+        for later in parsed[place + 1 :]:
+            if later and later.key_or_group == override.key_or_group:
+                raise NMTError(f"{override.input_line}: {later.input_line} behind it takes its place; leave one out")
+    known_groups = command_groups(command, config_dir)
+    choices = [
+        [f"{swept[place].get_key_element()}={value}" for value in swept_values(swept[place], known_groups)]
+        if place in swept
+        else [text]
+        for place, text in enumerate(overrides)
+    ]
+    return [
+        ({override.key_or_group: shown_value(words[place]) for place, override in swept.items()}, list(words))
+        for words in itertools.product(*choices)
+    ]
+
+
+def swept_values(override: Override, known_groups: dict[str, tuple[str, list[str]]]) -> list[str]:
+    """What a sweep offers, each as it is written behind KEY=; never empty."""
+    text, key, sweep = override.input_line, override.key_or_group, override.value()
+    if isinstance(sweep, IntervalSweep):
+        raise NMTError(f"{text}: an interval has no end of values; write range(START,STOP,STEP), or the values")
+    if isinstance(sweep, ChoiceSweep | RangeSweep) and sweep.shuffle:
+        raise NMTError(f"{text}: the order of a sweep is not left to chance; leave shuffle out")
+    if isinstance(sweep, RangeSweep):
+        values = range_values(sweep)
+    elif isinstance(sweep, Glob):
+        if key not in known_groups:
+            raise NMTError(f"{text}: glob is for groups; {nearest(key, list(known_groups))}")
+        values = sweep.filter(known_groups[key][1])
+    else:
+        values = list(override.sweep_string_iterator())
+    if not values:
+        raise NMTError(f"{text}: no value at all")
+    return values
+
+
+def range_values(sweep: RangeSweep) -> list[str]:
+    """The values from start to before stop. Hydra's own would be 0.1, 0.2, 0.30000000000000004, 0.4 for 0.1 to 0.4."""
+    start, stop, step = (Decimal(str(number)) for number in (sweep.start, sweep.stop, sweep.step))
+    return [str(start + place * step) for place in range(math.ceil((stop - start) / step))] if step else []
+
+
+def shown_value(text: str) -> str:
+    """The value of an override that parses, without the quotes and escapes that Hydra needs."""
+    override = parse(text)
+    assert override is not None
+    return in_yaml(override.value())
+
+
+def set_text(key: str, value: str) -> str:
+    """The override that sets a key to a text, quoted where Hydra would take the text for something else."""
+    plain = parse(f"{key}={value}")
+    if plain and not plain.is_sweep_override() and plain.value() == value:
+        return f"{key}={value}"
+    return f"{key}={QuotedString(value, Quote.double).with_quotes()}"
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
@@ -194,7 +265,7 @@ def parent(tree: DictConfig, key: str) -> tuple[Any, str]:
 
 def in_yaml(value: Any) -> str:
     """A value as one would write it behind KEY=."""
-    if OmegaConf.is_list(value):
+    if OmegaConf.is_list(value) or isinstance(value, list):
         return f"[{','.join(in_yaml(item) for item in value)}]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

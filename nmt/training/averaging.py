@@ -12,8 +12,9 @@ from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.text.manifest import difference
 from nmt.text.tokenizers import tokenizer_fingerprint
-from nmt.training.checkpoints import list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import load_checkpoint
 from nmt.training.model_card import model_card
+from nmt.training.run_folder import list_checkpoints
 
 PREFIX = "model."
 

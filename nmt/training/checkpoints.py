@@ -16,18 +16,10 @@ from lightning import LightningModule, Trainer
 
 from nmt.config import CheckpointConfig
 from nmt.errors import NMTError
+from nmt.training.run_folder import checkpoint_step, list_checkpoints
 from nmt.training.updates import UpdateCallback
 
 FORMAT_VERSION = 1
-
-
-def checkpoint_step(path: Path) -> int:
-    return int(path.stem.removeprefix("step="))
-
-
-def list_checkpoints(run: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
-    return sorted((run / "checkpoints").glob("step=*.ckpt"), key=checkpoint_step)
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from nmt.errors import NMTError
 from nmt.text.files import replace_file
 from nmt.training.module import TranslationModule
+from nmt.training.run_folder import read_metrics
 from nmt.training.updates import UpdateCallback
 
 COLUMNS = (
@@ -33,15 +34,10 @@ COLUMNS = (
 class Logbook:
     """metrics.csv: a row for each report, kept across restarts up to the update that is resumed from."""
 
-    def __init__(self, path: Path, step: int) -> None:
-        self.path = path
-        rows: list[dict[str, str]] = []
-        if path.is_file():
-            with path.open(newline="", encoding="utf-8") as file:
-                # A row that a full disk cut off lacks its last columns.
-                whole = (row for row in csv.DictReader(file) if None not in row.values())
-                rows = [row for row in whole if int(row["step"]) <= step]
-        replace_file(path, self.lines(dict(zip(COLUMNS, COLUMNS, strict=True)), *rows))
+    def __init__(self, run: Path, step: int) -> None:
+        self.path = run / "metrics.csv"
+        rows = [row for row in read_metrics(run) if int(row["step"]) <= step]
+        replace_file(self.path, self.lines(dict(zip(COLUMNS, COLUMNS, strict=True)), *rows))
 
     @staticmethod
     def lines(*rows: dict[str, str]) -> str:
@@ -93,7 +89,7 @@ class Meters(UpdateCallback):
         if trainer.is_global_zero:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.logbook = Logbook(self.run / "metrics.csv", trainer.global_step)
+            self.logbook = Logbook(self.run, trainer.global_step)
             self.board = SummaryWriter(self.run / "tensorboard", purge_step=trainer.global_step + 1)
             self.task = self.progress.add_task("", total=trainer.max_steps, completed=trainer.global_step, metrics="")
             self.progress.start()

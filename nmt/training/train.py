@@ -22,36 +22,26 @@ from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.translator import Translator
 from nmt.errors import NMTError
 from nmt.text.files import replace_file
-from nmt.text.manifest import difference
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
-from nmt.training.checkpoints import Checkpoints, RunDescription, checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint
 from nmt.training.memory import keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.module import TranslationModule
+from nmt.training.run_folder import (
+    check_configuration,
+    check_corpus,
+    checkpoint_step,
+    list_checkpoints,
+    point_latest_to,
+)
 from nmt.training.validation import Validation, validation_bleu
-
-# What decides the weights after n updates; all else may change while a run goes on.
-DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
-DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
-
-
-def decisive(tree: dict[str, Any]) -> dict[str, Any]:
-    """The part of a configuration that must not change within a run."""
-    flags = {flag: tree["trainer"].get(flag) for flag in DECISIVE_TRAINER_FLAGS}
-    return {**{key: tree[key] for key in DECISIVE}, "trainer": flags}
 
 
 def open_training_corpus(config: PreprocessAndTrainConfig) -> PreparedCorpus:
     """The prepared corpus; NMTError where it was prepared with another configuration of data or tokenizer."""
     corpus = open_corpus(Path(config.prepared))
-    prepared = {key: corpus.manifest.content[key] for key in ("data", "tokenizer")}
-    changed = difference(prepared, {"data": asdict(config.data), "tokenizer": asdict(config.tokenizer)})
-    if changed:
-        raise NMTError(
-            f"{corpus.folder} was prepared with another configuration ({changed}): "
-            "pass the same options to nmt train, or prepare it anew"
-        )
+    check_corpus(corpus.manifest, config)
     return corpus
 
 
@@ -60,14 +50,7 @@ def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpu
 
     Raises NMTError where it cannot go on: its configuration or its corpus was another, or its checkpoint is unreadable.
     """
-    path = run / "config.yaml"
-    if path.is_file():
-        changed = difference(decisive(yaml.safe_load(path.read_text(encoding="utf-8"))), decisive(asdict(config)))
-        if changed:
-            raise NMTError(
-                f"{run} holds a run of another configuration ({changed}): "
-                "pass name=OTHER for a new run, or remove that folder"
-            )
+    check_configuration(run, config)
     checkpoints = list_checkpoints(run)
     if not checkpoints:
         return 0
@@ -94,16 +77,6 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
             point_latest_to(run)
     except OSError as error:
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
-
-
-def point_latest_to(run: Path) -> None:
-    """Let `latest` beside the run be a link to it."""
-    link = run.parent / "latest"
-    if link.is_dir() and not link.is_symlink():
-        raise NMTError(f"{link} is a folder, where the link to the newest run should be: move it away")
-    temporary = link.with_name(f".latest-{os.getpid()}")
-    temporary.symlink_to(run.name)
-    temporary.replace(link)
 
 
 def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trainer:

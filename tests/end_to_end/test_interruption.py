@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmt.training.checkpoints import checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import load_checkpoint
+from nmt.training.run_folder import checkpoint_step, list_checkpoints
 
 
 def last_reported(run: Path) -> int:

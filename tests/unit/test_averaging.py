@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from nmt.config import AverageConfig
 from nmt.errors import NMTError
 from nmt.training.averaging import average, average_checkpoints
-from nmt.training.checkpoints import list_checkpoints
+from nmt.training.run_folder import list_checkpoints
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from nmt.errors import NMTError
-from nmt.training.checkpoints import checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import load_checkpoint
+from nmt.training.run_folder import checkpoint_step, list_checkpoints
 
 
 @pytest.fixture

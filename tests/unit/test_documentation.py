@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from nmt.compose import compose
+from nmt.sweep import plan
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
+)
 
 
 def commands(text):
@@ -17,13 +20,17 @@ def commands(text):
     for line in text.splitlines():
         for part in line.split("#")[0].split("&&"):
             if part.strip().startswith("nmt "):
-                yield shlex.split(re.split(r"[<>]", part)[0])[1:]
+                yield shlex.split(re.split(r"[<>|]", part)[0])[1:]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_in_pages_compose(page):
     for command, *words in commands(page.read_text()):
-        compose(command, [word for word in words if not word.startswith(("-", "$"))])
+        overrides = [word for word in words if not word.startswith(("-", "$"))]
+        if "--sweep" in words:
+            plan(overrides)
+        else:
+            compose(command, overrides)
 
 
 def test_the_readme_shows_every_command():
@@ -35,6 +42,12 @@ def test_the_readme_shows_every_command():
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_every_page_is_linked_from_the_readme():
+    text = (ROOT / "README.md").read_text()
+    for page in ROOT.glob("docs/*.md"):
+        assert f"]({page.relative_to(ROOT)})" in text
 
 
 def test_the_first_screen_of_the_readme_has_the_two_commands():

@@ -10,7 +10,10 @@ import pytest
 import nmt
 
 ROOT = Path(nmt.__file__).parent
-ORDER = ["errors", "config", "text", "data", "model", "decoding", "evaluation", "training", "report", "compose", "cli"]
+ORDER = [
+    *("errors", "config", "text", "data", "model", "decoding", "evaluation", "training", "report"),
+    *("compose", "sweep", "cli"),
+]
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 

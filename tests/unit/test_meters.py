@@ -13,8 +13,8 @@ from nmt.config import BatchingConfig, ModelConfig
 from nmt.data.planning import UpdatePlanner
 from nmt.data.prepared import open_corpus
 from nmt.model import Transformer
-from nmt.training.checkpoints import list_checkpoints
 from nmt.training.meters import COLUMNS, Logbook
+from nmt.training.run_folder import list_checkpoints
 
 PREPARED = "prepared="
 
@@ -142,15 +142,15 @@ def test_the_card_tells_the_target_tokens_trained_on(finished, planner):
 
 def test_a_logbook_forgets_what_lies_after_the_update_it_goes_on_from(tmp_path):
     path = tmp_path / "metrics.csv"
-    first = Logbook(path, 0)
+    first = Logbook(tmp_path, 0)
     for step in (5, 10, 15):
         first.write(step, {"loss": step / 10})
-    Logbook(path, 12).write(15, {"loss": 9.0})
+    Logbook(tmp_path, 12).write(15, {"loss": 9.0})
     assert [(row["step"], row["loss"]) for row in read(path)] == [("5", "0.5"), ("10", "1"), ("15", "9")]
 
 
 def test_each_row_can_be_read_while_training_goes_on(tmp_path):
-    logbook = Logbook(tmp_path / "metrics.csv", 0)
+    logbook = Logbook(tmp_path, 0)
     for step in (1, 2):
         logbook.write(step, {"loss": 1.0})
         assert [row["step"] for row in read(tmp_path / "metrics.csv")] == [str(n) for n in range(1, step + 1)]

@@ -1,0 +1,84 @@
+"""What lies in a run's folder; without torch, for those who must know it before the seconds that torch takes."""
+
+import csv
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nmt.config import PreprocessAndTrainConfig
+from nmt.errors import NMTError
+from nmt.text.manifest import Manifest, difference
+
+# What decides the weights after n updates; all else may change while a run goes on.
+DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
+DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
+
+
+def checkpoint_step(path: Path) -> int:
+    return int(path.stem.removeprefix("step="))
+
+
+def list_checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted((run / "checkpoints").glob("step=*.ckpt"), key=checkpoint_step)
+
+
+def read_metrics(run: Path) -> list[dict[str, str]]:
+    """The rows of a run's metrics.csv, without one that a full disk cut off: it lacks its last columns."""
+    path = run / "metrics.csv"
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if None not in row.values()]
+
+
+def decisive(tree: dict[str, Any]) -> dict[str, Any]:
+    """The part of a configuration that must not change within a run."""
+    flags = {flag: tree["trainer"].get(flag) for flag in DECISIVE_TRAINER_FLAGS}
+    return {**{key: tree[key] for key in DECISIVE}, "trainer": flags}
+
+
+def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:
+    """NMTError where the run in that folder, if there is one, was of another configuration."""
+    path = run / "config.yaml"
+    if path.is_file():
+        changed = difference(decisive(yaml.safe_load(path.read_text(encoding="utf-8"))), decisive(asdict(config)))
+        if changed:
+            raise NMTError(
+                f"{run} holds a run of another configuration ({changed}): "
+                "pass name=OTHER for a new run, or remove that folder"
+            )
+
+
+def check_corpus(manifest: Manifest, config: PreprocessAndTrainConfig) -> None:
+    """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
+    prepared = {key: manifest.content[key] for key in ("data", "tokenizer")}
+    changed = difference(prepared, {"data": asdict(config.data), "tokenizer": asdict(config.tokenizer)})
+    if changed:
+        raise NMTError(
+            f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
+            "pass the same options to nmt train, or prepare it anew"
+        )
+
+
+def is_finished(run: Path, updates: int, corpus: str) -> bool:
+    """Whether its model directory is of so many updates on the corpus of that fingerprint."""
+    try:
+        training = json.loads((run / "model" / "config.json").read_text(encoding="utf-8"))["training"]
+        return bool(training["updates"] >= updates and training["corpus"] == corpus)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False  # `nmt train` will find out what is wrong with it, and say it
+
+
+def point_latest_to(run: Path, beside: Path | None = None) -> None:
+    """Let `latest` beside the run, or beside the folder that it lies in, be a link to it."""
+    link = (beside or run).parent / "latest"
+    if link.is_dir() and not link.is_symlink():
+        raise NMTError(f"{link} is a folder, where the link to the newest run should be: move it away")
+    temporary = link.with_name(f".latest-{os.getpid()}")
+    temporary.symlink_to(run.relative_to(link.parent))
+    temporary.replace(link)
