@@ -198,8 +198,11 @@ class OptimConfig:
     epsilon: float = 1e-9
     label_smoothing: float = 0.1
     """Probability mass spread evenly over the vocabulary."""
+    not_finite: str = "stop"
+    """What an update whose gradient is not finite does: stop (the run, naming the sentences) or skip (that update)."""
 
     def __post_init__(self) -> None:
+        require_choice("optim.not_finite", self.not_finite, ("stop", "skip"))
         require(self.warmup >= 1, f"optim.warmup={self.warmup}: must be at least 1")
         require(0 <= self.label_smoothing < 1, f"optim.label_smoothing={self.label_smoothing}: must be in [0, 1)")
 
@@ -212,8 +215,16 @@ class BatchingConfig:
     """Source tokens, and as many target tokens, in an update at most; padding counts."""
     shards: int = 8
     """Micro-batches in an update, each of sentences of similar length; the device count must divide it."""
+    tokens_per_device: Any = None
+    """Source tokens, and as many target tokens, that a device takes at once, instead of `shards`: a number, or auto (as
+    many as fit in memory). Settled when a run begins; its config.yaml has the shards that it came to."""
 
     def __post_init__(self) -> None:
+        wanted = self.tokens_per_device
+        require(
+            wanted in (None, "auto") or (isinstance(wanted, int) and wanted >= 1),
+            f"batching.tokens_per_device={wanted}: must be a number of tokens, auto, or null",
+        )
         require(self.shards >= 1, f"batching.shards={self.shards}: must be at least 1")
         require(
             self.tokens >= self.shards,
@@ -248,8 +259,21 @@ class ValidationConfig:
     """Updates between validations."""
     bleu_sentences: int | None = 200
     """Validation sentences translated for BLEU: 0 for none, null for all."""
+    best: str = "perplexity"
+    """What checkpoints/best.ckpt is best in: perplexity or bleu."""
+    patience: int | None = None
+    """Validations in a row that may be no better than the best before training stops early; null: it never does."""
 
     def __post_init__(self) -> None:
+        require_choice("validation.best", self.best, ("perplexity", "bleu"))
+        require(
+            self.best != "bleu" or self.bleu_sentences != 0,
+            "validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in",
+        )
+        require(
+            self.patience is None or self.patience >= 1,
+            f"validation.patience={self.patience}: must be at least 1, or null",
+        )
         require(self.every_steps >= 1, f"validation.every_steps={self.every_steps}: must be at least 1")
 
 
@@ -293,6 +317,8 @@ class PreprocessAndTrainConfig:
     """Decides splits, samples, initial weights, the order of the data and dropout."""
     workers: int = 2
     """Processes that preprocess uses."""
+    logger: Any = field(default_factory=lambda: ["tensorboard"])
+    """Where curves go beside metrics.csv: csv (nowhere else), tensorboard, wandb, or a list of them."""
     overwrite: bool = False
     """preprocess: replace a corpus that was prepared with another configuration."""
     data: DataConfig = MISSING
@@ -307,6 +333,9 @@ class PreprocessAndTrainConfig:
     experiment: Any = None
 
     def __post_init__(self) -> None:
+        self.logger = as_list(self.logger)
+        for name in self.logger:
+            require_choice("logger", name, ("csv", "tensorboard", "wandb"))
         require(self.seed >= 0, f"seed={self.seed}: must not be negative")
         require(self.workers >= 1, f"workers={self.workers}: must be at least 1")
 

@@ -135,9 +135,11 @@ def training_state() -> Callable[[Path], dict[str, Any]]:
 def metrics() -> Callable[[Path], list[dict[str, str]]]:
     """The rows of a run's metrics.csv, without the columns that tell the time."""
 
+    clock = ("seconds", "tokens_per_second", "mfu", "cost")
+
     def read(run: Path) -> list[dict[str, str]]:
         with (run / "metrics.csv").open(newline="") as file:
-            return [{k: v for k, v in row.items() if "second" not in k} for row in csv.DictReader(file)]
+            return [{k: v for k, v in row.items() if k not in clock} for row in csv.DictReader(file)]
 
     return read
 

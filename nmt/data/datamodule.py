@@ -25,7 +25,7 @@ class UpdateStream(IterableDataset[Batch]):
         while True:
             for planned in self.planner.update(update)[self.rank :: self.world_size]:
                 yield self.split.batch(planned.indices)._replace(
-                    update=planned.update, shard=planned.shard, update_tokens=planned.update_tokens
+                    update=planned.update, shard=planned.shard, size=planned.size
                 )
             update += 1
 

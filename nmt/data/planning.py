@@ -9,7 +9,7 @@ are shuffled by ciphers, which answer for the few hundred of an update without g
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,49 @@ from nmt.data.shuffling import Ints, shuffle_key, shuffled
 from nmt.errors import NMTError
 
 
+class UpdateSize(NamedTuple):
+    """How much an update is, over all its micro-batches; tokens count end symbols."""
+
+    source_tokens: int = 1
+    target_tokens: int = 1
+    positions: int = 2
+    """Source and target positions, padding included."""
+    encoder_pairs: int = 1
+    """Pairs of a query and a key that it looks at, padding not counted: in the encoder,"""
+    decoder_pairs: int = 1
+    """in the decoder's self-attention,"""
+    cross_pairs: int = 1
+    """and from the decoder to the encoder."""
+
+    def __add__(self, other: Any) -> "UpdateSize":
+        return UpdateSize(*map(sum, zip(self, other, strict=True)))
+
+    @property
+    def padding(self) -> float:
+        """The share of positions that hold no token."""
+        return 1 - (self.source_tokens + self.target_tokens) / self.positions
+
+
+def micro_batch_size(source: Ints, target: Ints) -> UpdateSize:
+    """The size of a micro-batch of sentences of these lengths."""
+    return UpdateSize(
+        source_tokens=int(source.sum()),
+        target_tokens=int(target.sum()),
+        positions=len(source) * int(source.max() + target.max()),
+        encoder_pairs=int(source @ source),
+        decoder_pairs=int(target @ (target + 1)) // 2,
+        cross_pairs=int(source @ target),
+    )
+
+
 @dataclass
 class MicroBatch:
-    """Sentences that go through the model together, and the target tokens of the whole update they belong to."""
+    """Sentences that go through the model together, and the size of the whole update they belong to."""
 
     indices: Ints
     update: int
     shard: int
-    update_tokens: int
+    size: UpdateSize
 
 
 Measure = Callable[[Ints, Ints], Ints]
@@ -92,8 +127,12 @@ class UpdatePlanner:
         passes, places = np.divmod(number * self.shards + np.arange(self.shards), self.micro_batches)
         order_key = shuffle_key(self.seed, passes, len(self.parts))  # the number of no group
         members = self._members(passes, shuffled(places, self.micro_batches, order_key))
-        tokens = int(self.target_lengths[np.concatenate(members)].sum())
-        return [MicroBatch(indices, number, shard, tokens) for shard, indices in enumerate(members)]
+        sizes = [
+            micro_batch_size(self.source_lengths[pairs].astype(np.int64), self.target_lengths[pairs].astype(np.int64))
+            for pairs in members
+        ]
+        size = sum(sizes[1:], start=sizes[0])
+        return [MicroBatch(indices, number, shard, size) for shard, indices in enumerate(members)]
 
     def extremes(self) -> list[Ints]:
         """The pairs of the micro-batches that need the most memory in the first pass, by either measure.

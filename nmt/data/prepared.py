@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD
+from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError
 from nmt.text.files import read_lines
 from nmt.text.manifest import Manifest, read_manifest
@@ -28,10 +29,16 @@ class Batch(NamedTuple):
     """[B, T], each sentence behind the start symbol."""
     target_out: Tensor
     """[B, T], each sentence closed by the end symbol: what is to be predicted at each position."""
+    places: Tensor
+    """[M], where the M real tokens are in target_out.flatten()."""
     update: int = 0
     shard: int = 0
-    update_tokens: int = 1
-    """Target tokens of the whole update that this micro-batch is a part of."""
+    size: UpdateSize = UpdateSize()
+    """Of the whole update that this micro-batch is a part of."""
+
+    def to(self, device: torch.device) -> "Batch":
+        source, target_in, target_out, places = (tensor.to(device) for tensor in self[:4])
+        return Batch(source, target_in, target_out, places, *self[4:])
 
 
 def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, last: int | None) -> Tensor:
@@ -61,6 +68,10 @@ class PreparedSplit:
     def __len__(self) -> int:
         return len(self.source_lengths)
 
+    def lines(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The lines of the corpus, counted from 1, that the pairs at `indices` stand on."""
+        return indices + 1
+
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
@@ -68,10 +79,12 @@ class PreparedSplit:
         for side in ("source", "target"):
             column = rows.column(side).combine_chunks()
             sides[side] = column.flatten().to_numpy(), column.value_lengths().to_numpy().astype(np.int64)
+        target_out = pad(*sides["target"], first=None, last=EOS)
         return Batch(
             source=pad(*sides["source"], first=None, last=EOS),
             target_in=pad(*sides["target"], first=BOS, last=None),
-            target_out=pad(*sides["target"], first=None, last=EOS),
+            target_out=target_out,
+            places=(target_out.flatten() != PAD).nonzero()[:, 0],
         )
 
 

@@ -23,7 +23,8 @@ from nmt.report.run import Facts, Run, find_run, open_run
 from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 from nmt.training.averaging import averaged_model
-from nmt.training.checkpoints import list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import load_checkpoint
+from nmt.training.run_folder import list_checkpoints
 
 
 def choose_output(config: ReportConfig, run: Path) -> Path:

@@ -18,6 +18,7 @@ from nmt.config import CheckpointConfig
 from nmt.errors import NMTError
 from nmt.training.run_folder import checkpoint_step, list_checkpoints
 from nmt.training.updates import UpdateCallback
+from nmt.training.validation import Validation
 
 FORMAT_VERSION = 1
 
@@ -56,8 +57,10 @@ class RunDescription:
 class Checkpoints(UpdateCallback):
     """Saves by minutes or updates, keeps the last ones, and ends a run that is asked to stop by a signal."""
 
-    def __init__(self, run: Path, config: CheckpointConfig, description: RunDescription) -> None:
-        self.run, self.config, self.description = run, config, description
+    def __init__(
+        self, run: Path, config: CheckpointConfig, description: RunDescription, validation: Validation
+    ) -> None:
+        self.run, self.config, self.description, self.validation = run, config, description, validation
         self.last_save = time.monotonic()
         self.signal: int | None = None
         # Those from before training: Lightning sets its own, and takes them back, in between.
@@ -87,8 +90,12 @@ class Checkpoints(UpdateCallback):
             stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
             due = trainer.strategy.reduce_boolean_decision(due, all=False)
         due = due or bool(self.config.every_steps and step % self.config.every_steps == 0)
-        if due or stop or step == trainer.max_steps:
-            self.save(trainer, step)
+        due = due or stop or trainer.should_stop or step == trainer.max_steps
+        if self.validation.improved:
+            # Before the other one, from which a run goes on without looking back.
+            self.save(trainer, self.run / "checkpoints" / "best.ckpt")
+        if due:
+            self.save_last(trainer, step)
         if stop:
             self.signal = self.signal or signal.SIGTERM
             trainer.should_stop = True
@@ -97,11 +104,18 @@ class Checkpoints(UpdateCallback):
         """Save what trainer.max_time and its like have ended, too."""
         last = list_checkpoints(self.run)[-1:]
         if trainer.global_step and not (last and checkpoint_step(last[0]) == trainer.global_step):
-            self.save(trainer, trainer.global_step)
+            self.save_last(trainer, trainer.global_step)
 
-    def save(self, trainer: Trainer, step: int) -> None:
-        """Write a checkpoint under a temporary name, rename it, and remove the ones beyond the last `keep`."""
-        path = self.run / "checkpoints" / f"step={step:08d}.ckpt"
+    def save_last(self, trainer: Trainer, step: int) -> None:
+        """Save this update, and remove what is beyond the last `keep`."""
+        self.save(trainer, self.run / "checkpoints" / f"step={step:08d}.ckpt")
+        if trainer.is_global_zero:
+            for old in list_checkpoints(self.run)[: -self.config.keep]:
+                old.unlink()
+        self.last_save = time.monotonic()
+
+    def save(self, trainer: Trainer, path: Path) -> None:
+        """Write a checkpoint under a temporary name and rename it."""
         temporary = path.with_suffix(".tmp")
         try:
             trainer.save_checkpoint(temporary)
@@ -113,10 +127,6 @@ class Checkpoints(UpdateCallback):
                 f"cannot write {path} ({' '.join(str(error).split())[:120]}): is the disk full? "
                 "The checkpoints before it are whole, and the same command goes on from them"
             ) from error
-        if trainer.is_global_zero:
-            for old in list_checkpoints(self.run)[: -self.config.keep]:
-                old.unlink()
-        self.last_save = time.monotonic()
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint["nmt"] = {"format_version": FORMAT_VERSION, **vars(self.description)}

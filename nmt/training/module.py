@@ -11,7 +11,7 @@ from lightning import LightningModule
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from nmt.config import PAD, ModelConfig, OptimConfig
+from nmt.config import ModelConfig, OptimConfig
 from nmt.data.prepared import Batch
 from nmt.model import Transformer
 from nmt.training.loss import label_smoothed_cross_entropy
@@ -31,25 +31,33 @@ class TranslationModule(LightningModule):
         torch.manual_seed(seed)
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed = optim, seed
-        # Smoothed loss, negative log likelihood and target tokens since they were last taken. No buffer: DDP would
-        # overwrite every rank's with the first one's.
+        # No buffers: DDP would overwrite every rank's with the first one's. They stay on the device, so that no update
+        # waits for them.
+        self.update_sums = torch.zeros(3)
+        """Smoothed loss, negative log likelihood and target tokens of this rank's part of the update so far."""
         self.sums = torch.zeros(3)
+        """The same of the updates since they were last taken."""
+        self.gradient_norm = torch.zeros(())
+        """Of the last update, before clipping."""
+        self.not_finite = torch.tensor(-1)
+        """The first update whose gradient was not finite, counted from 0; -1: none."""
+        self.skipped = 0
+        """Updates not made for that reason."""
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
-        hidden = self.model.hidden(batch.source, batch.target_in)
-        real = batch.target_out != PAD
-        return label_smoothed_cross_entropy(
-            hidden[real], self.model.output.weight, batch.target_out[real], self.optim.label_smoothing
-        )
+        hidden, targets = self.model.hidden(batch.source, batch.target_in).flatten(0, 1), batch.target_out.flatten()
+        if len(batch.places) < len(targets):
+            hidden, targets = hidden.index_select(0, batch.places), targets.index_select(0, batch.places)
+        return label_smoothed_cross_entropy(hidden, self.model.output.weight, targets, self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         torch.manual_seed(dropout_seed(self.seed, batch.update, batch.shard))
         loss, likelihood = self.losses(batch)
-        tokens = (batch.target_out != PAD).sum()
-        self.sums += torch.stack((loss.detach(), likelihood, tokens.float()))
+        tokens = torch.full_like(likelihood, len(batch.places))
+        self.update_sums += torch.stack((loss.detach(), likelihood, tokens))
         # Lightning divides by the micro-batches accumulated and averages over devices; the update's sum is wanted.
-        return loss / batch.update_tokens * (self.trainer.accumulate_grad_batches * self.trainer.world_size)
+        return loss / batch.size.target_tokens * (self.trainer.accumulate_grad_batches * self.trainer.world_size)
 
     def take_sums(self) -> tuple[float, float, float]:
         """The sums over all devices since the last call."""
@@ -70,13 +78,33 @@ class TranslationModule(LightningModule):
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
+        gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+        self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
+        self.check_gradient(optimizer, ~self.gradient_norm.isfinite())
+
+    def check_gradient(self, optimizer: Optimizer, bad: Tensor) -> None:
+        """Count the update, or skip it where its gradient is not finite.
+
+        To skip, the host must know; to stop, it may ask later, as long as that is before the next checkpoint.
+        """
+        if self.optim.not_finite == "skip" and bad.item():
+            optimizer.zero_grad()  # Adam leaves parameters without gradients as they are.
+            self.skipped += 1
+        else:
+            self.sums += self.update_sums
+            first = bad & (self.not_finite < 0)
+            self.not_finite = torch.where(first, self.global_step, self.not_finite)
+        self.update_sums.zero_()
 
     def on_fit_start(self) -> None:
-        self.sums = self.sums.to(self.device)
+        for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
+            setattr(self, name, getattr(self, name).to(self.device))
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # A run that resumes between two reports reports what one that was never stopped does.
         checkpoint["sums"] = self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
+        checkpoint["skipped"] = self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.sums = checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)
+        self.skipped = checkpoint["skipped"]

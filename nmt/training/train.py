@@ -6,7 +6,7 @@ import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,12 @@ from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint
+from nmt.training.finite import FiniteGradients
 from nmt.training.memory import keep_freed_memory
 from nmt.training.meters import Meters
+from nmt.training.micro_batches import settle_shards
 from nmt.training.module import TranslationModule
+from nmt.training.rehearsal import Rehearsal
 from nmt.training.run_folder import (
     check_configuration,
     check_corpus,
@@ -45,15 +48,15 @@ def open_training_corpus(config: PreprocessAndTrainConfig) -> PreparedCorpus:
     return corpus
 
 
-def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> int:
-    """The update that the run in that folder has got to, 0 where there is none.
+def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> tuple[int, bool]:
+    """The update that the run in that folder has got to, 0 where there is none; and whether that is its last.
 
     Raises NMTError where it cannot go on: its configuration or its corpus was another, or its checkpoint is unreadable.
     """
     check_configuration(run, config)
     checkpoints = list_checkpoints(run)
     if not checkpoints:
-        return 0
+        return 0, False
     resumed = load_checkpoint(checkpoints[-1])
     for part, then, now in (
         ("tokenizer", resumed["nmt"]["tokenizer"], corpus.manifest.tokenizer),
@@ -64,7 +67,9 @@ def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpu
                 f"{checkpoints[-1]} was trained with another {part} than the one in {corpus.folder}: "
                 "prepare the corpus as it was, or pass name=OTHER for a new run"
             )
-    return int(resumed["global_step"])
+    made, patience = int(resumed["global_step"]), config.validation.patience
+    stopped_early = patience is not None and resumed["callbacks"]["Validation"]["worse"] >= patience
+    return made, made >= config.trainer["max_steps"] or stopped_early
 
 
 def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> None:
@@ -83,7 +88,7 @@ def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trai
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
     flags = {key: value for key, value in config.trainer.items() if value is not None}
     try:
-        trainer = Trainer(
+        return Trainer(
             **{"enable_model_summary": False, **flags},
             max_epochs=-1,
             callbacks=callbacks,
@@ -95,8 +100,6 @@ def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trai
         )
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {' '.join(str(error).split())}") from error
-    trainer.accumulate_grad_batches = accumulation(config.batching.shards, trainer.world_size)
-    return trainer
 
 
 @contextmanager
@@ -117,19 +120,27 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     """
     keep_freed_memory()
     corpus = open_training_corpus(config)
-    run, updates = Path(config.run), config.trainer["max_steps"]
-    made = check_run(run, config, corpus)
-    if made >= updates and (run / "model").exists():
+    run = Path(config.run)
+    if config.batching.tokens_per_device is not None:
+        config = replace(config, batching=settle_shards(config, run, corpus, count_devices(config)))
+    made, done = check_run(run, config, corpus)
+    if done and (run / "model").exists():
         point_latest_to(run)
         console.print(f"{run} is already trained for {made:,} updates: its model is in {run / 'model'}")
         return None
     open_run(run, config, corpus)
-    if made < updates:
+    if not done:
         signal = fit(config, corpus, run, console)
         if signal is not None:
             return signal
     finish(config, corpus, run, console)
     return None
+
+
+def count_devices(config: PreprocessAndTrainConfig) -> int:
+    """How many devices the Trainer of this configuration will train on."""
+    with quiet_lightning():
+        return make_trainer(config, []).world_size
 
 
 def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
@@ -142,13 +153,22 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
         tokenizer=corpus.manifest.tokenizer,
         corpus=corpus.manifest.fingerprint,
     )
-    meters = Meters(run, config.trainer["log_every_n_steps"], console)
-    saver = Checkpoints(run, config.checkpoints, about)
+    updates = UpdateModule(corpus, config.batching, config.seed)
+    every = config.trainer["log_every_n_steps"]
+    meters = Meters(run, every, console, config.logger, asdict(config))
     validation = Validation(corpus, config.validation, config.decode, meters)
+    saver = Checkpoints(run, config.checkpoints, about, validation)
     with quiet_lightning():
-        trainer = make_trainer(config, [meters, validation, saver])
+        callbacks = [
+            Rehearsal(updates, config.batching),
+            FiniteGradients(run, updates, every),
+            meters,
+            validation,
+            saver,
+        ]
+        trainer = make_trainer(config, callbacks)
+        trainer.accumulate_grad_batches = accumulation(config.batching.shards, trainer.world_size)
         module = TranslationModule(config.model, config.optim, corpus.manifest.vocabulary_size, config.seed)
-        updates = UpdateModule(corpus, config.batching, config.seed)
         last = list_checkpoints(run)[-1:]
         if trainer.is_global_zero:
             greet(console, module, updates, trainer, last)

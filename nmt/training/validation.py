@@ -5,6 +5,7 @@ Validation comes before the checkpoint of the same update, so a run that resumes
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ import torch.distributed as dist
 from lightning import LightningModule, Trainer
 from torch import Tensor
 
-from nmt.config import PAD, DecodeConfig, ValidationConfig
+from nmt.config import DecodeConfig, ValidationConfig
 from nmt.data.prepared import PreparedCorpus
 from nmt.decoding.translator import Translator, batches_by_length
 from nmt.evaluation.scores import Score, score
@@ -44,8 +45,32 @@ class Validation(UpdateCallback):
         self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
         self.split = corpus.split("valid")
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
+        self.best: float | None = None
+        """The lowest perplexity, or the highest BLEU, so far."""
+        self.worse = 0
+        """Validations since then."""
+        self.improved = False
+        """Whether the last update was validated, and is the best."""
+
+    @property
+    def out_of_patience(self) -> bool:
+        return self.config.patience is not None and self.worse >= self.config.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best": self.best, "worse": self.worse}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.best, self.worse = state_dict["best"], state_dict["worse"]
+
+    def compare(self, metrics: dict[str, float]) -> None:
+        """See whether this validation is the best."""
+        bleu = self.config.best == "bleu"
+        value = metrics["valid_bleu" if bleu else "valid_perplexity"]
+        self.improved = self.best is None or (value > self.best if bleu else value < self.best)
+        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
+        self.improved = False
         if step % self.config.every_steps and step != trainer.max_steps:
             return
         assert isinstance(module, TranslationModule)
@@ -58,9 +83,15 @@ class Validation(UpdateCallback):
             metrics["valid_bleu"] = validation_bleu(translator, self.corpus, self.config.bleu_sentences).value
             words += ", BLEU {valid_bleu:.1f}"
         module.train()
+        self.compare(metrics)
         self.meters.report(step, metrics)
         if trainer.is_global_zero:
             self.meters.console.print(words.format(step=step, **metrics))
+        if self.out_of_patience:
+            trainer.should_stop = True
+            self.meters.console.print(
+                f"no better {self.config.best} in {self.worse} validations: training stops (validation.patience)"
+            )
         self.meters.exclude(time.monotonic() - start)
 
     @torch.no_grad()
@@ -70,11 +101,10 @@ class Validation(UpdateCallback):
         batches = list(batches_by_length(lengths, BATCH_TOKENS))
         sums = torch.zeros(3, device=module.device)
         for places in batches[trainer.global_rank :: trainer.world_size]:
-            batch = self.split.batch(np.array(places))
-            batch = batch._replace(**{side: getattr(batch, side).to(module.device) for side in batch._fields[:3]})
+            batch = self.split.batch(np.array(places)).to(module.device)
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
-            sums += torch.stack((loss, likelihood, (batch.target_out != PAD).sum().float()))
+            sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.places))))
         totals = trainer.strategy.reduce(sums, reduce_op="sum")
         assert isinstance(totals, Tensor)
         loss_sum, likelihood_sum, tokens = totals.tolist()

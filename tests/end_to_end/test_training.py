@@ -158,7 +158,10 @@ def test_the_last_checkpoints_are_kept_over_restarts_too(toy, nmt):
     options = (*toy, *SHORT, "checkpoints.every_steps=2", "checkpoints.keep=3", "run=run")
     for steps, kept in ((4, [2, 4]), (9, [6, 8, 9]), (11, [9, 10, 11])):
         assert nmt("train", *options, f"trainer.max_steps={steps}").code == 0
-        assert sorted(path.name for path in Path("run/checkpoints").iterdir()) == [f"step={n:08d}.ckpt" for n in kept]
+        assert sorted(path.name for path in Path("run/checkpoints").iterdir()) == [
+            "best.ckpt",
+            *(f"step={n:08d}.ckpt" for n in kept),
+        ]
 
 
 def test_a_truncated_checkpoint_is_refused_and_without_it_training_goes_on(toy, nmt, finished, training_state):
@@ -218,7 +221,7 @@ def test_latest_points_at_the_newest_run(toy, nmt):
 
 
 def test_a_run_directory_holds_what_is_promised_and_no_more(finished):
-    names = {"config.yaml", "metrics.csv", "tensorboard", "checkpoints", "model", "tokenizer.model"}
+    names = {"config.yaml", "metrics.csv", "tensorboard", "checkpoints", "model", "tokenizer.model", "environment.json"}
     assert {path.name for path in finished.iterdir()} == names
 
 

@@ -13,7 +13,7 @@ from nmt.config import BatchingConfig, ModelConfig
 from nmt.data.planning import UpdatePlanner
 from nmt.data.prepared import open_corpus
 from nmt.model import Transformer
-from nmt.training.meters import COLUMNS, Logbook
+from nmt.training.logbook import COLUMNS, Logbook
 from nmt.training.run_folder import list_checkpoints
 
 PREPARED = "prepared="
@@ -126,7 +126,7 @@ def test_the_first_row_is_the_untrained_models_loss_on_the_first_update(each_upd
 def test_a_row_of_several_updates_is_their_mean_over_tokens(each_update, planner, toy, nmt):
     options = ("model.dropout=0", "trainer.max_steps=10", "validation.every_steps=100", "run=five")
     assert nmt("train", *toy, *options).code == 0
-    tokens = [planner.update(number)[0].update_tokens for number in range(10)]
+    tokens = [planner.update(number)[0].size.target_tokens for number in range(10)]
     single = np.array([[float(row["loss"]), np.log(float(row["perplexity"]))] for row in each_update])
     for row, part in zip(read(Path("five/metrics.csv")), (slice(0, 5), slice(5, 10)), strict=False):
         loss, nll = np.average(single[part], axis=0, weights=tokens[part])
@@ -135,7 +135,7 @@ def test_a_row_of_several_updates_is_their_mean_over_tokens(each_update, planner
 
 
 def test_the_card_tells_the_target_tokens_trained_on(finished, planner):
-    expected = sum(planner.update(number)[0].update_tokens for number in range(60))
+    expected = sum(planner.update(number)[0].size.target_tokens for number in range(60))
     assert f"60 updates, {expected:,} target tokens" in (finished / "model" / "README.md").read_text()
     assert re.search(r"minutes on 1 x cpu \(\d+ threads\)", (finished / "model" / "README.md").read_text())
 

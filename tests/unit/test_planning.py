@@ -38,7 +38,7 @@ def passes(plan: UpdatePlanner, number: int) -> list[list[MicroBatch]]:
 
 
 def plain(update: list[MicroBatch]) -> list[tuple[list[int], int, int, int]]:
-    return [(batch.indices.tolist(), batch.update, batch.shard, batch.update_tokens) for batch in update]
+    return [(batch.indices.tolist(), batch.update, batch.shard, batch.size.target_tokens) for batch in update]
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])
@@ -106,7 +106,7 @@ def test_update_tokens_are_the_real_target_tokens_of_the_whole_update(lengths):
         update = plan.update(number)
         expected = sum(lengths[1][batch.indices].sum() for batch in update)
         assert [(batch.update, batch.shard) for batch in update] == [(number, shard) for shard in range(4)]
-        assert {batch.update_tokens for batch in update} == {expected}
+        assert {batch.size.target_tokens for batch in update} == {expected}
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 5])
@@ -115,7 +115,7 @@ def test_a_corpus_of_fewer_micro_batches_than_shards_repeats_within_an_update(pa
     plan = planner(lengths, tokens=80, shards=8)
     seen = np.concatenate([batch.indices for number in range(5) for batch in plan.update(number)])
     assert np.bincount(seen, minlength=pairs).min() >= 40 // pairs
-    assert plan.update(3)[0].update_tokens == 8 * 4
+    assert plan.update(3)[0].size.target_tokens == 8 * 4
 
 
 def test_lengths_all_the_same_fill_the_budget():

@@ -1,0 +1,35 @@
+"""Floating-point operations of training, counted from the architecture (Table 2, "Training Cost").
+
+The paper estimates the cost of a run as seconds x devices x sustained FLOP/s of the device. Beside that, this is what
+the arithmetic itself needs: multiplications and additions of all matrix products, for real tokens, padding not counted.
+"""
+
+from nmt.config import ModelConfig
+
+BACKWARD = 2
+"""Each product needs two in the backward pass, for the gradients of its two factors."""
+
+
+def training_flops(
+    config: ModelConfig, vocabulary_size: int, tokens: tuple[int, int], pairs: tuple[int, int, int]
+) -> int:
+    """FLOPs to train on `tokens` (source, target) once.
+
+    `pairs`: pairs of query and key in the encoder, in the decoder, and across; each costs d_k + d_v in every head.
+    """
+    c = config
+    assert c.d_k is not None
+    assert c.d_v is not None
+    source, target = tokens
+    query, key_value = c.d_model * c.heads * c.d_k, c.d_model * c.heads * (c.d_k + c.d_v)
+    output = c.heads * c.d_v * c.d_model
+    self_attention, feed_forward = query + key_value + output, 2 * c.d_model * c.d_ff
+    encoder, decoder, cross = pairs
+    products = (
+        c.encoder_layers * source * (self_attention + feed_forward)
+        + c.decoder_layers * target * (self_attention + query + output + feed_forward)
+        + c.decoder_layers * source * key_value
+        + target * c.d_model * vocabulary_size
+        + (c.encoder_layers * encoder + c.decoder_layers * (decoder + cross)) * c.heads * (c.d_k + c.d_v)
+    )
+    return 2 * (1 + BACKWARD) * products

@@ -1,0 +1,115 @@
+"""batching.tokens_per_device: an update in as few micro-batches as fit in memory."""
+
+import gc
+import os
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import yaml
+
+from nmt.config import BatchingConfig, PreprocessAndTrainConfig
+from nmt.data.planning import UpdatePlanner
+from nmt.data.prepared import PreparedCorpus, PreparedSplit
+from nmt.errors import NMTError
+from nmt.training.module import TranslationModule
+from nmt.training.peak import precision_dtype
+from nmt.training.rehearsal import is_out_of_memory
+
+HEADROOM = 1.25
+"""What is left free, by way of a larger trial: for gradients in transit between devices, and fragmentation."""
+
+
+def settle_shards(
+    config: PreprocessAndTrainConfig, run: Path, corpus: PreparedCorpus, world_size: int
+) -> BatchingConfig:
+    """The batching with the number of shards that `tokens_per_device` asks for.
+
+    It is settled when a run begins; from then on its config.yaml tells it, also to other numbers of devices.
+    """
+    batching = config.batching
+    wanted = batching.tokens_per_device
+    path = run / "config.yaml"
+    if path.is_file():
+        saved = yaml.safe_load(path.read_text(encoding="utf-8"))["batching"]
+        if saved.get("tokens_per_device") == wanted and saved["tokens"] == batching.tokens:
+            return replace(batching, shards=saved["shards"])
+    if wanted != "auto":
+        pieces = -(-batching.tokens // int(wanted))
+        return replace(batching, shards=-(-pieces // world_size) * world_size)
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise NMTError(
+            "batching.tokens_per_device=auto: processes that start together cannot try it out; "
+            "start the run once with one process, or pass a number"
+        )
+    return fewest_shards(config, corpus, world_size)
+
+
+def fewest_shards(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, world_size: int) -> BatchingConfig:
+    """Double the micro-batches until they do not fit any more, or are a device's whole part of an update."""
+    split = corpus.split("train")
+    longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
+    shards = world_size
+    while config.batching.tokens // (2 * shards) >= longest:
+        shards *= 2
+    fitting = None
+    trial = Trial(config, corpus.manifest.vocabulary_size)
+    while True:
+        batching = replace(config.batching, shards=shards)
+        if not trial.fits(split, batching):
+            break
+        fitting = batching
+        if shards == world_size:
+            break
+        shards //= 2
+    if fitting is None:
+        raise NMTError(
+            f"batching.tokens_per_device=auto: not even {batching.tokens // shards:,} tokens, as the longest sentence "
+            "has, fit in memory: lower data.filters.max_tokens, or take a smaller model"
+        )
+    return fitting
+
+
+class Trial:
+    """A model with its gradients and Adam's moments, to try micro-batches on."""
+
+    def __init__(self, config: PreprocessAndTrainConfig, vocabulary_size: int) -> None:
+        gpu = torch.cuda.is_available() and config.trainer["accelerator"] in ("auto", "gpu", "cuda")
+        self.device = torch.device("cuda" if gpu else "cpu")
+        self.precision = config.trainer["precision"]
+        self.module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed).to(self.device)
+        self.moments = [torch.zeros_like(parameter) for parameter in self.module.parameters() for _ in range(2)]
+        self.grown = 0
+
+    def fits(self, split: PreparedSplit, batching: BatchingConfig) -> bool:
+        """Whether the largest micro-batches, and somewhat larger ones, go through the model."""
+        if self.device.type == "cpu" and 2 * HEADROOM * self.grown > available_memory():
+            return False  # A processor's memory does not run out with an error that one could catch.
+        larger = replace(batching, tokens=int(HEADROOM * batching.tokens))
+        before = available_memory()
+        try:
+            for pairs in UpdatePlanner(split.source_lengths, split.target_lengths, larger, seed=1).extremes():
+                batch = split.batch(pairs).to(self.device)
+                dtype = precision_dtype(self.precision)
+                mixed = str(self.precision).endswith("mixed")
+                with torch.autocast(self.device.type, dtype) if mixed else nullcontext():
+                    loss, _ = self.module.losses(batch)
+                loss.backward()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return False
+        finally:
+            self.module.zero_grad()
+            gc.collect()
+        self.grown = max(self.grown, before - available_memory())
+        return True
+
+
+def available_memory() -> int:
+    """Bytes that the processor's memory has left."""
+    for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").is_file() else []:
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    return 2**62

@@ -1,0 +1,186 @@
+"""What would kill a run at night: the largest batch, gradients that are not finite."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.config import BatchingConfig
+from nmt.training.checkpoints import load_checkpoint
+from nmt.training.rehearsal import explained, is_out_of_memory
+from nmt.training.run_folder import list_checkpoints, read_metrics
+
+SICK_UPDATE = 7
+SICK = """
+import sys, torch
+from nmt.cli import main
+from nmt.training.module import TranslationModule
+
+losses = TranslationModule.losses
+
+def sick(module, batch):
+    loss, likelihood = losses(module, batch)
+    # Update 0 is rehearsed, too.
+    return (loss * float("nan"), likelihood) if batch.update == 7 and batch.shard == 2 else (loss, likelihood)
+
+TranslationModule.losses = sick
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def train_with(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code, "train", *options], capture_output=True, text=True, check=False)
+
+
+SHORT = ("run=run", "trainer.max_steps=12", "checkpoints.every_steps=3", "validation.every_steps=12")
+
+
+def test_a_gradient_that_is_not_finite_stops_and_names_the_update_and_its_lines(toy):
+    from nmt.data.planning import UpdatePlanner
+    from nmt.data.prepared import open_corpus
+
+    ended = train_with(SICK, *toy, *SHORT)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    message = ended.stderr.splitlines()[-1]
+    assert f"update {SICK_UPDATE + 1}: the gradient is not finite" in message
+    split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("train")
+    update = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 4), seed=1).update(
+        SICK_UPDATE
+    )
+    expected = [f"{planned.shard}\t{line}" for planned in update for line in split.lines(planned.indices)]
+    assert Path("run/not_finite.tsv").read_text().splitlines()[1:] == expected
+    assert f"{len(expected)} sentences" in message
+    last = list_checkpoints(Path("run"))[-1]
+    assert load_checkpoint(last)["global_step"] == 6
+    assert all(tensor.isfinite().all() for tensor in load_checkpoint(last)["state_dict"].values())
+
+
+def test_by_configuration_such_an_update_is_skipped_and_counted(toy, nmt):
+    options = (*toy, *SHORT, "trainer.log_every_n_steps=1", "optim.not_finite=skip")
+    ended = train_with(SICK, *options)
+    assert ended.returncode == 0, ended.stderr
+    rows = [row for row in read_metrics(Path("run")) if row["loss"]]
+    assert [int(row["skipped"]) for row in rows] == [0] * SICK_UPDATE + [1] * (12 - SICK_UPDATE)
+    assert [row["loss"] == "nan" for row in rows] == [step == SICK_UPDATE for step in range(12)]
+    final = load_checkpoint(list_checkpoints(Path("run"))[-1])
+    assert all(tensor.isfinite().all() for tensor in final["state_dict"].values())
+    assert {int(state["step"]) for state in final["optimizer_states"][0]["state"].values()} == {11}
+
+
+STARVED = """
+import resource, sys
+from nmt.cli import main
+import nmt.training.train
+from nmt.training.rehearsal import Rehearsal
+
+begin = Rehearsal.on_train_start
+
+def starve(callback, trainer, module):
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
+    begin(callback, trainer, module)
+
+Rehearsal.on_train_start = starve
+main()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers(toy):
+    wide = ("batching.tokens=40000", "model.d_model=256", "model.d_ff=4096")
+    ended = train_with(STARVED, *toy, "run=run", *wide)
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    message = ended.stderr.splitlines()[-1]
+    assert "out of memory: a micro-batch of 10,000 source" in message
+    assert "batching.shards=8" in message
+    assert not read_metrics(Path("run"))
+
+
+def test_a_rehearsal_leaves_no_trace(toy, nmt, training_state, monkeypatch):
+    from nmt.training.rehearsal import Rehearsal
+
+    assert nmt("train", *toy, *SHORT).code == 0
+    rehearsed = training_state(Path("run"))
+    monkeypatch.setattr(Rehearsal, "on_train_start", lambda *arguments: None)
+    assert nmt("train", *toy, *SHORT, "run=other").code == 0
+    torch.testing.assert_close(training_state(Path("other")), rehearsed, rtol=0, atol=0)
+    assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
+
+
+def test_only_memory_is_explained_as_memory():
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory."))
+    with pytest.raises(RuntimeError) as error:
+        torch.empty(2**60)
+    assert is_out_of_memory(error.value)
+    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    with pytest.raises(RuntimeError, match="other"), explained(BatchingConfig()):
+        raise RuntimeError("other")
+
+
+def test_a_number_of_tokens_a_device_settles_the_shards(toy, nmt):
+    options = (*toy, "run=run", "batching.shards=8", "trainer.max_steps=4", "validation.bleu_sentences=0")
+    assert nmt("train", *options, "batching.tokens_per_device=100").code == 0
+    assert "shards: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in pieces of at most 100
+    assert nmt("train", *options, "batching.tokens_per_device=100", "trainer.max_steps=6").code == 0
+    nmt("train", *options, "batching.tokens_per_device=50").refused("another configuration", "tokens_per_device")
+
+
+def test_auto_takes_the_whole_update_where_it_fits_and_is_settled_once(toy, nmt, monkeypatch):
+    from nmt.training.micro_batches import Trial
+
+    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.tokens_per_device=auto")
+    assert nmt("train", *options, "trainer.max_steps=4").code == 0
+    assert "shards: 1\n" in Path("run/config.yaml").read_text()
+    monkeypatch.setattr(Trial, "fits", lambda *arguments: pytest.fail("tried again"))
+    assert nmt("train", *options, "trainer.max_steps=6").code == 0
+
+
+def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
+    from nmt.training.micro_batches import Trial
+
+    monkeypatch.setattr(Trial, "fits", lambda trial, split, batching: batching.tokens // batching.shards <= 70)
+    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.tokens_per_device=auto")
+    assert nmt("train", *options, "trainer.max_steps=4").code == 0
+    assert "shards: 4\n" in Path("run/config.yaml").read_text()
+    monkeypatch.setattr(Trial, "fits", lambda *arguments: False)
+    nmt("train", *options, "run=other").refused("tokens_per_device=auto", "longest sentence")
+
+
+def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):
+    """With a learning rate of nothing every validation is as good as the first, which stays the best."""
+    options = (*toy, "run=run", "optim.factor=1e-12", "validation.every_steps=5", "validation.patience=3")
+    first = nmt("train", *options)
+    assert first.code == 0, first.err
+    assert "no better perplexity in 3 validations" in first.err
+    assert load_checkpoint(list_checkpoints(Path("run"))[-1])["global_step"] == 20
+    assert load_checkpoint(Path("run/checkpoints/best.ckpt"))["global_step"] == 5
+    again = nmt("train", *options)
+    assert again.code == 0
+    assert "already trained for 20 updates" in again.err
+
+
+def test_the_best_checkpoint_is_of_the_best_validation(finished):
+    validated = [row for row in read_metrics(finished) if row["valid_perplexity"]]
+    best = min(validated, key=lambda row: float(row["valid_perplexity"]))
+    assert load_checkpoint(finished / "checkpoints/best.ckpt")["global_step"] == int(best["step"])
+
+
+def test_the_last_rows_tell_padding_utilisation_and_cost(finished):
+    rows = [row for row in read_metrics(finished) if row["loss"]]
+    for row in rows:
+        assert 0 <= float(row["padding"]) < 0.5
+        assert 0 < float(row["mfu"]) < 1
+        assert float(row["gradient_norm"]) > 0
+        assert float(row["cost"]) > float(row["flops"]) > 0
+    assert np.all(np.diff([float(row["flops"]) for row in rows]) > 0)
