@@ -60,6 +60,7 @@ class PreparedSplit:
     def __init__(self, folder: Path) -> None:
         import datasets
 
+        self.folder = folder
         self.table = datasets.load_from_disk(str(folder)).with_format("arrow")
         columns = self.table.data
         self.source_lengths: NDArray[np.int32] = columns.column("source_length").to_numpy()
@@ -71,6 +72,10 @@ class PreparedSplit:
     def lines(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """The lines of the corpus, counted from 1, that the pairs at `indices` stand on."""
         return indices + 1
+
+    def __reduce__(self) -> tuple[type, tuple[Path]]:
+        # A worker process opens the files itself, instead of being sent the lengths of a whole corpus.
+        return type(self), (self.folder,)
 
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The sentences at `indices`, padded to the longest."""

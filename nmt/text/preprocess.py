@@ -15,9 +15,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,7 +34,7 @@ from nmt.text.manifest import FORMAT_VERSION, Manifest, fingerprint, read_manife
 from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, tokenizer_fingerprint, train_tokenizer
 
 BLOCK = 5000
-TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "hash": pa.uint64()})
+TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string()})
 IDS_SCHEMA = pa.schema(
     {
         "source": pa.list_(pa.int32()),
@@ -69,10 +69,16 @@ def bounded_map(
 
 
 @contextmanager
-def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that appends a block of columns to an Arrow stream file."""
+def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """A function that appends a block to an Arrow stream file, unless it is empty."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-        yield lambda columns: writer.write_batch(pa.record_batch(columns, schema=schema))
+        yield lambda block: writer.write_batch(block) if len(block) else None
+
+
+def arrow_blocks(path: Path) -> Iterator[pa.RecordBatch]:
+    """The blocks of an Arrow stream file, read one by one: mapped, its pages would count as memory of ours."""
+    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+        yield from reader
 
 
 def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
@@ -81,9 +87,23 @@ def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def clean_and_filter(pairs: list[Pair], filters: FilterConfig) -> tuple[list[Pair], Counter[str]]:
-    """A block of raw pairs -> the clean ones that pass the filters, and counts of those that do not."""
-    return filter_pairs([(clean(source), clean(target)) for source, target in pairs], filters)
+def text_block(pairs: list[Pair]) -> pa.RecordBatch:
+    """Pairs as a block of the columns source and target."""
+    return pa.record_batch([[pair[side] for pair in pairs] for side in (0, 1)], schema=TEXT_SCHEMA)
+
+
+def text_pairs(block: pa.RecordBatch) -> list[Pair]:
+    """The pairs of a block."""
+    return list(zip(block.column(0).to_pylist(), block.column(1).to_pylist(), strict=True))
+
+
+def clean_and_filter(
+    pairs: list[Pair], filters: FilterConfig
+) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
+    """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not."""
+    kept, dropped = filter_pairs([(clean(source), clean(target)) for source, target in pairs], filters)
+    hashes = pair_hashes(kept) if filters.deduplicate else np.empty(0, np.uint64)
+    return text_block(kept), hashes, dropped
 
 
 def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -113,32 +133,51 @@ class Preparation:
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
         return bounded_map(function, items, self.pool, 2 * self.config.workers)
 
-    def collect_train(self) -> Any:
-        """Read, clean and filter the training pairs into a memory-mapped dataset with columns source, target, hash."""
-        import datasets
+    @property
+    def text(self) -> Path:
+        """The clean training pairs that pass the filters."""
+        return self.folder / "text.arrow"
 
+    def collect_train(self) -> NDArray[np.bool_]:
+        """Read, clean and filter the training pairs into `text`; which of them are to be kept, duplicates not."""
         dropped: Counter[str] = Counter()
-        read = 0
+        read = kept = 0
+        hashes = []
         pairs = read_split(self.data, "train", dropped)
         assert pairs is not None
-        path = self.folder / "text.arrow"
-        with arrow_writer(path, TEXT_SCHEMA) as write:
-            for kept, reasons in self.map(partial(clean_and_filter, filters=self.data.filters), blocks(pairs)):
-                read += len(kept) + reasons.total()
+        with arrow_writer(self.text, TEXT_SCHEMA) as write:
+            for block, block_hashes, reasons in self.map(
+                partial(clean_and_filter, filters=self.data.filters), blocks(pairs)
+            ):
+                write(block)
+                hashes.append(block_hashes)
+                kept += len(block)
+                read += len(block) + reasons.total()
                 dropped += reasons
-                if kept:
-                    source, target = zip(*kept, strict=True)
-                    write({"source": source, "target": target, "hash": pair_hashes(kept)})
                 self.say(f"read {read:,} pairs")
         read += dropped["invalid UTF-8"] + dropped["malformed"]
         self.counts["train"] = {"read": read, "dropped": dropped}
-        return datasets.Dataset.from_file(str(path))
+        if not self.data.filters.deduplicate:
+            return np.ones(kept, dtype=bool)
+        keep = first_of_equals(np.concatenate([np.empty(0, np.uint64), *hashes]))
+        dropped["duplicates"] += int((~keep).sum())
+        return keep
 
-    def hold_out(self, text: Any, keep: NDArray[np.bool_], splits: list[str]) -> dict[str, list[int]]:
+    def chosen_blocks(self, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+        """Blocks of the pairs of `text` that are chosen, in order."""
+        start = 0
+        for block in arrow_blocks(self.text):
+            yield block.filter(pa.array(chosen[start : start + len(block)]))
+            start += len(block)
+
+    def hold_out(self, keep: NDArray[np.bool_], splits: list[str]) -> dict[str, list[Pair]]:
         """Draw the missing splits from the pairs in `keep`, and drop from it whatever shares its letters with them.
 
         So no held-out line occurs in training, on either side, even with other digits, case or punctuation.
         """
+        import datasets
+
+        text = datasets.Dataset.from_file(str(self.text))
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
         wanted = {split: sizes[split] for split in splits}
         drawn: dict[str, list[int]] = {split: [] for split in splits}
@@ -157,21 +196,17 @@ class Preparation:
             drawn[open_splits[-1]].append(index)
             if len(drawn[open_splits[-1]]) == wanted[open_splits[-1]]:
                 open_splits.pop()
-        held_out = {index for indices in drawn.values() for index in indices}
-        start = 0
-        for rows in text.iter(batch_size=BLOCK):
-            for index, (source, target) in enumerate(zip(rows["source"], rows["target"], strict=True), start):
-                if letters(source) in sides[0] or letters(target) in sides[1]:
-                    if keep[index] and index not in held_out:
-                        self.counts["train"]["dropped"]["like a held-out line"] += 1
-                    keep[index] = False
-            start += len(rows["source"])
+        flags = self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))
+        alike = np.concatenate([np.empty(0, dtype=bool), *flags])
+        if others := int((keep & alike).sum()) - sum(map(len, drawn.values())):
+            self.counts["train"]["dropped"]["like a held-out line"] = others
+        keep &= ~alike
         if open_splits or not keep.any():
             raise NMTError(
                 f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
                 f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
             )
-        return drawn
+        return {split: [(text[i]["source"], text[i]["target"]) for i in indices] for split, indices in drawn.items()}
 
     def nothing_left(self) -> NMTError:
         train = self.counts["train"]
@@ -190,32 +225,29 @@ class Preparation:
         self.counts[split] = {"read": len(kept) + dropped.total(), "dropped": dropped}
         return kept
 
-    def write_ids(self, split: str, tokenizer: Tokenizer, text_blocks: Iterable[list[Pair]], limit: int | None) -> None:
+    def write_ids(self, split: str, text_blocks: Iterable[pa.RecordBatch], limit: int | None) -> None:
         """Encode blocks of clean pairs and save them as a dataset; longer ones than `limit` tokens are dropped."""
-        import datasets
-
-        datasets.disable_progress_bars()
         path = self.folder / f"{split}.arrow"
         kept = dropped = 0
+        tokens = {"source": 0, "target": 0}
+        encode = partial(encode_block, tokenizer_file=self.folder / "tokenizer.model", limit=limit)
         with arrow_writer(path, IDS_SCHEMA) as write:
-            for columns, too_long in self.map(partial(encode_block, tokenizer=tokenizer, limit=limit), text_blocks):
-                write(columns)
-                kept += len(columns["source_length"])
+            for block, too_long in self.map(encode, text_blocks):
+                write(block)
+                kept += len(block)
                 dropped += too_long
+                for side in tokens:
+                    tokens[side] += int(block.column(f"{side}_length").to_numpy().sum())
                 self.say(f"encoded {kept:,} pairs of {split}")
         if dropped:
             self.counts[split]["dropped"]["too long (tokens)"] += dropped
         if split == "train" and not kept:
             raise self.nothing_left()
-        self.counts[split]["kept"] = kept
-        ids = datasets.Dataset.from_file(str(path))
-        path.unlink()  # mapped into memory, it stays readable
-        self.counts[split]["tokens"] = {
-            side: int(sum(chunk.to_numpy().sum() for chunk in ids.data.column(f"{side}_length").chunks))
-            for side in ("source", "target")
-        }
+        self.counts[split] |= {"kept": kept, "tokens": tokens}
         if kept:
-            ids.save_to_disk(str(self.folder / split))
+            save_as_dataset(path, self.folder / split)
+        else:
+            path.unlink()
 
     def write_text(self, split: str, pairs: list[Pair]) -> None:
         """The raw lines of a held-out set, for `nmt translate` and `nmt score`."""
@@ -228,67 +260,81 @@ class Preparation:
         """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
         self.counts["train"] = {}
         held_out = {split: self.read_held_out(split) for split in ("valid", "test")}
-        text = self.collect_train()
-        keep = np.ones(len(text), dtype=bool)
-        if self.data.filters.deduplicate:
-            keep = first_of_equals(text.with_format("numpy")["hash"][:])
-            self.counts["train"]["dropped"]["duplicates"] += int((~keep).sum())
+        keep = self.collect_train()
         missing = [split for split, pairs in held_out.items() if pairs is None]
         if missing:
-            for split, indices in self.hold_out(text, keep, missing).items():
-                held_out[split] = [(row["source"], row["target"]) for row in (text[i] for i in indices)]
-                self.counts[split] = {"read": len(indices), "dropped": Counter()}
+            for split, drawn in self.hold_out(keep, missing).items():
+                held_out[split] = drawn
+                self.counts[split] = {"read": len(drawn), "dropped": Counter()}
         if not keep.any():
             raise self.nothing_left()
-        tokenizer = self.learn_vocabulary(text, keep)
+        self.learn_vocabulary(keep)
         for split, pairs in held_out.items():
             assert pairs is not None
             self.write_text(split, pairs)
-            clean_blocks = ([(clean(s), clean(t)) for s, t in block] for block in blocks(pairs))
-            self.write_ids(split, tokenizer, clean_blocks, None)
-        self.write_ids("train", tokenizer, kept_blocks(text, keep), self.data.filters.max_tokens)
-        (self.folder / "text.arrow").unlink()
+            clean_blocks = (text_block([(clean(s), clean(t)) for s, t in block]) for block in blocks(pairs))
+            self.write_ids(split, clean_blocks, None)
+        self.write_ids("train", self.chosen_blocks(keep), self.data.filters.max_tokens)
+        self.text.unlink()
 
-    def learn_vocabulary(self, text: Any, keep: NDArray[np.bool_]) -> Tokenizer:
+    def learn_vocabulary(self, keep: NDArray[np.bool_]) -> None:
         """Train the tokenizer on a sample of the kept pairs, both sides, and save it."""
         config = self.config.tokenizer
+        sample = keep
         places = np.flatnonzero(keep)
         if len(places) > config.sample:
-            places = np.sort(np.random.default_rng(self.config.seed).choice(places, config.sample, replace=False))
-        self.say(f"learning a {config.kind} vocabulary from {len(places):,} pairs")
-        sample = text.select(places).iter(batch_size=BLOCK)
-        lines = (line for rows in sample for side in ("source", "target") for line in rows[side])
-        learnt = train_tokenizer(lines, config)
-        # Read it back, so that what is used here is what a model directory will hold.
-        path = self.folder / "tokenizer.model"
-        learnt.save(path)
-        return load_tokenizer(path)
+            sample = np.zeros_like(keep)
+            sample[np.random.default_rng(self.config.seed).choice(places, config.sample, replace=False)] = True
+        self.say(f"learning a {config.kind} vocabulary from {int(sample.sum()):,} pairs")
+        pairs = (pair for block in self.chosen_blocks(sample) for pair in text_pairs(block))
+        lines = (pair[side] for block in blocks(pairs) for side in (0, 1) for pair in block)
+        train_tokenizer(lines, config).save(self.folder / "tokenizer.model")
 
 
-def kept_blocks(text: Any, keep: NDArray[np.bool_]) -> Iterator[list[Pair]]:
-    """Blocks of the kept pairs, in order."""
-    start = 0
-    for rows in text.iter(batch_size=BLOCK):
-        size = len(rows["source"])
-        flags = keep[start : start + size]
-        yield [pair for pair, flag in zip(zip(rows["source"], rows["target"], strict=True), flags, strict=True) if flag]
-        start += size
+def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
+    """Which pairs of a block have a side of the same letters as a line of that side."""
+    return np.array(
+        [letters(source) in sides[0] or letters(target) in sides[1] for source, target in text_pairs(block)], dtype=bool
+    )
 
 
-def encode_block(pairs: list[Pair], tokenizer: Tokenizer, limit: int | None) -> tuple[dict[str, Any], int]:
-    """Columns of ids and lengths (which count the end symbol), and how many pairs were too long."""
-    source = tokenizer.encode([pair[0] for pair in pairs])
-    target = tokenizer.encode([pair[1] for pair in pairs])
-    kept = [
-        (s, t) for s, t in zip(source, target, strict=True) if limit is None or (len(s) <= limit and len(t) <= limit)
-    ]
-    columns = {
-        "source": [s for s, _ in kept],
-        "target": [t for _, t in kept],
-        "source_length": [len(s) + 1 for s, _ in kept],
-        "target_length": [len(t) + 1 for _, t in kept],
-    }
-    return columns, len(pairs) - len(kept)
+@lru_cache(maxsize=1)
+def worker_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer of a preparation, read once in each process: sent with each block, it would be built each time."""
+    return load_tokenizer(path)
+
+
+def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> tuple[pa.RecordBatch, int]:
+    """Ids and lengths (which count the end symbol) of a block of pairs, and how many were too long."""
+    tokenizer = worker_tokenizer(tokenizer_file)
+    ids = [tokenizer.encode(column.to_pylist()) for column in block.columns]
+    lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
+    encoded = pa.record_batch(
+        [*map(list_column, ids, lengths), *(pa.array(side_lengths + 1) for side_lengths in lengths)], schema=IDS_SCHEMA
+    )
+    if limit is None:
+        return encoded, 0
+    short = np.maximum(*lengths) <= limit
+    return encoded.filter(pa.array(short)), int((~short).sum())
+
+
+def list_column(rows: list[list[int]], lengths: NDArray[np.int32]) -> pa.ListArray:
+    """An Arrow column of lists, without a look at each number's type."""
+    ends = np.append(0, lengths.cumsum(dtype=np.int32))
+    return pa.ListArray.from_arrays(ends, np.fromiter(chain.from_iterable(rows), np.int32, ends[-1]))
+
+
+def save_as_dataset(path: Path, folder: Path) -> None:
+    """Move an Arrow stream file into a folder that `datasets` loads from disk.
+
+    Its `save_to_disk` would copy the file and hold its pages in memory, so that saves the first row alone.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    datasets.Dataset.from_file(str(path)).select([0]).save_to_disk(str(folder))
+    (first_row,) = folder.glob("*.arrow")
+    path.replace(first_row)
 
 
 def preprocess(config: PreprocessAndTrainConfig, say: Say) -> tuple[Manifest, bool]:

@@ -6,7 +6,8 @@ Every tokenizer is lossless: decode(encode(line)) is the NFKC-normalised line, w
 import hashlib
 import io
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -78,6 +79,11 @@ class SentencePieceTokenizer:
 # Marks a piece that continues a word. Not "##": byte-level text contains "#" but never this character.
 CONTINUES = "\u25b8"
 
+# Longest match takes quadratic time, 18 seconds for a word of 10,000 letters: longer words are cut there, and matched
+# piece by piece. Scripts without blanks have words of a sentence, of three bytes a character.
+LONGEST_WORD = 500
+"""Bytes."""
+
 
 class WordPieceTokenizer:
     """Word-piece by greedy longest match (Wu et al. 2016), on the bytes of words, so that nothing is unknown."""
@@ -108,6 +114,14 @@ class WordPieceTokenizer:
         return type(self), (self.definition,)
 
 
+def counted_words(lines: Iterable[str]) -> Iterator[str]:
+    """The words of clean lines, each behind a tab with its count."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(line.split(" "))
+    return (f"{word}\t{count}" for word, count in counts.items() if word and "\t" not in word)
+
+
 def train_sentencepiece(lines: Iterable[str], kind: str, vocabulary_size: int) -> SentencePieceTokenizer:
     """Learn a BPE or unigram vocabulary of at most `vocabulary_size` entries."""
     import sentencepiece
@@ -115,7 +129,10 @@ def train_sentencepiece(lines: Iterable[str], kind: str, vocabulary_size: int) -
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
+            # BPE learns from the counts of words alone, which need a fraction of the memory of millions of sentences.
+            # Unigram's first candidates come from the sentences.
+            sentence_iterator=counted_words(lines) if kind == "bpe" else iter(lines),
+            input_format="tsv" if kind == "bpe" else "text",
             model_writer=model,
             model_type=kind,
             vocab_size=vocabulary_size,
@@ -170,7 +187,8 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
             max_input_chars_per_word=1_000_000,
         )
     )
-    tokenizer.pre_tokenizer = split
+    cut = pre_tokenizers.Split(tokenizers.Regex(f".{{1,{LONGEST_WORD}}}"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, cut])
     return WordPieceTokenizer(tokenizer.to_str())
 
 

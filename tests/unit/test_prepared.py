@@ -1,5 +1,6 @@
 """Prepared corpora: batches padded on the right, and a corpus that opens only with its own tokenizer."""
 
+import pickle
 from pathlib import Path
 
 import datasets
@@ -9,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from nmt.config import DataConfig, PreprocessAndTrainConfig, TokenizerConfig
-from nmt.data.prepared import PreparedCorpus, open_corpus, pad
+from nmt.data.prepared import PreparedCorpus, PreparedSplit, open_corpus, pad
 from nmt.errors import NMTError
 from nmt.text.preprocess import preprocess
 
@@ -77,6 +78,40 @@ def test_an_empty_side_is_the_end_symbol_alone(corpus: PreparedCorpus) -> None:
     assert batch.source.tolist() == [[END], [END]]
     assert batch.target_in[0].unique().tolist() == [PAD, START]
     assert batch.target_out[0, 0] == END
+
+
+@pytest.fixture(scope="module")
+def long_split(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedSplit, list[list[int]]]:
+    """A split in many chunks, as a large corpus is; its target is its source backwards."""
+    random = np.random.default_rng(1)
+    sentences = [random.integers(4, 100, random.integers(0, 9)).tolist() for _ in range(5300)]
+    columns = {"source": sentences, "target": [sentence[::-1] for sentence in sentences]}
+    lengths = np.array([len(sentence) + 1 for sentence in sentences], dtype=np.int32)
+    folder = tmp_path_factory.mktemp("long")
+    datasets.Dataset.from_dict({**columns, "source_length": lengths, "target_length": lengths}).save_to_disk(folder)
+    return PreparedSplit(folder), sentences
+
+
+def check(split: PreparedSplit, sentences: list[list[int]], indices: NDArray[np.int64]) -> None:
+    batch = split.batch(indices)
+    for row, index in enumerate(indices.tolist()):
+        assert batch.source[row].tolist()[: len(sentences[index]) + 1] == [*sentences[index], END]
+        assert batch.target_in[row].tolist()[: len(sentences[index]) + 1] == [START, *sentences[index][::-1]]
+
+
+def test_batches_of_a_split_in_many_chunks(long_split: tuple[PreparedSplit, list[list[int]]]) -> None:
+    split, sentences = long_split
+    assert split.table.data.column("source").num_chunks > 5
+    check(*long_split, np.array([0, 999, 1000, 1001, 5299, 3000, 2999]))
+    check(*long_split, np.random.default_rng(2).permutation(5300))
+    assert split.source_lengths.tolist() == [len(sentence) + 1 for sentence in sentences]
+
+
+def test_a_split_is_sent_to_other_processes_by_its_name(long_split: tuple[PreparedSplit, list[list[int]]]) -> None:
+    split, sentences = long_split
+    sent = pickle.dumps(split)
+    assert len(sent) < 1000
+    check(pickle.loads(sent), sentences, np.array([7, 4000, 1]))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,19 @@
 """Tokenizers: lossless on any line, word-piece as Wu et al. (2016) define it, files that can be read back."""
 
 import hashlib
+import io
 import json
 import pickle
 import random
 import sys
+import time
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import regex
+import sentencepiece
 
 from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
@@ -140,6 +143,25 @@ def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokeni
         check_lossless(copy, lines)
 
 
+def test_bpe_from_counted_words_is_what_sentencepiece_learns_from_the_lines() -> None:
+    lines = [clean(line) for line in [*LINES, *words(300), *words(50), *NASTY[:4], "ein Wort, ein Ort. Ein Tor!"]]
+    options = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3, "byte_fallback": True, "minloglevel": 2}
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=700,
+        character_coverage=0.9999,
+        normalization_rule_name="identity",
+        **options,
+    )
+    expected = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    tokenizer = train_tokenizer(iter(lines), TokenizerConfig(kind="bpe", vocabulary_size=700))
+    assert tokenizer.vocabulary_size == 700
+    assert tokenizer.encode(lines) == expected.encode(lines)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_lines_give_the_same_file(kind: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
@@ -230,6 +252,12 @@ def test_wordpiece_takes_the_longest_match_at_every_place(tmp_path: Path) -> Non
         mark = model["continuing_subword_prefix"]
         expected.append([i for word in matched for i in longest_matches(word, model["vocab"], mark)])
     assert tokenizer.encode(lines) == expected
+
+
+def test_a_very_long_word_is_encoded_soon(tokenizer: Tokenizer) -> None:
+    start = time.process_time()
+    check_lossless(tokenizer, ["x" * 10_000, "日本" * 700])
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+"""What planning costs: seconds, memory, padding, and the time from a plan to a batch.
+
+    python benchmarks/planning.py [PAIRS] [STORED]
+
+PAIRS (40 million) lengths are generated and planned in updates of 25,000 tokens, in 8 micro-batches and in one. Then
+STORED (one million) pairs of random ids are written into a temporary folder, and batches built from them.
+"""
+
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from lengths import text_like_lengths
+from numpy.typing import NDArray
+
+from nmt.config import BatchingConfig
+from nmt.data.planning import UpdatePlanner
+
+Lengths = tuple[NDArray[np.int32], NDArray[np.int32]]
+TOKENS = 25_000
+UPDATES = 1000
+VOCABULARY = 37_000
+DEFAULTS = [40_000_000, 1_000_000]
+
+
+def peak_gigabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def padding(planner: UpdatePlanner, lengths: Lengths) -> float:
+    """The share of padding in updates all over the first pass."""
+    real = padded = 0
+    last = max(planner.micro_batches // planner.shards, 1)
+    for number in range(0, last, max(last // UPDATES, 1)):
+        for batch in planner.update(number):
+            real += sum(int(side[batch.indices].sum()) for side in lengths)
+            padded += sum(len(batch.indices) * int(side[batch.indices].max()) for side in lengths)
+    return 1 - real / padded
+
+
+def measure_planning(lengths: Lengths, shards: int) -> None:
+    start = time.perf_counter()
+    planner = UpdatePlanner(*lengths, BatchingConfig(TOKENS, shards), seed=1)
+    planner.update(0)
+    planned = time.perf_counter() - start
+    per_pass = planner.micro_batches // shards
+    start = time.perf_counter()
+    for number in range(0, UPDATES * per_pass, per_pass):  # each in another pass
+        planner.update(number)
+    update = (time.perf_counter() - start) / UPDATES
+    start = time.perf_counter()
+    planner.extremes()
+    extremes = time.perf_counter() - start
+    print(
+        f"{shards} shards: {planned:.1f} s to the first update, {update * 1000:.2f} ms for any other, "
+        f"{extremes:.2f} s for the extremes; {planner.micro_batches:,} micro-batches in {len(planner.parts):,} groups; "
+        f"padding {padding(planner, lengths):.1%}"
+    )
+
+
+def store(lengths: Lengths, folder: Path) -> None:
+    """A split as `nmt preprocess` writes it, of random ids."""
+    import datasets
+    import pyarrow as pa
+
+    datasets.disable_progress_bars()
+    random = np.random.default_rng(1)
+    columns = {}
+    for name, side in zip(("source", "target"), lengths, strict=True):
+        ends = np.append(0, np.cumsum(side - 1, dtype=np.int32))
+        columns[name] = pa.ListArray.from_arrays(ends, random.integers(4, VOCABULARY, ends[-1], dtype=np.int32))
+        columns[f"{name}_length"] = pa.array(side)
+    datasets.Dataset(pa.table(columns)).save_to_disk(str(folder))
+
+
+def measure_batches(lengths: Lengths) -> None:
+    from nmt.data.prepared import PreparedSplit
+
+    with tempfile.TemporaryDirectory() as temporary:
+        store(lengths, Path(temporary) / "train")
+        start = time.perf_counter()
+        split = PreparedSplit(Path(temporary) / "train")
+        print(f"a split of {len(split):,} pairs opens in {time.perf_counter() - start:.2f} s")
+        for shards in (8, 1):
+            planner = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, shards), seed=1)
+            planned = [batch.indices for number in range(400 // shards) for batch in planner.update(number)]
+            start = time.perf_counter()
+            for indices in planned:
+                split.batch(indices)
+            each = (time.perf_counter() - start) / len(planned)
+            print(f"a batch of {TOKENS // shards:,} tokens on either side: {each * 1000:.2f} ms")
+
+
+def main() -> None:
+    pairs, stored = map(int, [*sys.argv[1:], *DEFAULTS[len(sys.argv) - 1 :]])
+    lengths = text_like_lengths(pairs)
+    print(f"{pairs:,} pairs, {lengths[1].mean() - 1:.1f} target tokens each; peak {peak_gigabytes():.2f} GB")
+    for shards in (8, 1):
+        measure_planning(lengths, shards)
+        print(f"peak {peak_gigabytes():.2f} GB, lengths included")
+    measure_batches((lengths[0][:stored], lengths[1][:stored]))
+
+
+if __name__ == "__main__":
+    main()
