@@ -10,8 +10,8 @@ from torch import Tensor
 
 from nmt.model.linear import has_fast_product, linear, outer_product
 
-CHUNK = 2**24
-"""Logits made at a time: 64 MB of float32, however large the batch and the vocabulary."""
+CHUNK = 2**23
+"""Logits made at a time: 32 MB of float32, however large the batch and the vocabulary."""
 
 
 def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -26,7 +26,7 @@ from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint
 from nmt.training.finite import FiniteGradients
-from nmt.training.memory import keep_freed_memory
+from nmt.training.memory import forget_old_kernels, keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.micro_batches import settle_shards
 from nmt.training.module import TranslationModule
@@ -119,6 +119,7 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     Talks to `console`. Gives the number of the signal that stopped it early, if one did.
     """
     keep_freed_memory()
+    forget_old_kernels()
     corpus = open_training_corpus(config)
     run = Path(config.run)
     if config.batching.tokens_per_device is not None:
