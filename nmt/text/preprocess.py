@@ -5,6 +5,7 @@
 Text and ids pass through memory in blocks; what is kept for each pair is a hash and a flag.
 """
 
+import gc
 import hashlib
 import re
 import shutil
@@ -368,7 +369,8 @@ def preprocess(config: PreprocessAndTrainConfig, say: Say) -> tuple[Manifest, bo
         raise NMTError(f"cannot write {folder} ({error.strerror}): pass prepared=FOLDER elsewhere") from error
     temporary.chmod(0o755)
     try:
-        with ProcessPoolExecutor(config.workers) as pool:
+        # What a worker inherits stays: the garbage collector need not go through it again and again.
+        with ProcessPoolExecutor(config.workers, initializer=gc.freeze) as pool:
             preparation = Preparation(config, temporary, say, pool, {})
             preparation.run()
         tokenizer = load_tokenizer(temporary / "tokenizer.model")
