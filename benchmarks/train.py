@@ -195,7 +195,9 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     text, prepared = folder / "text", folder / "prepared"
     for split, size in (("train", 400), ("valid", 20)):
         for language in ("en", "de"):
-            letters = np.random.default_rng([size, ord(language[0])]).choice(list("abcdefghijklmnopqrstuvwxyz "), size=(size, 60))
+            letters = np.random.default_rng([size, ord(language[0])]).choice(
+                list("abcdefghijklmnopqrstuvwxyz "), size=(size, 60)
+            )
             Path(f"{text}.{split}.{language}").write_text("".join("".join(line) + "\n" for line in letters))
     overrides = [
         *("data=files", f"data.train={text}.train", f"data.valid={text}.valid", "data.test_size=0"),

@@ -70,8 +70,9 @@ class PreparedSplit:
         return len(self.source_lengths)
 
     def lines(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The lines of the corpus, counted from 1, that the pairs at `indices` stand on."""
-        return indices + 1
+        """The lines of the corpus that the pairs at `indices` stand on, counted from 1 over all its files."""
+        lines: NDArray[np.int64] = self.table[indices].column("line").to_numpy()
+        return lines
 
     def __reduce__(self) -> tuple[type, tuple[Path]]:
         # A worker process opens the files itself, instead of being sent the lengths of a whole corpus.

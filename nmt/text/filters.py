@@ -1,8 +1,5 @@
 """Which pairs are left out of training, and how held-out sets are kept apart from it."""
 
-from collections import Counter
-from collections.abc import Iterable
-
 from nmt.config import FilterConfig
 from nmt.text.files import Pair
 
@@ -22,19 +19,6 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
     if config.drop_identical and source == target:
         return "identical sides"
     return None
-
-
-def filter_pairs(pairs: Iterable[Pair], config: FilterConfig) -> tuple[list[Pair], Counter[str]]:
-    """The pairs that pass every rule, and how often each rule was broken."""
-    counts: Counter[str] = Counter()
-    kept = []
-    for pair in pairs:
-        reason = reason_to_drop(pair, config)
-        if reason:
-            counts[reason] += 1
-        else:
-            kept.append(pair)
-    return kept, counts
 
 
 def letters(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from nmt.errors import NMTError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -30,18 +30,19 @@ from nmt.config import DataConfig, FilterConfig, PreprocessAndTrainConfig
 from nmt.errors import NMTError
 from nmt.text.corpora import read_split, sources
 from nmt.text.files import Pair
-from nmt.text.filters import filter_pairs, letters
+from nmt.text.filters import letters, reason_to_drop
 from nmt.text.manifest import FORMAT_VERSION, Manifest, fingerprint, read_manifest
 from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, tokenizer_fingerprint, train_tokenizer
 
 BLOCK = 5000
-TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string()})
+TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
 IDS_SCHEMA = pa.schema(
     {
         "source": pa.list_(pa.int32()),
         "target": pa.list_(pa.int32()),
         "source_length": pa.int32(),
         "target_length": pa.int32(),
+        "line": pa.int64(),
     }
 )
 In = TypeVar("In")
@@ -88,9 +89,9 @@ def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def text_block(pairs: list[Pair]) -> pa.RecordBatch:
-    """Pairs as a block of the columns source and target."""
-    return pa.record_batch([[pair[side] for pair in pairs] for side in (0, 1)], schema=TEXT_SCHEMA)
+def text_block(pairs: list[Pair], lines: list[int]) -> pa.RecordBatch:
+    """Pairs, and the lines of the corpus that they stand on, as a block."""
+    return pa.record_batch([*([pair[side] for pair in pairs] for side in (0, 1)), lines], schema=TEXT_SCHEMA)
 
 
 def text_pairs(block: pa.RecordBatch) -> list[Pair]:
@@ -99,12 +100,20 @@ def text_pairs(block: pa.RecordBatch) -> list[Pair]:
 
 
 def clean_and_filter(
-    pairs: list[Pair], filters: FilterConfig
+    numbered: list[tuple[int, Pair]], filters: FilterConfig
 ) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
     """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not."""
-    kept, dropped = filter_pairs([(clean(source), clean(target)) for source, target in pairs], filters)
+    kept, lines, dropped = [], [], Counter[str]()
+    for line, (source, target) in numbered:
+        pair = clean(source), clean(target)
+        reason = reason_to_drop(pair, filters)
+        if reason:
+            dropped[reason] += 1
+        else:
+            kept.append(pair)
+            lines.append(line)
     hashes = pair_hashes(kept) if filters.deduplicate else np.empty(0, np.uint64)
-    return text_block(kept), hashes, dropped
+    return text_block(kept, lines), hashes, dropped
 
 
 def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -148,7 +157,7 @@ class Preparation:
         assert pairs is not None
         with arrow_writer(self.text, TEXT_SCHEMA) as write:
             for block, block_hashes, reasons in self.map(
-                partial(clean_and_filter, filters=self.data.filters), blocks(pairs)
+                partial(clean_and_filter, filters=self.data.filters), blocks(enumerate(pairs, start=1))
             ):
                 write(block)
                 hashes.append(block_hashes)
@@ -273,7 +282,10 @@ class Preparation:
         for split, pairs in held_out.items():
             assert pairs is not None
             self.write_text(split, pairs)
-            clean_blocks = (text_block([(clean(s), clean(t)) for s, t in block]) for block in blocks(pairs))
+            clean_blocks = (
+                text_block([(clean(s), clean(t)) for _, (s, t) in block], [line for line, _ in block])
+                for block in blocks(enumerate(pairs, start=1))
+            )
             self.write_ids(split, clean_blocks, None)
         self.write_ids("train", self.chosen_blocks(keep), self.data.filters.max_tokens)
         self.text.unlink()
@@ -308,10 +320,11 @@ def worker_tokenizer(path: Path) -> Tokenizer:
 def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> tuple[pa.RecordBatch, int]:
     """Ids and lengths (which count the end symbol) of a block of pairs, and how many were too long."""
     tokenizer = worker_tokenizer(tokenizer_file)
-    ids = [tokenizer.encode(column.to_pylist()) for column in block.columns]
+    ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
     encoded = pa.record_batch(
-        [*map(list_column, ids, lengths), *(pa.array(side_lengths + 1) for side_lengths in lengths)], schema=IDS_SCHEMA
+        [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],
+        schema=IDS_SCHEMA,
     )
     if limit is None:
         return encoded, 0

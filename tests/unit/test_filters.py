@@ -4,7 +4,7 @@ import pytest
 
 from nmt.config import FilterConfig
 from nmt.text.files import Pair
-from nmt.text.filters import filter_pairs, letters, reason_to_drop
+from nmt.text.filters import letters, reason_to_drop
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,6 @@ from nmt.text.filters import filter_pairs, letters, reason_to_drop
 )
 def test_a_pair_is_dropped_by_the_rule_it_breaks(pair: Pair, rules: dict[str, object], reason: str | None) -> None:
     assert reason_to_drop(pair, FilterConfig(**rules)) == reason  # type: ignore[arg-type]
-
-
-def test_every_pair_is_kept_in_order_or_counted_once() -> None:
-    pairs = [("a", "b"), ("", ""), ("c d", "c d"), ("e", "f g h"), ("i j", "k"), ("", "l"), ("m n", "o p")]
-    kept, counts = filter_pairs(pairs, FilterConfig(drop_identical=True, max_ratio=2))
-    assert kept == [("a", "b"), ("i j", "k"), ("m n", "o p")]
-    assert counts == {"empty side": 2, "identical sides": 1, "length ratio": 1}
 
 
 @pytest.mark.parametrize(

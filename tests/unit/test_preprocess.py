@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import pytest
 import sentencepiece
 
@@ -269,6 +270,20 @@ def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path: Path, k
             assert all(3 < i < vocabulary for row in rows for i in row[side])
             assert [row[f"{side}_length"] for row in rows] == [len(row[side]) + 1 for row in rows]
             assert counts[split]["tokens"][side] == sum(row[f"{side}_length"] for row in rows)
+
+
+def test_each_pair_knows_its_line(tmp_path: Path) -> None:
+    """Filters, duplicates and held-out sets leave gaps; the numbers are those of an editor."""
+    pairs = sentences(300)
+    pairs[3], pairs[10], pairs[250] = ("", "x"), pairs[9], ("long " * 20, "short")
+    write(tmp_path / "train", pairs)
+    prepare(tmp_path, deduplicate=True, max_ratio=4)
+    corpus = open_corpus(tmp_path / "out" / "toy")
+    split, tokenizer = corpus.split("train"), load_tokenizer(corpus.tokenizer_file)
+    lines = split.lines(np.arange(len(split)))
+    assert len(split) == 300 - 3 - 50
+    for ids, line in zip(split.table[:]["source"].to_pylist(), lines, strict=True):
+        assert tokenizer.decode(ids) == pairs[line - 1][0]
 
 
 def test_the_vocabulary_is_learnt_from_training_pairs_alone(folder: Path) -> None:
