@@ -19,13 +19,21 @@ from rich.console import Console
 from nmt.config import PreprocessAndTrainConfig
 from nmt.data.datamodule import UpdateModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
+from nmt.decoding.model_directory import read_description
 from nmt.decoding.translator import Translator
 from nmt.errors import NMTError
 from nmt.text.files import replace_file
 from nmt.text.manifest import difference
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
-from nmt.training.checkpoints import Checkpoints, RunDescription, checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import (
+    Checkpoints,
+    RunDescription,
+    checkpoint_step,
+    list_checkpoints,
+    load_checkpoint,
+    remove_leftovers,
+)
 from nmt.training.memory import keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.module import TranslationModule
@@ -84,6 +92,15 @@ def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpu
     return int(resumed["global_step"])
 
 
+def averaged_update(run: Path) -> int | None:
+    """The update that the model directory of a run is the average up to; None where there is none.
+
+    A run that was extended, and killed before it was averaged again, still has that of its first end.
+    """
+    model = run / "model"
+    return read_description(model).training["updates"] if model.exists() else None
+
+
 def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> None:
     """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written."""
     try:
@@ -91,6 +108,7 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
         if int(os.environ.get("LOCAL_RANK", 0)) == 0:
             replace_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
             shutil.copyfile(corpus.tokenizer_file, run / "tokenizer.model")
+            remove_leftovers(run, config.checkpoints.keep)
             point_latest_to(run)
     except OSError as error:
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
@@ -102,6 +120,7 @@ def point_latest_to(run: Path) -> None:
     if link.is_dir() and not link.is_symlink():
         raise NMTError(f"{link} is a folder, where the link to the newest run should be: move it away")
     temporary = link.with_name(f".latest-{os.getpid()}")
+    temporary.unlink(missing_ok=True)  # of a killed process that had the same number, as happens in containers
     temporary.symlink_to(run.name)
     temporary.replace(link)
 
@@ -146,7 +165,7 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     corpus = open_training_corpus(config)
     run, updates = Path(config.run), config.trainer["max_steps"]
     made = check_run(run, config, corpus)
-    if made >= updates and (run / "model").exists():
+    if made >= updates and averaged_update(run) == made:
         point_latest_to(run)
         console.print(f"{run} is already trained for {made:,} updates: its model is in {run / 'model'}")
         return None
