@@ -57,9 +57,12 @@ def write_model_directory(
         (temporary / "README.md").write_text(card, encoding="utf-8")
         for path in temporary.iterdir():
             path.chmod(0o644)  # safetensors writes for the owner alone
+        # In one stroke, so that a process killed here never leaves half a directory under that name.
+        old = temporary.with_name(f"{temporary.name}-old")
         if folder.exists():
-            shutil.rmtree(folder)
+            folder.rename(old)
         temporary.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
     except (OSError, SafetensorError) as error:
         raise NMTError(f"cannot write {folder} ({one_line(error)}): is the disk full?") from error
     finally:

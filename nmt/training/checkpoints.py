@@ -4,6 +4,7 @@
 """
 
 import pickle
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
+from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.config import CheckpointConfig
 from nmt.errors import NMTError
@@ -40,6 +42,24 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     return content  # type: ignore[no-any-return]
 
 
+def remove_leftovers(run: Path, keep: int) -> None:
+    """Remove what a killed process did not get to: temporary files, and the checkpoints before the last `keep`."""
+    temporary = ("checkpoints/*.tmp", ".config.yaml-*", ".metrics.csv-*", ".model-*")
+    for path in [*(path for names in temporary for path in run.glob(names)), *list_checkpoints(run)[:-keep]]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+class DirectCheckpointIO(TorchCheckpointIO):
+    """Writes a checkpoint where it is wanted: Lightning's own takes it through memory and the system's folder for
+    temporary files, which may be small, and where a killed process leaves it behind."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        torch.save(checkpoint, path)
+
+
 @dataclass
 class RunDescription:
     """What a checkpoint tells of the run it belongs to."""
@@ -65,6 +85,10 @@ class Checkpoints(UpdateCallback):
         self.signal: int | None = None
         # Those from before training: Lightning sets its own, and takes them back, in between.
         self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
+            trainer.strategy.checkpoint_io = DirectCheckpointIO()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)

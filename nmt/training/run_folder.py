@@ -80,5 +80,6 @@ def point_latest_to(run: Path, beside: Path | None = None) -> None:
     if link.is_dir() and not link.is_symlink():
         raise NMTError(f"{link} is a folder, where the link to the newest run should be: move it away")
     temporary = link.with_name(f".latest-{os.getpid()}")
+    temporary.unlink(missing_ok=True)  # of a killed process that had the same number, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))
     temporary.replace(link)

@@ -19,12 +19,13 @@ from rich.console import Console
 from nmt.config import PreprocessAndTrainConfig
 from nmt.data.datamodule import UpdateModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
+from nmt.decoding.model_directory import read_description
 from nmt.decoding.translator import Translator
 from nmt.errors import NMTError
 from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
-from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint
+from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint, remove_leftovers
 from nmt.training.finite import FiniteGradients
 from nmt.training.memory import forget_old_kernels, keep_freed_memory
 from nmt.training.meters import Meters
@@ -72,6 +73,15 @@ def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpu
     return made, made >= config.trainer["max_steps"] or stopped_early
 
 
+def averaged_update(run: Path) -> int | None:
+    """The update that the model directory of a run is the average up to; None where there is none.
+
+    A run that was extended, and killed before it was averaged again, still has that of its first end.
+    """
+    model = run / "model"
+    return read_description(model).training["updates"] if model.exists() else None
+
+
 def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> None:
     """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written."""
     try:
@@ -79,6 +89,7 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
         if int(os.environ.get("LOCAL_RANK", 0)) == 0:
             replace_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
             shutil.copyfile(corpus.tokenizer_file, run / "tokenizer.model")
+            remove_leftovers(run, config.checkpoints.keep)
             point_latest_to(run)
     except OSError as error:
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
@@ -125,7 +136,7 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     if config.batching.tokens_per_device is not None:
         config = replace(config, batching=settle_shards(config, run, corpus, count_devices(config)))
     made, done = check_run(run, config, corpus)
-    if done and (run / "model").exists():
+    if done and averaged_update(run) == made:
         point_latest_to(run)
         console.print(f"{run} is already trained for {made:,} updates: its model is in {run / 'model'}")
         return None

@@ -123,6 +123,22 @@ def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
     assert nmt("train", *toy, *LONG).code == 0
 
 
+@pytest.mark.slow
+def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, start, training_state, metrics):
+    options = [*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp", "checkpoints.every_steps=7"]
+    process = start(options, start_new_session=True)
+    wait_for(process, Path("run"), 70)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    for run in ("run", "undisturbed"):
+        process = start([*options, f"run={run}"])
+        errors = process.communicate()[1]
+        assert process.returncode == 0, errors
+    runs = (Path("run"), Path("undisturbed"))
+    torch.testing.assert_close(*(training_state(run) for run in runs), rtol=0, atol=0)
+    assert metrics(runs[0]) == metrics(runs[1])
+
+
 INTERRUPTED_TWICE = """
 import signal
 from nmt.cli import main

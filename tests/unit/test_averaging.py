@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from nmt.config import AverageConfig
 from nmt.errors import NMTError
-from nmt.training.averaging import average, average_checkpoints
+from nmt.training.averaging import average, average_checkpoints, choose_checkpoints
 from nmt.training.run_folder import list_checkpoints
 
 
@@ -67,6 +67,18 @@ def test_the_last_are_the_last_by_update_not_by_date(run, nmt):
     assert_averaged(run / "model", paths[-2:], [48, 60])
 
 
+def test_the_last_are_the_last_by_number_whatever_their_names_order(run, nmt):
+    """In a listing of names, update 100,000,000 comes before 99,999,999."""
+    paths = list_checkpoints(run)
+    last = [
+        path.rename(path.with_name(f"step={number}.ckpt"))
+        for path, number in zip(paths[-2:], (99_999_999, 100_000_000), strict=True)
+    ]
+    assert sorted(last) != last
+    assert choose_checkpoints(AverageConfig(run=str(run), last=1)) == last[1:]
+    assert choose_checkpoints(AverageConfig(run=str(run), last=3)) == [paths[2], *last]
+
+
 def test_more_than_there_are_is_refused(run, nmt):
     nmt("average", f"run={run}", "last=6").refused("last=6", "5 checkpoints")
 
@@ -112,6 +124,17 @@ def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
     with pytest.raises(NMTError, match=r"step=00000001\.ckpt is of another model.*model\.d_model: 16 -> 32"):
         average(AverageConfig(checkpoints=paths, output=str(run / "mixed")))
     assert not (run / "mixed").exists()
+
+
+@pytest.mark.parametrize(("key", "shown"), [("vocabulary_size", "301"), ("tokenizer", "another")])
+def test_models_of_different_vocabularies_are_refused(run, nmt, key, shown):
+    first, other = list_checkpoints(run)[:2]
+    content = torch.load(other, weights_only=True)
+    content["nmt"][key] = shown
+    torch.save(content, other)
+    nmt("average", f"checkpoints=['{first}','{other}']").refused(
+        "step=00000024.ckpt is of another model", f"{key}: ", f"-> {shown}"
+    )
 
 
 def test_a_tokenizer_of_another_run_is_refused(run, nmt):
