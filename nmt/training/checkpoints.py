@@ -19,6 +19,8 @@ from nmt.errors import NMTError
 from nmt.training.updates import UpdateCallback
 
 FORMAT_VERSION = 1
+# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
+STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 
 
 def checkpoint_step(path: Path) -> int:
@@ -67,13 +69,15 @@ class Checkpoints(UpdateCallback):
     def __init__(self, run: Path, config: CheckpointConfig, description: RunDescription) -> None:
         self.run, self.config, self.description = run, config, description
         self.last_save = time.monotonic()
+        self.last_saved = 0
+        """The update of the last checkpoint."""
         self.signal: int | None = None
         # Those from before training: Lightning sets its own, and takes them back, in between.
-        self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        self.last_save = time.monotonic()
+        self.last_save, self.last_saved = time.monotonic(), trainer.global_step
         for number in self.handlers:
             signal.signal(number, self.on_signal)
 
@@ -88,23 +92,23 @@ class Checkpoints(UpdateCallback):
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
         minutes = self.config.every_minutes
-        stop = self.signal is not None
+        stop = self.signal or 0
         due = minutes is not None and time.monotonic() - self.last_save >= 60 * minutes
         if trainer.world_size > 1:
-            # Clocks and signals differ between ranks; all save, and stop, at the same update.
-            stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
-            due = trainer.strategy.reduce_boolean_decision(due, all=False)
+            # Clocks and signals differ between ranks; all save, and stop, at the same update, with the same exit code.
+            signal_and_due = torch.tensor([stop, due], device=module.device)
+            stop, due = trainer.strategy.reduce(signal_and_due, reduce_op="max").tolist()
         due = due or bool(self.config.every_steps and step % self.config.every_steps == 0)
         if due or stop or step == trainer.max_steps:
             self.save(trainer, step)
         if stop:
-            self.signal = self.signal or signal.SIGTERM
+            self.signal = stop
             trainer.should_stop = True
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save what trainer.max_time and its like have ended, too."""
-        last = list_checkpoints(self.run)[-1:]
-        if trainer.global_step and not (last and checkpoint_step(last[0]) == trainer.global_step):
+        # All processes must agree: one that looked at the disk might come before the first one's renaming.
+        if trainer.global_step != self.last_saved:
             self.save(trainer, trainer.global_step)
 
     def save(self, trainer: Trainer, step: int) -> None:
@@ -124,7 +128,7 @@ class Checkpoints(UpdateCallback):
         if trainer.is_global_zero:
             for old in list_checkpoints(self.run)[: -self.config.keep]:
                 old.unlink()
-        self.last_save = time.monotonic()
+        self.last_save, self.last_saved = time.monotonic(), step
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint["nmt"] = {"format_version": FORMAT_VERSION, **vars(self.description)}

@@ -16,6 +16,7 @@ from nmt.data.prepared import Batch
 from nmt.model import Transformer
 from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.schedule import noam
+from nmt.training.strategies import Sharded, shard
 
 
 def dropout_seed(seed: int, update: int, shard: int) -> int:
@@ -34,6 +35,10 @@ class TranslationModule(LightningModule):
         # Smoothed loss, negative log likelihood and target tokens since they were last taken. No buffer: DDP would
         # overwrite every rank's with the first one's.
         self.sums = torch.zeros(3)
+
+    def configure_model(self) -> None:
+        if isinstance(self.trainer.strategy, Sharded):
+            shard(self, self.model)
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""

@@ -29,6 +29,8 @@ from nmt.training.checkpoints import Checkpoints, RunDescription, checkpoint_ste
 from nmt.training.memory import keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.module import TranslationModule
+from nmt.training.processes import is_first_process
+from nmt.training.strategies import SameFolder, end_launched_processes, launch_flags
 from nmt.training.validation import Validation, validation_bleu
 
 # What decides the weights after n updates; all else may change while a run goes on.
@@ -88,7 +90,7 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
     """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written."""
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
-        if int(os.environ.get("LOCAL_RANK", 0)) == 0:
+        if is_first_process():
             replace_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
             shutil.copyfile(corpus.tokenizer_file, run / "tokenizer.model")
             point_latest_to(run)
@@ -111,7 +113,7 @@ def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trai
     flags = {key: value for key, value in config.trainer.items() if value is not None}
     try:
         trainer = Trainer(
-            **{"enable_model_summary": False, **flags},
+            **{"enable_model_summary": False, **flags, **launch_flags(flags)},
             max_epochs=-1,
             callbacks=callbacks,
             logger=False,
@@ -147,14 +149,16 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     run, updates = Path(config.run), config.trainer["max_steps"]
     made = check_run(run, config, corpus)
     if made >= updates and (run / "model").exists():
-        point_latest_to(run)
+        if is_first_process():
+            point_latest_to(run)
         console.print(f"{run} is already trained for {made:,} updates: its model is in {run / 'model'}")
         return None
-    open_run(run, config, corpus)
     if made < updates:
         signal = fit(config, corpus, run, console)
         if signal is not None:
             return signal
+    else:
+        open_run(run, config, corpus)
     finish(config, corpus, run, console)
     return None
 
@@ -173,9 +177,10 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
     saver = Checkpoints(run, config.checkpoints, about)
     validation = Validation(corpus, config.validation, config.decode, meters)
     with quiet_lightning():
-        trainer = make_trainer(config, [meters, validation, saver])
+        trainer = make_trainer(config, [SameFolder(run), meters, validation, saver])
         module = TranslationModule(config.model, config.optim, corpus.manifest.vocabulary_size, config.seed)
         updates = UpdateModule(corpus, config.batching, config.seed)
+        open_run(run, config, corpus)  # not before now: what was refused until here leaves nothing behind
         last = list_checkpoints(run)[-1:]
         if trainer.is_global_zero:
             greet(console, module, updates, trainer, last)
@@ -184,6 +189,9 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
         except SystemExit as error:
             # Lightning's answer to a second interrupt, which is not to wait for the end of the update.
             raise KeyboardInterrupt from error
+        except Exception:
+            end_launched_processes(trainer)
+            raise
         finally:
             meters.close()
             saver.restore_handlers()
@@ -205,7 +213,7 @@ def greet(
 
 def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
     """Average the last checkpoints into the model directory, scored on the validation set."""
-    if int(os.environ.get("LOCAL_RANK", 0)) or int(os.environ.get("NODE_RANK", 0)):
+    if not is_first_process():
         return
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

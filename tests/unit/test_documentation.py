@@ -9,13 +9,16 @@ import pytest
 from nmt.compose import compose
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
+)
 
 
 def commands(text):
-    """Every `nmt COMMAND WORDS...` at the beginning of a line or behind &&, without redirections."""
+    """Every `nmt COMMAND WORDS...` at the beginning of a line, behind && or a launcher, without redirections."""
     for line in text.splitlines():
         for part in line.split("#")[0].split("&&"):
+            part = re.sub(r"^\s*(\w+=\S+ )*(torchrun|srun|taskset) .*?(?=nmt )", "", part)
             if part.strip().startswith("nmt "):
                 yield shlex.split(re.split(r"[<>]", part)[0])[1:]
 
@@ -24,6 +27,13 @@ def commands(text):
 def test_commands_in_pages_compose(page):
     for command, *words in commands(page.read_text()):
         compose(command, [word for word in words if not word.startswith(("-", "$"))])
+
+
+def test_commands_behind_launchers_are_found():
+    line = (
+        "OMP_NUM_THREADS=4 taskset -c 0-3 nmt train seed=1\ntorchrun --nnodes=2 --no-python nmt train\nsrun nmt train"
+    )
+    assert list(commands(line)) == [["train", "seed=1"], ["train"], ["train"]]
 
 
 def test_the_readme_shows_every_command():
