@@ -3,7 +3,7 @@
 Commands import what they need when they run, so that `nmt --help` answers at once.
 """
 
-import os
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,8 @@ import typer
 from typer.exceptions import TyperException
 
 import nmt
-from nmt.errors import NMTError
+from nmt.errors import NMTError, SameForAll
+from nmt.training.processes import is_first_process
 
 app = typer.Typer(
     add_completion=False,
@@ -53,7 +54,10 @@ def configure(command: str, summary: str, overrides: list[str] | None, options: 
         print_help(command, summary, known, config_dir)
         raise typer.Exit
     if not cfg:
-        return compose(command, overrides or [], config_dir)
+        try:
+            return compose(command, overrides or [], config_dir)
+        except NMTError as error:
+            raise SameForAll(str(error)) from error
     tree = compose_tree(command, overrides or [], config_dir)
     sys.stdout.write(to_yaml(tree))
     raise typer.Exit
@@ -100,8 +104,7 @@ def talker() -> Any:
     """The console on standard error, which leaves lines whole; of several processes only the first one talks."""
     from rich.console import Console
 
-    rank = int(os.environ.get("LOCAL_RANK", 0))
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=rank > 0)
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not is_first_process())
 
 
 def version(wanted: bool) -> None:
@@ -249,10 +252,17 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except (NMTError, TyperException) as error:
-        message = error.format_message() if isinstance(error, TyperException) else str(error)
-        print(f"nmt: {message}", file=sys.stderr)
+        complain(error.format_message() if isinstance(error, TyperException) else str(error), error)
         code = 2
     except OSError as error:
-        print(f"nmt: {error}", file=sys.stderr)
+        complain(str(error), error)
         code = 2
     sys.exit(code)
+
+
+def complain(message: str, error: Exception) -> None:
+    """One line on standard error. What all processes that train together meet alike, the first one tells for all."""
+    if is_first_process():
+        print(f"nmt: {message}", file=sys.stderr)
+    elif not isinstance(error, SameForAll | TyperException):
+        print(f"nmt: a process on {socket.gethostname()}: {message}", file=sys.stderr)

@@ -6,3 +6,7 @@ class NMTError(Exception):
 
     The command line prints the message and exits with code 2.
     """
+
+
+class SameForAll(NMTError):
+    """What every process of a training meets alike: the first one tells it for all."""

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from nmt.config import BatchingConfig
 from nmt.data.planning import UpdatePlanner
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
-from nmt.errors import NMTError
+from nmt.errors import SameForAll
 
 
 class UpdateStream(IterableDataset[Batch]):
@@ -61,7 +61,7 @@ def accumulation(shards: int, devices: int) -> int:
     """Micro-batches that each device takes of an update; NMTError where the devices do not divide the shards."""
     if shards % devices:
         divisors = [str(n) for n in range(1, shards + 1) if shards % n == 0]
-        raise NMTError(
+        raise SameForAll(
             f"{devices} devices cannot share batching.shards={shards} evenly: "
             f"use {', '.join(divisors)} devices, or another batching.shards"
         )

@@ -18,11 +18,13 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.config import CheckpointConfig
 from nmt.errors import NMTError
-from nmt.training.run_folder import checkpoint_step, list_checkpoints
+from nmt.training.run_folder import list_checkpoints
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
 
 FORMAT_VERSION = 1
+# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
+STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
@@ -82,9 +84,11 @@ class Checkpoints(UpdateCallback):
     ) -> None:
         self.run, self.config, self.description, self.validation = run, config, description, validation
         self.last_save = time.monotonic()
+        self.last_saved = 0
+        """The update of the last checkpoint."""
         self.signal: int | None = None
         # Those from before training: Lightning sets its own, and takes them back, in between.
-        self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
@@ -92,7 +96,7 @@ class Checkpoints(UpdateCallback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        self.last_save = time.monotonic()
+        self.last_save, self.last_saved = time.monotonic(), trainer.global_step
         for number in self.handlers:
             signal.signal(number, self.on_signal)
 
@@ -107,27 +111,27 @@ class Checkpoints(UpdateCallback):
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
         minutes = self.config.every_minutes
-        stop = self.signal is not None
+        stop = self.signal or 0
         due = minutes is not None and time.monotonic() - self.last_save >= 60 * minutes
         if trainer.world_size > 1:
-            # Clocks and signals differ between ranks; all save, and stop, at the same update.
-            stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
-            due = trainer.strategy.reduce_boolean_decision(due, all=False)
+            # Clocks and signals differ between ranks; all save, and stop, at the same update, with the same exit code.
+            signal_and_due = torch.tensor([stop, due], device=module.device)
+            stop, due = trainer.strategy.reduce(signal_and_due, reduce_op="max").tolist()
         due = due or bool(self.config.every_steps and step % self.config.every_steps == 0)
-        due = due or stop or trainer.should_stop or step == trainer.max_steps
+        due = due or bool(stop) or trainer.should_stop or step == trainer.max_steps
         if self.validation.improved:
             # Before the other one, from which a run goes on without looking back.
             self.save(trainer, self.run / "checkpoints" / "best.ckpt")
         if due:
             self.save_last(trainer, step)
         if stop:
-            self.signal = self.signal or signal.SIGTERM
+            self.signal = stop
             trainer.should_stop = True
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save what trainer.max_time and its like have ended, too."""
-        last = list_checkpoints(self.run)[-1:]
-        if trainer.global_step and not (last and checkpoint_step(last[0]) == trainer.global_step):
+        # All processes must agree: one that looked at the disk might come before the first one's renaming.
+        if trainer.global_step != self.last_saved:
             self.save_last(trainer, trainer.global_step)
 
     def save_last(self, trainer: Trainer, step: int) -> None:
@@ -136,7 +140,7 @@ class Checkpoints(UpdateCallback):
         if trainer.is_global_zero:
             for old in list_checkpoints(self.run)[: -self.config.keep]:
                 old.unlink()
-        self.last_save = time.monotonic()
+        self.last_save, self.last_saved = time.monotonic(), step
 
     def save(self, trainer: Trainer, path: Path) -> None:
         """Write a checkpoint under a temporary name and rename it."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from lightning import LightningModule
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from torch.optim import Adam, Optimizer
 
 from nmt.config import ModelConfig, OptimConfig
@@ -16,6 +17,7 @@ from nmt.data.prepared import Batch
 from nmt.model import Transformer
 from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.schedule import noam
+from nmt.training.strategies import Sharded, shard
 
 
 def dropout_seed(seed: int, update: int, shard: int) -> int:
@@ -43,6 +45,10 @@ class TranslationModule(LightningModule):
         """The first update whose gradient was not finite, counted from 0; -1: none."""
         self.skipped = 0
         """Updates not made for that reason."""
+
+    def configure_model(self) -> None:
+        if isinstance(self.trainer.strategy, Sharded):
+            shard(self, self.model)
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
@@ -79,7 +85,8 @@ class TranslationModule(LightningModule):
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
-        self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
+        norm = torch.nn.utils.get_total_norm(gradients)
+        self.gradient_norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
         self.check_gradient(optimizer, ~self.gradient_norm.isfinite())
 
     def check_gradient(self, optimizer: Optimizer, bad: Tensor) -> None:

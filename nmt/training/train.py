@@ -1,7 +1,6 @@
 """`nmt train`: from a prepared corpus to an averaged model directory."""
 
 import logging
-import os
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from nmt.training.memory import forget_old_kernels, keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.micro_batches import settle_shards
 from nmt.training.module import TranslationModule
+from nmt.training.processes import is_first_process
 from nmt.training.rehearsal import Rehearsal
 from nmt.training.run_folder import (
     check_configuration,
@@ -39,6 +39,7 @@ from nmt.training.run_folder import (
     list_checkpoints,
     point_latest_to,
 )
+from nmt.training.strategies import SameFolder, end_launched_processes, launch_flags
 from nmt.training.validation import Validation, validation_bleu
 
 
@@ -86,7 +87,7 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
     """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written."""
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
-        if int(os.environ.get("LOCAL_RANK", 0)) == 0:
+        if is_first_process():
             replace_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
             shutil.copyfile(corpus.tokenizer_file, run / "tokenizer.model")
             remove_leftovers(run, config.checkpoints.keep)
@@ -100,7 +101,7 @@ def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trai
     flags = {key: value for key, value in config.trainer.items() if value is not None}
     try:
         return Trainer(
-            **{"enable_model_summary": False, **flags},
+            **{"enable_model_summary": False, **flags, **launch_flags(flags)},
             max_epochs=-1,
             callbacks=callbacks,
             logger=False,
@@ -137,14 +138,16 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
         config = replace(config, batching=settle_shards(config, run, corpus, count_devices(config)))
     made, done = check_run(run, config, corpus)
     if done and averaged_update(run) == made:
-        point_latest_to(run)
+        if is_first_process():
+            point_latest_to(run)
         console.print(f"{run} is already trained for {made:,} updates: its model is in {run / 'model'}")
         return None
-    open_run(run, config, corpus)
     if not done:
         signal = fit(config, corpus, run, console)
         if signal is not None:
             return signal
+    else:
+        open_run(run, config, corpus)
     finish(config, corpus, run, console)
     return None
 
@@ -172,6 +175,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
     saver = Checkpoints(run, config.checkpoints, about, validation)
     with quiet_lightning():
         callbacks = [
+            SameFolder(run),
             Rehearsal(updates, config.batching),
             FiniteGradients(run, updates, every),
             meters,
@@ -181,6 +185,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
         trainer = make_trainer(config, callbacks)
         trainer.accumulate_grad_batches = accumulation(config.batching.shards, trainer.world_size)
         module = TranslationModule(config.model, config.optim, corpus.manifest.vocabulary_size, config.seed)
+        open_run(run, config, corpus)  # not before now: what was refused until here leaves nothing behind
         last = list_checkpoints(run)[-1:]
         if trainer.is_global_zero:
             greet(console, module, updates, trainer, last)
@@ -189,6 +194,9 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
         except SystemExit as error:
             # Lightning's answer to a second interrupt, which is not to wait for the end of the update.
             raise KeyboardInterrupt from error
+        except Exception:
+            end_launched_processes(trainer)
+            raise
         finally:
             meters.close()
             saver.restore_handlers()
@@ -210,7 +218,7 @@ def greet(
 
 def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
     """Average the last checkpoints into the model directory, scored on the validation set."""
-    if int(os.environ.get("LOCAL_RANK", 0)) or int(os.environ.get("NODE_RANK", 0)):
+    if not is_first_process():
         return
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

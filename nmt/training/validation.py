@@ -20,6 +20,7 @@ from nmt.evaluation.scores import Score, score
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.meters import Meters
 from nmt.training.module import TranslationModule
+from nmt.training.strategies import whole_weights
 from nmt.training.updates import UpdateCallback
 
 BATCH_TOKENS = 4000
@@ -76,12 +77,13 @@ class Validation(UpdateCallback):
         assert isinstance(module, TranslationModule)
         start = time.monotonic()
         module.eval()
-        metrics = self.losses(trainer, module)
-        words = "update {step:,}: validation loss {valid_loss:.3f}, perplexity {valid_perplexity:.2f}"
-        if self.config.bleu_sentences != 0:
-            translator = Translator(module.model, self.tokenizer, self.decode)
-            metrics["valid_bleu"] = validation_bleu(translator, self.corpus, self.config.bleu_sentences).value
-            words += ", BLEU {valid_bleu:.1f}"
+        with whole_weights(module):
+            metrics = self.losses(trainer, module)
+            words = "update {step:,}: validation loss {valid_loss:.3f}, perplexity {valid_perplexity:.2f}"
+            if self.config.bleu_sentences != 0:
+                translator = Translator(module.model, self.tokenizer, self.decode)
+                metrics["valid_bleu"] = validation_bleu(translator, self.corpus, self.config.bleu_sentences).value
+                words += ", BLEU {valid_bleu:.1f}"
         module.train()
         self.compare(metrics)
         self.meters.report(step, metrics)

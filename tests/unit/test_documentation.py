@@ -16,9 +16,10 @@ PAGES = sorted(
 
 
 def commands(text):
-    """Every `nmt COMMAND WORDS...` at the beginning of a line or behind &&, without redirections."""
+    """Every `nmt COMMAND WORDS...` at the beginning of a line, behind && or a launcher, without redirections."""
     for line in text.splitlines():
         for part in line.split("#")[0].split("&&"):
+            part = re.sub(r"^\s*(\w+=\S+ )*(torchrun|srun|taskset) .*?(?=nmt )", "", part)
             if part.strip().startswith("nmt "):
                 yield shlex.split(re.split(r"[<>|]", part)[0])[1:]
 
@@ -31,6 +32,13 @@ def test_commands_in_pages_compose(page):
             plan(overrides)
         else:
             compose(command, overrides)
+
+
+def test_commands_behind_launchers_are_found():
+    line = (
+        "OMP_NUM_THREADS=4 taskset -c 0-3 nmt train seed=1\ntorchrun --nnodes=2 --no-python nmt train\nsrun nmt train"
+    )
+    assert list(commands(line)) == [["train", "seed=1"], ["train"], ["train"]]
 
 
 def test_the_readme_shows_every_command():

@@ -1,0 +1,112 @@
+"""How several processes train one model: DDP, or FSDP for models that do not fit on one device.
+
+FSDP here is torch's `fully_shard` under Lightning's ModelParallelStrategy: weights, gradients and Adam's moments are
+cut over all devices, and a layer's weights are gathered while it computes. Checkpoints are whole all the same.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+from lightning import Callback, LightningModule, Trainer
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+from lightning.pytorch.strategies import ModelParallelStrategy
+from lightning.pytorch.strategies.launchers.subprocess_script import _SubprocessScriptLauncher
+from torch import Tensor
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+
+from nmt.errors import SameForAll
+from nmt.model import Transformer
+from nmt.model.layers import DecoderLayer, EncoderLayer
+
+LAYERS = (EncoderLayer, DecoderLayer)
+
+
+class Sharded(ModelParallelStrategy):
+    """FSDP, whose checkpoints are one file of plain tensors as those of other strategies."""
+
+    def lightning_module_state_dict(self) -> dict[str, Any]:
+        # Tied weights were gathered once for each of their names; sharing memory, they are written once.
+        gathered = super().lightning_module_state_dict()
+        first_names: dict[Tensor, str] = {}
+        assert self.lightning_module is not None
+        for name, parameter in self.lightning_module.named_parameters(remove_duplicate=False):
+            first = first_names.setdefault(parameter, name)
+            if name in gathered:  # on the first process alone
+                gathered[name] = gathered[first]
+        return gathered
+
+
+def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags of `trainer:` that Lightning is to be given as objects.
+
+    Its own FSDP needs GPUs; this one runs on processors, too. In SLURM, its own answer to a signal would write another
+    kind of checkpoint and requeue the job, where ours saves and lets the exit code tell.
+    """
+    objects: dict[str, Any] = {}
+    if flags.get("strategy") == "fsdp":
+        objects["strategy"] = Sharded(save_distributed_checkpoint=False)
+    if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
+        objects["plugins"] = [*flags.get("plugins", ()), SLURMEnvironment(auto_requeue=False)]
+    return objects
+
+
+def end_launched_processes(trainer: Trainer) -> None:
+    """End those that Lightning launched beside this one, which would wait for it in vain."""
+    if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
+        trainer.strategy.launcher.kill(signal.SIGKILL)
+
+
+class SameFolder(Callback):
+    """Raises NMTError on all processes where one of them sees another state of the run directory than the first."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        seen = str(trainer.ckpt_path)
+        if len(set(all_gathered(seen))) > 1:
+            raise SameForAll(
+                f"the processes do not see the same checkpoints in {self.run}: "
+                "all nodes need the same folder there, on a file system that they share"
+            )
+
+
+def all_gathered(value: str) -> list[str]:
+    """`value` of every process."""
+    if not dist.is_initialized():
+        return [value]
+    values = [""] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
+
+
+def shard(module: LightningModule, model: Transformer) -> None:
+    """Cut the weights over all processes: each layer is gathered by itself; embeddings and the rest with `losses`."""
+    mesh = init_device_mesh(module.device.type, (module.trainer.world_size,))
+    for layer in model.modules():
+        if isinstance(layer, LAYERS):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(module, mesh=mesh)
+    # The output matrix is used beside any layer's forward, so the unit around it is the loss.
+    register_fsdp_forward_method(module, "losses")
+
+
+@contextmanager
+def whole_weights(module: LightningModule) -> Iterator[None]:
+    """Within, each process holds all the weights, so that each can run a different number of batches."""
+    units = [unit for unit in module.modules() if isinstance(unit, FSDPModule)]
+    for unit in units:
+        unit.set_reshard_after_forward(False, recurse=False)
+        unit.unshard()
+    try:
+        yield
+    finally:
+        for unit in units:
+            unit.set_reshard_after_forward(isinstance(unit, LAYERS), recurse=False)
+            unit.reshard()
