@@ -60,7 +60,9 @@ def assert_close(path: Path, other: Path) -> None:
     one, another = state(path), state(other)
     assert list(one) == list(another)
     for name, tensor in one.items():
-        assert (tensor - another[name]).norm() <= 1e-5 * tensor.norm(), name
+        # Of moments, which are mostly the last gradients, the differences are not averaged out.
+        tolerance = 1e-5 if name.startswith("model.") else 1e-4
+        assert (tensor - another[name]).norm() <= tolerance * tensor.norm(), name
 
 
 def checkpoint(run: Path, step: int) -> Path:

@@ -33,6 +33,7 @@ def table() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shell")
 def test_a_sweep_goes_on_from_a_schedulers_line_and_from_an_interruption(toy, nmt, metrics, finished):
     command = ["train", "--sweep", *toy, "model.heads=1,2", "seed=1,2", "name=mine"]
