@@ -322,6 +322,8 @@ class PreprocessAndTrainConfig:
     """Where curves go beside metrics.csv: csv (nowhere else), tensorboard, wandb, or a list of them."""
     overwrite: bool = False
     """preprocess: replace a corpus that was prepared with another configuration."""
+    compile: bool = False
+    """train: compile the model with torch.compile; needs a C++ compiler on a processor, Triton on a GPU."""
     data: DataConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
     model: ModelConfig = MISSING

@@ -14,6 +14,12 @@ CHUNK = 2**23
 """Logits made at a time: 32 MB of float32, however large the batch and the vocabulary."""
 
 
+def product_dtype(x: Tensor) -> torch.dtype:
+    """What products with `x` are computed in: its own type, or that of mixed precision."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
 def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """-log p(target) and log sum exp of each row, and the probabilities, in the logits' own memory.
 
@@ -31,7 +37,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
     """Loss and gradient in one pass over pieces of the logits, which are never all in memory.
 
     forward(hidden [M, D], weight [N, D], targets [M], smoothing) gives two sums over tokens: the smoothed loss,
-    and the negative log likelihood, which has no gradient.
+    and the negative log likelihood, which has no gradient. In mixed precision the products alone are of less than
+    float32: each is cast once, and what is summed over pieces or the vocabulary is summed in float32.
     """
 
     @staticmethod
@@ -41,8 +48,10 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         need_grad = ctx.needs_input_grad[0]
         nll, normalisers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
         grad_hidden, grad_weight = [], None
-        for x, y in zip(hidden.split(rows), targets.split(rows), strict=True):
-            logits = linear(x, weight).float()
+        dtype = product_dtype(hidden)
+        matrix = weight.to(dtype)
+        for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
+            logits = linear(x, matrix).float()
             piece_nll, normaliser, grad = nll_and_probabilities(logits, y)
             nll += piece_nll.sum()
             normalisers += normaliser.sum()
@@ -50,13 +59,13 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
                 continue
             # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N, the last of which comes below.
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
-            grad = grad.to(x.dtype)
-            grad_hidden.append(linear(grad, weight.t()))
+            grad = grad.to(dtype)
+            grad_hidden.append(linear(grad, matrix.t()))
             piece = outer_product(grad, x) if has_fast_product(x) else grad.t() @ x
-            grad_weight = piece if grad_weight is None else grad_weight.add_(piece)
+            grad_weight = piece.float() if grad_weight is None else grad_weight.add_(piece)
         # Of the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
-        sum_hidden, sum_weight = hidden.sum(0), weight.sum(0)
-        uniform = normalisers - sum_hidden.float().dot(sum_weight.float()) / vocabulary
+        sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
+        uniform = normalisers - sum_hidden.dot(sum_weight) / vocabulary
         if need_grad:
             assert grad_weight is not None
             share = smoothing / vocabulary

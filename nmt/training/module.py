@@ -15,6 +15,7 @@ from torch.optim import Adam, Optimizer
 from nmt.config import ModelConfig, OptimConfig
 from nmt.data.prepared import Batch
 from nmt.model import Transformer
+from nmt.training.compiled import CompiledHidden
 from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.schedule import noam
 from nmt.training.strategies import Sharded, shard
@@ -28,10 +29,13 @@ def dropout_seed(seed: int, update: int, shard: int) -> int:
 class TranslationModule(LightningModule):
     """The model, its loss, its optimizer and its learning rate."""
 
-    def __init__(self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int) -> None:
+    def __init__(
+        self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, compile: bool = False
+    ) -> None:
         super().__init__()
         torch.manual_seed(seed)
         self.model = Transformer(model, vocabulary_size)
+        self.compiled = CompiledHidden(self.model) if compile else None
         self.optim, self.seed = optim, seed
         # No buffers: DDP would overwrite every rank's with the first one's. They stay on the device, so that no update
         # waits for them.
@@ -52,7 +56,8 @@ class TranslationModule(LightningModule):
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
-        hidden, targets = self.model.hidden(batch.source, batch.target_in).flatten(0, 1), batch.target_out.flatten()
+        forward = self.compiled if self.compiled and self.training else self.model.hidden
+        hidden, targets = forward(batch.source, batch.target_in).flatten(0, 1), batch.target_out.flatten()
         if len(batch.places) < len(targets):
             hidden, targets = hidden.index_select(0, batch.places), targets.index_select(0, batch.places)
         return label_smoothed_cross_entropy(hidden, self.model.output.weight, targets, self.optim.label_smoothing)
@@ -75,7 +80,9 @@ class TranslationModule(LightningModule):
 
     def configure_optimizers(self) -> Optimizer:
         o = self.optim
-        return Adam(self.parameters(), lr=self.learning_rate(1), betas=(o.beta1, o.beta2), eps=o.epsilon, fused=True)
+        # A fused Adam takes the scale of 16-mixed off its gradients itself, too late for them to be clipped.
+        fused = self.trainer.scaler is None
+        return Adam(self.parameters(), lr=self.learning_rate(1), betas=(o.beta1, o.beta2), eps=o.epsilon, fused=fused)
 
     def learning_rate(self, step: int) -> float:
         """The learning rate of update `step`, counted from 1."""
@@ -87,7 +94,9 @@ class TranslationModule(LightningModule):
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         self.gradient_norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
-        self.check_gradient(optimizer, ~self.gradient_norm.isfinite())
+        # The gradients of 16-mixed overflow now and then: its scaler skips these updates, and takes a lower scale.
+        judged = self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]
+        self.check_gradient(optimizer, ~judged.isfinite())
 
     def check_gradient(self, optimizer: Optimizer, bad: Tensor) -> None:
         """Count the update, or skip it where its gradient is not finite.
@@ -106,6 +115,10 @@ class TranslationModule(LightningModule):
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
             setattr(self, name, getattr(self, name).to(self.device))
+        if self.compiled:
+            self.train()
+            with self.trainer.precision_plugin.train_step_context():
+                self.compiled.compile(self.device)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # A run that resumes between two reports reports what one that was never stopped does.

@@ -39,7 +39,8 @@ def read_metrics(run: Path) -> list[dict[str, str]]:
 def decisive(tree: dict[str, Any]) -> dict[str, Any]:
     """The part of a configuration that must not change within a run."""
     flags = {flag: tree["trainer"].get(flag) for flag in DECISIVE_TRAINER_FLAGS}
-    return {**{key: tree[key] for key in DECISIVE}, "trainer": flags}
+    # Compiled, dropout draws other random numbers.
+    return {**{key: tree[key] for key in DECISIVE}, "compile": tree.get("compile", False), "trainer": flags}
 
 
 def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:

@@ -184,7 +184,9 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
         ]
         trainer = make_trainer(config, callbacks)
         trainer.accumulate_grad_batches = accumulation(config.batching.shards, trainer.world_size)
-        module = TranslationModule(config.model, config.optim, corpus.manifest.vocabulary_size, config.seed)
+        module = TranslationModule(
+            config.model, config.optim, corpus.manifest.vocabulary_size, config.seed, config.compile
+        )
         open_run(run, config, corpus)  # not before now: what was refused until here leaves nothing behind
         last = list_checkpoints(run)[-1:]
         if trainer.is_global_zero:

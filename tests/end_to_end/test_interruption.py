@@ -125,9 +125,9 @@ def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
 
 @pytest.mark.slow
 def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, start, training_state, metrics):
-    options = [*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp", "checkpoints.every_steps=7"]
+    options = [*toy, "run=run", "trainer.devices=2", "trainer.strategy=ddp", "checkpoints.every_steps=7"]
     process = start(options, start_new_session=True)
-    wait_for(process, Path("run"), 70)
+    wait_for(process, Path("run"), 20)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     for run in ("run", "undisturbed"):

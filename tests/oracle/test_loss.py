@@ -133,3 +133,45 @@ def test_mixed_precision_gives_the_same_up_to_its_rounding(dtype):
     for gradient, exact_gradient in zip(gradients, exact, strict=True):
         assert gradient.dtype == torch.float32
         assert (gradient - exact_gradient).norm() < 0.02 * exact_gradient.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeypatch, dtype):
+    """However many pieces the gradient of the weight is summed over, it is as exact as one product."""
+    torch.manual_seed(5)
+    hidden, weight = torch.randn(3000, WIDTH).to(dtype).requires_grad_(), torch.randn(VOCABULARY, WIDTH)
+    weight.requires_grad_()
+    targets = torch.randint(VOCABULARY, (3000,))
+    product, products = loss_module.linear, set()
+
+    def spied(x, matrix):
+        products.add((x.dtype, matrix.dtype))
+        return product(x, matrix)
+
+    monkeypatch.setattr(loss_module, "linear", spied)
+    found = []
+    for chunk in (VOCABULARY, 2**23):
+        monkeypatch.setattr(loss_module, "CHUNK", chunk)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss, likelihood = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
+        assert loss.dtype == likelihood.dtype == torch.float32
+        found.append(torch.autograd.grad(loss, (hidden, weight)))
+    assert products == {(torch.bfloat16, torch.bfloat16)}
+    assert [gradient.dtype for gradient in found[0]] == [dtype, torch.float32]
+    for pieces, whole in zip(*found, strict=True):
+        assert (pieces - whole).norm() < 0.005 * whole.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_model_of_less_than_float32_has_a_loss_of_float32(dtype):
+    hidden, weight, targets = drawn()
+    exact = torch_loss(hidden, weight, targets, 0.1)
+    low = [x.detach().to(dtype).requires_grad_() for x in (hidden, weight)]
+    loss, likelihood = label_smoothed_cross_entropy(*low, targets, 0.1)
+    assert loss.dtype == likelihood.dtype == torch.float32
+    assert loss.item() == pytest.approx(exact.item(), rel=0.01)
+    for gradient, wanted in zip(
+        torch.autograd.grad(loss, low), torch.autograd.grad(exact, (hidden, weight)), strict=True
+    ):
+        assert gradient.dtype == dtype
+        assert (gradient - wanted).norm() < 0.02 * wanted.norm()

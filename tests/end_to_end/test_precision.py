@@ -1,0 +1,64 @@
+"""Training in mixed and in low precision; the processor has bfloat16, and float16 with its scaler for tests."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from lightning import Trainer
+from lightning.pytorch.plugins import MixedPrecision
+
+from nmt.training.checkpoints import list_checkpoints, load_checkpoint
+
+SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
+
+
+def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
+    return [float(row[column]) for row in rows if row[column]]
+
+
+@pytest.mark.parametrize(
+    ("precision", "weights"),
+    [("bf16-mixed", torch.float32), ("16-mixed", torch.float32), ("bf16-true", torch.bfloat16)],
+)
+def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, metrics, precision, weights):
+    """Lightning takes bf16-mixed for 16-mixed on a processor."""
+    outcome = nmt("train", *toy, *SHORT, f"trainer.precision={precision}", "run=run")
+    assert outcome.code == 0, outcome.err
+    found, exact = metrics(Path("run")), metrics(finished)
+    assert losses(found)[0] == pytest.approx(losses(exact)[0], rel=0.02)
+    assert losses(found)[-1] < 0.8 * losses(found)[0]
+    assert losses(found, "valid_loss")[-1] == pytest.approx(losses(exact, "valid_loss")[-1], rel=0.2)
+    state = load_checkpoint(list_checkpoints(Path("run"))[-1])["state_dict"]
+    assert {tensor.dtype for tensor in state.values()} == {weights}
+
+
+def half_precision(scaler: list[float], **flags) -> Trainer:
+    """A trainer of 16-mixed, which Lightning gives to GPUs alone, on the processor."""
+    del flags["precision"]
+    plugin = MixedPrecision("16-mixed", "cpu")
+    scaler.append(plugin)
+    return Trainer(**flags, plugins=[plugin])
+
+
+@pytest.mark.slow
+def test_float16_is_scaled_and_clipped_and_goes_on_exactly(toy, nmt, monkeypatch, training_state, metrics):
+    plugins: list[MixedPrecision] = []
+    monkeypatch.setattr("nmt.training.train.Trainer", partial(half_precision, plugins))
+    for run, stops in (("stopped", (13, 30)), ("whole", (30,))):
+        for steps in stops:
+            options = (*SHORT, "trainer.gradient_clip_val=0.5", f"trainer.max_steps={steps}", f"run={run}")
+            outcome = nmt("train", *toy, *options)
+            assert outcome.code == 0, outcome.err
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
+    found = losses(metrics(Path("whole")))
+    assert found[-1] < 0.9 * found[0]
+    assert plugins[-1].scaler.get_scale() > 1
+
+
+def test_mixed_precision_goes_on_exactly(toy, nmt, training_state):
+    for run, stops in (("stopped", (13, 30)), ("whole", (30,))):
+        for steps in stops:
+            options = (*SHORT, "trainer.precision=bf16-mixed", f"trainer.max_steps={steps}", f"run={run}")
+            assert nmt("train", *toy, *options).code == 0
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
