@@ -14,12 +14,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
+LEAST = 2**25
+"""Multiplications worth making a kernel for, which belongs to one shape and takes a fraction of a millisecond."""
 
 
-def has_fast_product(x: Tensor) -> bool:
-    """Whether `product` can be called with tensors like `x`."""
+def has_fast_product(x: Tensor, weight: Tensor) -> bool:
+    """Whether `product` can be called with tensors like `x`, and is worth it."""
     return (
         ONEDNN
+        and x.numel() * len(weight) >= LEAST
         and x.device.type == "cpu"
         and x.dtype == torch.float32
         and not torch.compiler.is_compiling()
@@ -89,7 +92,7 @@ class OneDNNFeedForward(torch.autograd.Function):
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b: [..., K] and [N, K] -> [..., N]."""
-    if not has_fast_product(x):
+    if not has_fast_product(x, weight):
         return F.linear(x, weight, bias)
     if not torch.is_grad_enabled():
         return product(x, weight, bias)
@@ -98,7 +101,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
     """max(0, x W1^T + b1) W2^T + b2: [..., D], [F, D], [F], [D, F] and [D] -> [..., D]."""
-    if not has_fast_product(x):
+    if not has_fast_product(x, w1):
         return F.linear(F.relu(F.linear(x, w1, b1)), w2, b2)
     if not torch.is_grad_enabled():
         return product(product(x, w1, b1, then="relu"), w2, b2)

@@ -61,7 +61,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
             grad = grad.to(dtype)
             grad_hidden.append(linear(grad, matrix.t()))
-            piece = outer_product(grad, x) if has_fast_product(x) else grad.t() @ x
+            piece = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
             grad_weight = piece.float() if grad_weight is None else grad_weight.add_(piece)
         # Of the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))

@@ -126,5 +126,6 @@ class TranslationModule(LightningModule):
         checkpoint["skipped"] = self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.sums = checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)
+        # FSDP loads after on_fit_start, the others before.
+        self.sums = (checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)).to(self.device)
         self.skipped = checkpoint["skipped"]

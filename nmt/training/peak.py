@@ -21,7 +21,7 @@ def matrix_product_peak(device: torch.device, dtype: torch.dtype) -> float:
     """FLOP/s of the fastest of some square products; takes a tenth of a second."""
     size = 1024 if device.type == "cpu" else 8192
     x = torch.randn(size, size, device=device, dtype=dtype)
-    products: list[Callable[[Tensor, Tensor], Tensor]] = [torch.mm, product] if has_fast_product(x) else [torch.mm]
+    products: list[Callable[[Tensor, Tensor], Tensor]] = [torch.mm, product] if has_fast_product(x, x) else [torch.mm]
     seconds = []
     for multiply in products * REPETITIONS:
         start = time.perf_counter()

@@ -88,7 +88,7 @@ def all_gathered(value: str) -> list[str]:
 
 def shard(module: LightningModule, model: Transformer) -> None:
     """Cut the weights over all processes: each layer is gathered by itself; embeddings and the rest with `losses`."""
-    mesh = init_device_mesh(module.device.type, (module.trainer.world_size,))
+    mesh = init_device_mesh(module.trainer.strategy.root_device.type, (module.trainer.world_size,))
     for layer in model.modules():
         if isinstance(layer, LAYERS):
             fully_shard(layer, mesh=mesh)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -95,7 +96,7 @@ def test_a_checkpoint_of_fsdp_has_the_format_of_any_other(sharded, finished):
     one, other = (form(load_checkpoint(path)) for path in paths)
     one["nmt"]["config"]["checkpoints"] = other["nmt"]["config"]["checkpoints"]
     assert one == other
-    assert abs(paths[0].stat().st_size - paths[1].stat().st_size) < 6000  # tied weights, 19 kB, are written once
+    assert paths[0].stat().st_size <= paths[1].stat().st_size  # tied weights are written once
 
 
 def test_what_fsdp_left_is_averaged_and_gone_on_from_by_one_process(toy, nmt, sharded, finished):
@@ -198,11 +199,15 @@ def test_a_node_that_lacks_something_says_so(toy, nmt, monkeypatch):
 
 @pytest.mark.slow
 def test_an_error_of_the_first_process_leaves_no_other_waiting(toy):
-    """A folder stands where the first process, which alone writes, is to put the checkpoint."""
-    checkpoint(Path("run"), 12).with_suffix(".tmp").mkdir(parents=True)
-    ended = train(*toy, *TO_24, *TWO, "run=run")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))  # the disk is full, for what is started now
+    try:
+        ended = train(*toy, *TO_24, *TWO, "run=run")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert ended.returncode == 2, ended.stderr
-    assert "nmt: cannot write run/checkpoints/step=00000012.ckpt" in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("nmt: cannot write run/checkpoints/step=00000012.ckpt")
+    assert "Traceback" not in ended.stderr
 
 
 SRUN = """#!/bin/bash
