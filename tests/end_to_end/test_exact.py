@@ -167,7 +167,7 @@ def start(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Start:
 
 
 def finish(process: ForkServerProcess) -> int | None:
-    process.join(120)
+    process.join(600)
     if process.is_alive():
         process.kill()
     return process.exitcode

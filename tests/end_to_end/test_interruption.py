@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -28,15 +28,23 @@ def last_reported(run: Path) -> int:
         return max((int(row["step"]) for row in csv.DictReader(file) if row["loss"]), default=0)
 
 
+def kill_all(process: subprocess.Popen) -> None:
+    """Kill a process and those it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen]]:
     """Starts `nmt train`; what is left of it at the end of the test is killed."""
     with ExitStack() as stack:
 
-        def start(options: list[str], **arguments) -> subprocess.Popen:
+        def start(options: list[str]) -> subprocess.Popen:
             command = [sys.executable, "-m", "nmt", "train", *options]
-            process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **arguments))
-            stack.callback(process.kill)
+            process = stack.enter_context(
+                subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+            )
+            stack.callback(kill_all, process)
             return process
 
         yield start
@@ -113,7 +121,7 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["one", "all"])
 def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
-    process = start([*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp"], start_new_session=True)
+    process = start([*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp"])
     wait_for(process, Path("run"), 20)
     process.send_signal(signal.SIGINT) if stop == "one" else os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
@@ -126,9 +134,9 @@ def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
 @pytest.mark.slow
 def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, start, training_state, metrics):
     options = [*toy, "run=run", "trainer.devices=2", "trainer.strategy=ddp", "checkpoints.every_steps=7"]
-    process = start(options, start_new_session=True)
+    process = start(options)
     wait_for(process, Path("run"), 20)
-    os.killpg(process.pid, signal.SIGKILL)
+    kill_all(process)
     assert process.wait() == -signal.SIGKILL
     for run in ("run", "undisturbed"):
         process = start([*options, f"run={run}"])
