@@ -61,8 +61,8 @@ def assert_close(path: Path, other: Path) -> None:
     one, another = state(path), state(other)
     assert list(one) == list(another)
     for name, tensor in one.items():
-        # Of moments, which are mostly the last gradients, the differences are not averaged out.
-        tolerance = 1e-5 if name.startswith("model.") else 1e-4
+        # Moments are mostly the last gradients, whose differences are not averaged out.
+        tolerance = 1e-5 if name.startswith("model.") else 1e-3
         assert (tensor - another[name]).norm() <= tolerance * tensor.norm(), name
 
 
