@@ -1,6 +1,5 @@
 """What a run directory tells: configuration, metrics, model card, environment, corpus. No torch, no Lightning."""
 
-import csv
 import json
 import math
 import re
@@ -14,6 +13,7 @@ import yaml
 
 from nmt.errors import NMTError
 from nmt.text.manifest import Manifest, read_manifest
+from nmt.training import run_folder
 
 Row = dict[str, float]
 PATIENCE = 600.0
@@ -54,17 +54,13 @@ def cell(text: str | None) -> float | None:
 
 
 def read_metrics(run: Path) -> list[Row]:
-    """The rows of metrics.csv, each with the columns that it fills.
-
-    A last line that is not ended is still being written, and left out. NMTError where nothing is logged yet.
-    """
-    path = run / "metrics.csv"
+    """The rows of metrics.csv, each with the columns that it fills; NMTError where nothing is logged yet."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        written = run_folder.read_metrics(run)
     except OSError as error:
-        raise NMTError(f"{path}: {error.strerror}") from error
+        raise NMTError(f"{run / 'metrics.csv'}: {error.strerror}") from error
     rows = []
-    for cells in csv.DictReader(text[: text.rfind("\n") + 1].replace("\0", "").splitlines()):
+    for cells in written:
         row = {key: value for key, content in cells.items() if key and (value := cell(content)) is not None}
         if math.isfinite(row.get("step", math.nan)):
             rows.append(row)

@@ -211,7 +211,7 @@ class Preparation:
         if others := int((keep & alike).sum()) - sum(map(len, drawn.values())):
             self.counts["train"]["dropped"]["like a held-out line"] = others
         keep &= ~alike
-        if open_splits or not keep.any():
+        if open_splits:
             raise NMTError(
                 f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
                 f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"

@@ -7,6 +7,8 @@ import pickle
 import shutil
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -44,14 +46,45 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     return content  # type: ignore[no-any-return]
 
 
+def remove_older(run: Path, keep: int) -> None:
+    """Remove the checkpoints before the last `keep`."""
+    for path in list_checkpoints(run)[:-keep]:
+        path.unlink(missing_ok=True)
+
+
 def remove_leftovers(run: Path, keep: int) -> None:
     """Remove what a killed process did not get to: temporary files, and the checkpoints before the last `keep`."""
-    temporary = ("checkpoints/*.tmp", ".config.yaml-*", ".metrics.csv-*", ".model-*")
-    for path in [*(path for names in temporary for path in run.glob(names)), *list_checkpoints(run)[:-keep]]:
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+    remove_older(run, keep)
+    for names in ("checkpoints/*.tmp", ".config.yaml-*", ".metrics.csv-*", ".model-*"):
+        for path in run.glob(names):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def renamed_when_whole(path: Path) -> Iterator[Path]:
+    """A temporary name for a checkpoint, which gets its own when it is written; NMTError where it cannot be."""
+    temporary = path.with_suffix(".tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        yield temporary
+        temporary.rename(path)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        temporary.unlink(missing_ok=True)
+        raise NMTError(
+            f"cannot write {path} ({' '.join(str(error).split())[:120]}): is the disk full? "
+            "The checkpoints before it are whole, and the same command goes on from them"
+        ) from error
+
+
+def link_or_copy(path: Path, other: Path) -> None:
+    """Give a file another name, with a copy where the file system has no links."""
+    try:
+        other.hardlink_to(path)
+    except OSError:
+        shutil.copyfile(path, other)
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
@@ -59,7 +92,8 @@ class DirectCheckpointIO(TorchCheckpointIO):
     temporary files, which may be small, and where a killed process leaves it behind."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        torch.save(checkpoint, path)
+        with renamed_when_whole(Path(path)) as temporary:
+            torch.save(checkpoint, temporary)
 
 
 @dataclass
@@ -83,6 +117,7 @@ class Checkpoints(UpdateCallback):
         self, run: Path, config: CheckpointConfig, description: RunDescription, validation: Validation
     ) -> None:
         self.run, self.config, self.description, self.validation = run, config, description, validation
+        self.folder = run / "checkpoints"
         self.last_save = time.monotonic()
         self.last_saved = 0
         """The update of the last checkpoint."""
@@ -119,11 +154,12 @@ class Checkpoints(UpdateCallback):
             stop, due = trainer.strategy.reduce(signal_and_due, reduce_op="max").tolist()
         due = due or bool(self.config.every_steps and step % self.config.every_steps == 0)
         due = due or bool(stop) or trainer.should_stop or step == trainer.max_steps
+        best = self.folder / "best.ckpt"
         if self.validation.improved:
             # Before the other one, from which a run goes on without looking back.
-            self.save(trainer, self.run / "checkpoints" / "best.ckpt")
+            trainer.save_checkpoint(best)
         if due:
-            self.save_last(trainer, step)
+            self.save_last(trainer, step, best if self.validation.improved else None)
         if stop:
             self.signal = stop
             trainer.should_stop = True
@@ -134,27 +170,17 @@ class Checkpoints(UpdateCallback):
         if trainer.global_step != self.last_saved:
             self.save_last(trainer, trainer.global_step)
 
-    def save_last(self, trainer: Trainer, step: int) -> None:
-        """Save this update, and remove what is beyond the last `keep`."""
-        self.save(trainer, self.run / "checkpoints" / f"step={step:08d}.ckpt")
+    def save_last(self, trainer: Trainer, step: int, same: Path | None = None) -> None:
+        """Save this update, of which `same` may be a checkpoint, and remove what is beyond the last `keep`."""
+        path = self.folder / f"step={step:08d}.ckpt"
+        if same is None:
+            trainer.save_checkpoint(path)
+        elif trainer.is_global_zero:
+            with renamed_when_whole(path) as temporary:
+                link_or_copy(same, temporary)
         if trainer.is_global_zero:
-            for old in list_checkpoints(self.run)[: -self.config.keep]:
-                old.unlink()
+            remove_older(self.run, self.config.keep)
         self.last_save, self.last_saved = time.monotonic(), step
-
-    def save(self, trainer: Trainer, path: Path) -> None:
-        """Write a checkpoint under a temporary name and rename it."""
-        temporary = path.with_suffix(".tmp")
-        try:
-            trainer.save_checkpoint(temporary)
-            if trainer.is_global_zero:
-                temporary.rename(path)
-        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-            temporary.unlink(missing_ok=True)
-            raise NMTError(
-                f"cannot write {path} ({' '.join(str(error).split())[:120]}): is the disk full? "
-                "The checkpoints before it are whole, and the same command goes on from them"
-            ) from error
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint["nmt"] = {"format_version": FORMAT_VERSION, **vars(self.description)}

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -83,10 +84,8 @@ class WeightsAndBiases:
     """A run of the same name in Weights & Biases, resumed where it was; WANDB_PROJECT and WANDB_MODE are obeyed."""
 
     def __init__(self, run: Path, step: int, config: dict[str, Any]) -> None:
-        try:
-            import wandb
-        except ImportError as error:
-            raise NMTError("logger=wandb: not installed; pip install wandb") from error
+        import wandb
+
         self.run = wandb.init(name=run.name, id=run.name, resume="allow", dir=run, config=config)
 
     def write(self, step: int, metrics: dict[str, float]) -> None:
@@ -94,6 +93,12 @@ class WeightsAndBiases:
 
     def close(self) -> None:
         self.run.finish()
+
+
+def check_installed(names: Sequence[str]) -> None:
+    """NMTError where a logger needs a package that is not there."""
+    if "wandb" in names and find_spec("wandb") is None:
+        raise NMTError("logger=wandb: it is not installed; pip install 'nmt-toolkit[wandb]'")
 
 
 def open_loggers(names: Sequence[str], run: Path, step: int, config: dict[str, Any]) -> list[Logger]:

@@ -75,8 +75,7 @@ class Trial:
     """A model with its gradients and Adam's moments, to try micro-batches on."""
 
     def __init__(self, config: PreprocessAndTrainConfig, vocabulary_size: int) -> None:
-        gpu = torch.cuda.is_available() and config.trainer["accelerator"] in ("auto", "gpu", "cuda")
-        self.device = torch.device("cuda" if gpu else "cpu")
+        self.device = first_device(config)
         self.precision = config.trainer["precision"]
         self.module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed).to(self.device)
         self.moments = [torch.zeros_like(parameter) for parameter in self.module.parameters() for _ in range(2)]
@@ -105,6 +104,12 @@ class Trial:
             gc.collect()
         self.grown = max(self.grown, before - available_memory())
         return True
+
+
+def first_device(config: PreprocessAndTrainConfig) -> torch.device:
+    """A device of the kind that the Trainer of this configuration trains on."""
+    gpu = torch.cuda.is_available() and config.trainer["accelerator"] in ("auto", "gpu", "cuda")
+    return torch.device("cuda" if gpu else "cpu")
 
 
 def available_memory() -> int:

@@ -14,7 +14,8 @@ def model_card(model: Transformer, checkpoint: dict[str, Any], updates: list[int
     m = model.config
     parameters = sum(parameter.numel() for parameter in model.parameters())
     hours = meters["seconds"] / 3600
-    time = f"{hours:.1f} hours" if hours >= 1 else f"{math.ceil(meters['seconds'] / 60)} minutes"
+    minutes = math.ceil(meters["seconds"] / 60)
+    time = f"{hours:.1f} hours" if hours >= 1 else f"{minutes} minute{'s' if minutes > 1 else ''}"
     steps = ", ".join(f"{update:,}" for update in updates)
     size = f"{m.encoder_layers} + {m.decoder_layers} layers, d_model {m.d_model}, d_ff {m.d_ff}, {m.heads} heads"
     languages = f"{about['source']}-{about['target']}"

@@ -31,7 +31,7 @@ def explained(batching: BatchingConfig) -> Iterator[None]:
             raise
         raise NMTError(
             f"out of memory: a micro-batch of {batching.tokens // batching.shards:,} source and as many target tokens "
-            f"does not fit. Pass batching.shards={2 * batching.shards} (the same updates in smaller pieces), a lower "
+            f"does not fit. Pass batching.shards={2 * batching.shards} (smaller pieces), a lower "
             f"batching.tokens={batching.tokens}, or batching.tokens_per_device=auto"
         ) from error
 

@@ -28,12 +28,11 @@ def list_checkpoints(run: Path) -> list[Path]:
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The rows of a run's metrics.csv, without one that a full disk cut off: it lacks its last columns."""
+    """The rows of a run's metrics.csv, without what is still being written, or was cut off by a full disk."""
     path = run / "metrics.csv"
-    if not path.is_file():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if None not in row.values()]
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()
+    return [row for row in csv.DictReader(whole_lines) if None not in (*row, *row.values())]
 
 
 def decisive(tree: dict[str, Any]) -> dict[str, Any]:
@@ -44,9 +43,9 @@ def decisive(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:
-    """NMTError where the run in that folder, if there is one, was of another configuration."""
+    """NMTError where what was trained in that folder, if anything was, was of another configuration."""
     path = run / "config.yaml"
-    if path.is_file():
+    if path.is_file() and (list_checkpoints(run) or (run / "model").exists()):
         changed = difference(decisive(yaml.safe_load(path.read_text(encoding="utf-8"))), decisive(asdict(config)))
         if changed:
             raise NMTError(

@@ -26,9 +26,10 @@ from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint, remove_leftovers
 from nmt.training.finite import FiniteGradients
+from nmt.training.logbook import check_installed
 from nmt.training.memory import forget_old_kernels, keep_freed_memory
 from nmt.training.meters import Meters
-from nmt.training.micro_batches import settle_shards
+from nmt.training.micro_batches import first_device, settle_shards
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
 from nmt.training.rehearsal import Rehearsal
@@ -130,6 +131,7 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
 
     Talks to `console`. Gives the number of the signal that stopped it early, if one did.
     """
+    check_installed(config.logger)
     keep_freed_memory()
     forget_old_kernels()
     corpus = open_training_corpus(config)
@@ -222,13 +224,10 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     """Average the last checkpoints into the model directory, scored on the validation set."""
     if not is_first_process():
         return
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
     average = averaged_model(list_checkpoints(run)[-config.checkpoints.keep :])
     said = None
     if config.validation.bleu_sentences != 0:
-        gpu = torch.cuda.is_available() and config.trainer["accelerator"] in ("auto", "gpu", "cuda")
-        average.model.to("cuda" if gpu else "cpu")
+        average.model.to(first_device(config))
         translator = Translator(average.model, load_tokenizer(corpus.tokenizer_file), config.decode)
         score = validation_bleu(translator, corpus, config.validation.bleu_sentences)
         average.model.cpu()
@@ -238,3 +237,6 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
         console.print(f"average of {len(average.updates)} checkpoints: {said}")
     write_average(average, corpus.tokenizer_file, run / "model", said)
     console.print(f"the model is in {run / 'model'}")
+    if torch.distributed.is_initialized():
+        # Not earlier: another process may still be in the last collective.
+        torch.distributed.destroy_process_group()

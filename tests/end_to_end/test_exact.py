@@ -99,7 +99,7 @@ def while_translating_the_validation_set() -> None:
 
 
 def while_reporting() -> None:
-    from nmt.training.meters import Logbook
+    from nmt.training.logbook import Logbook
 
     def half_a_row(write: Callable[..., None], book: Logbook, step: int, metrics: dict[str, float]) -> None:
         whole = book.path.stat().st_size

@@ -21,9 +21,9 @@ from nmt.config import (
     TokenizerConfig,
     TranslateConfig,
     ValidationConfig,
-    as_list,
     field_help,
 )
+from nmt.config.rules import as_list
 from nmt.errors import NMTError
 
 DATA = {"name": "toy", "kind": "files"}

@@ -38,15 +38,12 @@ def test_a_row_that_is_cut_off_is_left_out(run, tail):
     assert read_metrics(run) == whole
 
 
-@pytest.mark.parametrize(
-    ("row", "found"), [("30,nan,,,,", {"step", "loss"}), ("30,x,1,2,3,4,5,6", {"step"}), ("30", {"step"})]
-)
-def test_a_row_of_another_make_costs_only_itself(run, row, found):
+@pytest.mark.parametrize("row", ["x,4,,,,", "30,x,1,2,3,4,5,6", "30"])
+def test_a_row_of_another_make_costs_only_itself(run, row):
+    before = read_metrics(run)
     with (run / "metrics.csv").open("a") as file:
         file.write(f"{row}\n40,4,,,,\n")
-    rows = read_metrics(run)
-    assert found <= set(rows[3])
-    assert rows[4] == {"step": 40, "loss": 4}
+    assert read_metrics(run) == [*before, {"step": 40, "loss": 4}]
 
 
 @pytest.mark.parametrize("content", [None, "", HEADER, HEADER + "10,5", "no csv at all\n", "step\nx\n"])

@@ -1,5 +1,6 @@
 """What would kill a run at night: the largest batch, gradients that are not finite."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,7 @@ def test_by_configuration_such_an_update_is_skipped_and_counted(toy, nmt):
     assert {int(state["step"]) for state in final["optimizer_states"][0]["state"].values()} == {11}
 
 
+PLAIN = "from nmt.cli import main; main()"
 STARVED = """
 import resource, sys
 from nmt.cli import main
@@ -105,6 +107,10 @@ def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers
     assert "out of memory: a micro-batch of 10,000 source" in message
     assert "batching.shards=8" in message
     assert not read_metrics(Path("run"))
+    # Nothing was trained, so nothing holds the run to its first options.
+    advice = re.findall(r"Pass (batching\.shards=\d+)", message)
+    small = ("batching.tokens=240", "trainer.max_steps=2", "validation.bleu_sentences=0", "checkpoints.every_steps=1")
+    assert train_with(PLAIN, *toy, "run=run", *wide[1:], *small, *advice).returncode == 0
 
 
 def test_a_rehearsal_leaves_no_trace(toy, nmt, training_state, monkeypatch):
@@ -116,6 +122,12 @@ def test_a_rehearsal_leaves_no_trace(toy, nmt, training_state, monkeypatch):
     assert nmt("train", *toy, *SHORT, "run=other").code == 0
     torch.testing.assert_close(training_state(Path("other")), rehearsed, rtol=0, atol=0)
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
+
+
+def test_a_logger_that_is_not_installed_is_told_before_anything_is_made(toy, nmt, monkeypatch):
+    monkeypatch.setattr("nmt.training.logbook.find_spec", lambda name: None)
+    nmt("train", *toy, *SHORT, "logger=wandb").refused("logger=wandb: it is not installed; pip install")
+    assert not Path("run").exists()
 
 
 def test_only_memory_is_explained_as_memory():

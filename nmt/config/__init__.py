@@ -1,0 +1,35 @@
+"""Typed configuration: what every key means, its unit, and the rules between keys.
+
+The values live in the YAML groups under `conf/`; the defaults there are the paper's. The text under
+a field is its help: `nmt COMMAND --help` prints it. Sections and tables are those of
+"Attention Is All You Need" (arXiv:1706.03762).
+"""
+
+from nmt.config.commands import AverageConfig, PreprocessAndTrainConfig, ReportConfig, ScoreConfig, TranslateConfig
+from nmt.config.corpus import BOS, EOS, PAD, UNK, DataConfig, FilterConfig, TokenizerConfig
+from nmt.config.decoding import DecodeConfig
+from nmt.config.model import ModelConfig
+from nmt.config.rules import field_help
+from nmt.config.training import BatchingConfig, CheckpointConfig, OptimConfig, ValidationConfig
+
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "UNK",
+    "AverageConfig",
+    "BatchingConfig",
+    "CheckpointConfig",
+    "DataConfig",
+    "DecodeConfig",
+    "FilterConfig",
+    "ModelConfig",
+    "OptimConfig",
+    "PreprocessAndTrainConfig",
+    "ReportConfig",
+    "ScoreConfig",
+    "TokenizerConfig",
+    "TranslateConfig",
+    "ValidationConfig",
+    "field_help",
+]

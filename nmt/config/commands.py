@@ -1,0 +1,152 @@
+"""The tree of each command."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+from nmt.config.corpus import DataConfig, TokenizerConfig
+from nmt.config.decoding import DecodeConfig
+from nmt.config.model import ModelConfig
+from nmt.config.rules import as_list, require, require_choice
+from nmt.config.training import BatchingConfig, CheckpointConfig, OptimConfig, ValidationConfig
+
+
+@dataclass
+class PreprocessAndTrainConfig:
+    """The tree of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
+
+    name: str = MISSING
+    """Names the run: it is written to runs/NAME."""
+    prepared: str = MISSING
+    """Folder of the prepared corpus."""
+    run: str = MISSING
+    """Folder of the training run."""
+    seed: int = 1
+    """Decides splits, samples, initial weights, the order of the data and dropout."""
+    workers: int = 2
+    """Processes that preprocess uses."""
+    logger: Any = field(default_factory=lambda: ["tensorboard"])
+    """Where curves go beside metrics.csv: csv (nowhere else), tensorboard, wandb, or a list of them."""
+    overwrite: bool = False
+    """preprocess: replace a corpus that was prepared with another configuration."""
+    compile: bool = False
+    """train: compile the model with torch.compile; needs a C++ compiler on a processor, Triton on a GPU."""
+    data: DataConfig = MISSING
+    tokenizer: TokenizerConfig = MISSING
+    model: ModelConfig = MISSING
+    optim: OptimConfig = MISSING
+    batching: BatchingConfig = MISSING
+    checkpoints: CheckpointConfig = MISSING
+    validation: ValidationConfig = MISSING
+    decode: DecodeConfig = MISSING
+    trainer: dict[str, Any] = MISSING
+    experiment: Any = None
+
+    def __post_init__(self) -> None:
+        self.logger = as_list(self.logger)
+        for name in self.logger:
+            require_choice("logger", name, ("csv", "tensorboard", "wandb"))
+        require(self.seed >= 0, f"seed={self.seed}: must not be negative")
+        require(self.workers >= 1, f"workers={self.workers}: must be at least 1")
+
+
+@dataclass
+class TranslateConfig:
+    """The tree of `nmt translate`."""
+
+    checkpoint: str = "runs/latest"
+    """A run, or a model directory."""
+    input: str = "-"
+    """File to translate; -: standard input."""
+    output: str = "-"
+    """File to write; -: standard output."""
+    format: str = "text"
+    """text (a line for a line), tsv (line number, score, translation) or jsonl."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    buffer: int = 2000
+    """Lines held in memory at most, to be sorted by length and translated in batches."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require_choice("format", self.format, ("text", "tsv", "jsonl"))
+        require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
+        require(
+            self.format != "text" or self.decode.n_best == 1,
+            f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
+        )
+
+
+@dataclass
+class ScoreConfig:
+    """The tree of `nmt score`."""
+
+    hypothesis: str = "-"
+    """File of translations; -: standard input."""
+    reference: str = MISSING
+    """File of reference translations."""
+    source: str | None = None
+    """File of source lines, shown beside the examples."""
+    metrics: list[str] = field(default_factory=list)
+    """bleu, chrf, ter (sacreBLEU), tokenised, split (the paper's BLEUs)."""
+    language: str = "de"
+    """Target language, for the paper's Moses tokenisation."""
+    lowercase: bool = False
+    """Ignore case, in every metric."""
+    examples: int = 0
+    """Source, reference and translation triples to show, spread evenly over the file."""
+    format: str = "text"
+    """text or json."""
+
+    def __post_init__(self) -> None:
+        require_choice("format", self.format, ("text", "json"))
+        require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
+        for metric in self.metrics:
+            require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split"))
+
+
+@dataclass
+class AverageConfig:
+    """The tree of `nmt average`."""
+
+    run: str = "runs/latest"
+    """The run whose last checkpoints are averaged."""
+    checkpoints: Any = None
+    """Checkpoint files to average instead of the run's last ones."""
+    last: int | None = None
+    """How many of the run's last checkpoints; null: as many as the run keeps."""
+    output: str | None = None
+    """The model directory to write; null: model/ in the run."""
+
+    def __post_init__(self) -> None:
+        self.checkpoints = as_list(self.checkpoints)
+        require(self.last is None or self.last >= 1, f"last={self.last}: must be at least 1")
+
+
+@dataclass
+class ReportConfig:
+    """The tree of `nmt report`."""
+
+    run: str = "runs/latest"
+    """The run, finished or still training; a word without = is short for it."""
+    output: str | None = None
+    """The HTML page to write; null: report.html in the run."""
+    prepared: str | None = None
+    """Folder of the prepared corpus; null: where the run found it."""
+    split: str = "valid"
+    """The set that is translated: valid or test."""
+    sentences: int | None = 500
+    """Its first so many sentences are translated; 0 for none, null for all."""
+    examples: int = 4
+    """Best, median and worst translations that are shown, so many of each."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require_choice("split", self.split, ("valid", "test"))
+        require(
+            self.sentences is None or self.sentences >= 0, f"sentences={self.sentences}: must not be negative, or null"
+        )
+        require(self.examples >= 0, f"examples={self.examples}: must not be negative")

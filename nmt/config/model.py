@@ -1,0 +1,57 @@
+"""The Transformer."""
+
+from dataclasses import dataclass
+
+from omegaconf import MISSING
+
+from nmt.config.rules import require, require_choice
+
+
+@dataclass
+class ModelConfig:
+    """The Transformer (section 3); the letters are those of Table 3."""
+
+    name: str = MISSING
+    """Names the run together with the corpus."""
+    encoder_layers: int = 6
+    """N of the encoder."""
+    decoder_layers: int = 6
+    """N of the decoder."""
+    d_model: int = 512
+    """Width of embeddings and sub-layer outputs."""
+    d_ff: int = 2048
+    """Width inside the feed-forward sub-layers."""
+    heads: int = 8
+    """h, attention heads."""
+    d_k: int | None = None
+    """Width of a head's queries and keys; null: d_model / heads."""
+    d_v: int | None = None
+    """Width of a head's values; null: d_model / heads."""
+    dropout: float = 0.1
+    """P_drop, on sub-layer outputs and on the sums of embeddings and positions (section 5.4)."""
+    tied_embeddings: bool = True
+    """One matrix for source embedding, target embedding and pre-softmax (section 3.4)."""
+    positions: str = "sinusoidal"
+    """sinusoidal (section 3.5) or learned (Table 3, row E)."""
+    max_positions: int = 1024
+    """Longest sequence, in tokens, of learned positions; sinusoids go on beyond."""
+    norm: str = "post"
+    """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
+
+    def __post_init__(self) -> None:
+        require_choice("model.positions", self.positions, ("sinusoidal", "learned"))
+        require_choice("model.norm", self.norm, ("post", "pre"))
+        for key in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads"):
+            require(getattr(self, key) >= 1, f"model.{key}={getattr(self, key)}: must be at least 1")
+        require(0 <= self.dropout < 1, f"model.dropout={self.dropout}: must be in [0, 1)")
+        require(
+            self.positions == "learned" or self.d_model % 2 == 0,
+            f"model.d_model={self.d_model}: sinusoids need an even width",
+        )
+        if self.d_k is None or self.d_v is None:
+            require(
+                self.d_model % self.heads == 0,
+                f"model.heads={self.heads}: must divide model.d_model={self.d_model}, or set model.d_k and model.d_v",
+            )
+        self.d_k = self.d_k or self.d_model // self.heads
+        self.d_v = self.d_v or self.d_model // self.heads
