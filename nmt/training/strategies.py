@@ -62,6 +62,13 @@ def end_launched_processes(trainer: Trainer) -> None:
         trainer.strategy.launcher.kill(signal.SIGKILL)
 
 
+def leave_process_group() -> None:
+    """Leave it when all others have come as far: one that leaves earlier cuts them off in what they still wait for."""
+    if dist.is_initialized():
+        dist.gather_object(None, [None] * dist.get_world_size() if dist.get_rank() == 0 else None)
+        dist.destroy_process_group()
+
+
 class SameFolder(Callback):
     """Raises NMTError on all processes where one of them sees another state of the run directory than the first."""
 

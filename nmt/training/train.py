@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -40,7 +39,7 @@ from nmt.training.run_folder import (
     list_checkpoints,
     point_latest_to,
 )
-from nmt.training.strategies import SameFolder, end_launched_processes, launch_flags
+from nmt.training.strategies import SameFolder, end_launched_processes, launch_flags, leave_process_group
 from nmt.training.validation import Validation, validation_bleu
 
 
@@ -222,6 +221,7 @@ def greet(
 
 def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
     """Average the last checkpoints into the model directory, scored on the validation set."""
+    leave_process_group()
     if not is_first_process():
         return
     average = averaged_model(list_checkpoints(run)[-config.checkpoints.keep :])
@@ -237,6 +237,3 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
         console.print(f"average of {len(average.updates)} checkpoints: {said}")
     write_average(average, corpus.tokenizer_file, run / "model", said)
     console.print(f"the model is in {run / 'model'}")
-    if torch.distributed.is_initialized():
-        # Not earlier: another process may still be in the last collective.
-        torch.distributed.destroy_process_group()

@@ -36,7 +36,8 @@ def train(*options: str, **environment: str) -> subprocess.CompletedProcess[str]
     """`nmt train` in processes of its own; as long as one of them is left, standard error does not end."""
     process = subprocess.Popen(
         [*NMT, "train", *options],
-        env={**os.environ, **environment},
+        # Also for fixtures that are made before a test begins: another number of threads rounds otherwise.
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -127,10 +128,12 @@ def test_fsdp_goes_on_as_if_never_stopped_and_from_one_process(toy, sharded, fin
     ids=["other model", "clipping"],
 )
 def test_fsdp_makes_the_updates_of_one_process_with_other_options_too(toy, nmt, options):
-    assert nmt("train", *toy, *TO_24, *options, "run=one").code == 0
-    ended = train(*toy, *TO_24, *options, *FSDP, "run=two")
+    # Not many updates: once a ReLU whose input is next to zero opens on one side alone, no tolerance holds.
+    short = ("trainer.max_steps=12", "checkpoints.every_steps=12")
+    assert nmt("train", *toy, *short, *options, "run=one").code == 0
+    ended = train(*toy, *short, *options, *FSDP, "run=two")
     assert ended.returncode == 0, ended.stderr
-    assert_close(checkpoint(Path("one"), 24), checkpoint(Path("two"), 24))
+    assert_close(checkpoint(Path("one"), 12), checkpoint(Path("two"), 12))
 
 
 def free_port() -> int:
