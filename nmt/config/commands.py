@@ -55,8 +55,22 @@ class PreprocessAndTrainConfig:
 class TranslateConfig:
     """The tree of `nmt translate`."""
 
-    checkpoint: str = "runs/latest"
-    """A run, or a model directory."""
+    checkpoint: Any = "runs/latest"
+    """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
+    engine: str = "torch"
+    """torch (any device), or ctranslate2 (processors, fast; pip install nmt-toolkit[ctranslate2])."""
+    precision: str = "float32"
+    """ctranslate2: float32 or int8."""
+    threads: int | None = None
+    """ctranslate2: processor cores to use; null: all."""
+    devices: int = 1
+    """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
+    source_prefix: str = ""
+    """Stands before every line, as a tag of the wanted language does."""
+    target_prefix: str = ""
+    """Every translation begins with it."""
+    split: bool = True
+    """Translate a line of more tokens than the model was trained on sentence by sentence; false: as one."""
     input: str = "-"
     """File to translate; -: standard input."""
     output: str = "-"
@@ -70,6 +84,11 @@ class TranslateConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
+        self.checkpoint = as_list(self.checkpoint)
+        require_choice("engine", self.engine, ("torch", "ctranslate2"))
+        require_choice("precision", self.precision, ("float32", "int8"))
+        require(self.threads is None or self.threads >= 1, f"threads={self.threads}: must be at least 1, or null")
+        require(self.devices >= 1, f"devices={self.devices}: must be at least 1")
         require_choice("format", self.format, ("text", "tsv", "jsonl"))
         require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
         require(

@@ -12,23 +12,10 @@ from rich.console import Console
 from rich.status import Status
 
 from nmt.config import TranslateConfig
-from nmt.decoding.model_directory import find_model_directory, load_translator
+from nmt.decoding.load import load_translator
 from nmt.decoding.translator import Translation
 from nmt.errors import NMTError
 from nmt.text.files import BOM
-
-
-def choose_device(name: str) -> str:
-    """auto -> cuda where there is one, else cpu; NMTError for a device that torch has not."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        raise NMTError(f"device={name}: not available here ({str(error).splitlines()[0]}); use device=cpu") from error
-    return name
 
 
 def input_lines(file: BinaryIO) -> Iterator[str]:
@@ -81,8 +68,7 @@ def console(target: BinaryIO) -> Console:
 
 def translate(config: TranslateConfig) -> None:
     """Translate `config.input` to `config.output`, in order, as lines arrive."""
-    folder = find_model_directory(config.checkpoint)
-    translator = load_translator(folder, config.decode, choose_device(config.device))
+    translator = load_translator(config, lambda words: print(f"nmt: {words}", file=sys.stderr))
     with ExitStack() as stack:
         source, target = open_files(config, stack)
         if source.isatty():

@@ -1,17 +1,13 @@
-"""Lines to lines: normalise, encode, sort by length, search in batches, restore the order, decode."""
+"""Lines to lines: normalise, encode, search, restore the order, decode. No torch: an engine searches."""
 
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
-
-from nmt.config import EOS, PAD, DecodeConfig
-from nmt.decoding.search import Hypothesis, beam_search
-from nmt.model import Transformer
+from nmt.decoding.engine import Engine, Hypothesis, length_penalty
+from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
 
 
@@ -24,48 +20,71 @@ class Translation:
     log_probability: float
 
 
-def batches_by_length(lengths: list[int], budget: int) -> Iterator[list[int]]:
-    """Places of items, shortest first, in batches of at most `budget` tokens with padding, at least one item each."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[place] > budget:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
+@dataclass
+class Options:
+    """What is done to lines before and after the search."""
 
-
-def pad_source(sentences: list[list[int]], device: torch.device) -> Tensor:
-    """Token ids -> [B, S], each sentence closed by the end symbol, then padding."""
-    longest = max(map(len, sentences)) + 1
-    rows = [ids + [EOS] + [PAD] * (longest - len(ids) - 1) for ids in sentences]
-    return torch.tensor(rows, device=device)
+    length_penalty: float = 0.6
+    source_prefix: str = ""
+    """Stands before every line, as a tag of the wanted language does."""
+    target_prefix: str = ""
+    """Every translation begins with it."""
+    longest: int | None = None
+    """Lines of more tokens are translated in pieces."""
+    source: str = ""
+    """The language of the lines, whose sentences the pieces are."""
+    notice: Callable[[str], None] = field(default=lambda words: None)
+    """Told once of lines that are translated in pieces."""
 
 
 class Translator:
-    """A model with its tokenizer: raw text in, detokenised text out."""
+    """An engine with its tokenizer: raw text in, detokenised text out."""
 
-    def __init__(self, model: Transformer, tokenizer: Tokenizer, config: DecodeConfig) -> None:
-        self.model, self.tokenizer, self.config = model, tokenizer, config
+    def __init__(self, engine: Engine, tokenizer: Tokenizer, options: Options | None = None) -> None:
+        self.engine, self.tokenizer, self.options = engine, tokenizer, options or Options()
+        self.prefix = self.encode(self.options.target_prefix)
+
+    def encode(self, line: str) -> list[int]:
+        return self.tokenizer.encode([clean(line)])[0]
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; an empty line has one, the empty one."""
-        sentences = self.tokenizer.encode([clean(line) for line in lines])
-        results = [[Translation("", 0.0, 0.0)] for _ in lines]
-        places = [place for place, ids in enumerate(sentences) if ids]
-        device = next(self.model.parameters()).device
-        training = self.model.training
-        self.model.eval()
-        try:
-            for batch in batches_by_length([len(sentences[place]) + 1 for place in places], self.config.batch_tokens):
-                chosen = [places[i] for i in batch]
-                source_BS = pad_source([sentences[place] for place in chosen], device)
-                for place, hypotheses in zip(chosen, beam_search(self.model, source_BS, self.config), strict=True):
-                    results[place] = [self.decode(hypothesis) for hypothesis in hypotheses]
-        finally:
-            self.model.train(training)
-        return results
+        prefix = self.options.source_prefix
+        sentences = self.tokenizer.encode([clean(prefix + line) if line.strip() else "" for line in lines])
+        pieces = [self.pieces(line, ids) for line, ids in zip(lines, sentences, strict=True)]
+        flat = [piece for line_pieces in pieces for piece in line_pieces]
+        found = iter(self.engine.search(flat, [self.prefix] * len(flat)))
+        return [self.join([next(found) for _ in line_pieces]) for line_pieces in pieces]
+
+    def pieces(self, line: str, ids: list[int]) -> list[list[int]]:
+        """What is searched for a line: its tokens, or those of its sentences where they are too many."""
+        longest = self.options.longest
+        if not ids:
+            return []
+        if longest is None or len(ids) <= longest:
+            return [ids]
+        self.options.notice(
+            f"a line of {len(ids):,} tokens is longer than the {longest:,} that the model was trained on: "
+            "such lines are translated sentence by sentence (split=false: as one)"
+        )
+        self.options.notice = lambda words: None
+        prefix = self.options.source_prefix
+        sentences = [clean(prefix + sentence) for sentence in split_sentences(line, self.options.source)]
+        return [part for piece in self.tokenizer.encode(sentences) for part in equal_parts(piece, longest)]
+
+    def join(self, pieces: list[list[Hypothesis]]) -> list[Translation]:
+        """The translations of a line: the n-th is made of the n-th of each piece."""
+        if len(pieces) == 1:
+            return [self.decode(hypothesis) for hypothesis in pieces[0]]
+        joined = []
+        for n in range(max(map(len, pieces), default=1)):
+            parts = [hypotheses[min(n, len(hypotheses) - 1)] for hypotheses in pieces]
+            text = " ".join(filter(None, (self.decode(part).text for part in parts)))
+            log_probability = sum(part.log_probability for part in parts)
+            length = sum(len(part.tokens) + 1 for part in parts)
+            score = log_probability / length_penalty(length, self.options.length_penalty)
+            joined.append(Translation(text, score, log_probability))
+        return joined
 
     def decode(self, hypothesis: Hypothesis) -> Translation:
         # Bytes that spell a line end must not become one: line i answers line i.
@@ -79,6 +98,13 @@ class Translator:
         """
         for block in arriving_blocks(lines, buffer):
             yield from self.translate(block)
+
+
+def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
+    """A sentence that is too long itself, in parts of at most `longest` tokens: nothing is lost."""
+    if ids:
+        length = -(-len(ids) // -(-len(ids) // longest))
+        yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:

@@ -11,9 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from nmt.config import DecodeConfig, ModelConfig, ReportConfig
 from nmt.data.prepared import PreparedCorpus
-from nmt.decoding.model_directory import load_translator
-from nmt.decoding.translate import choose_device
+from nmt.decoding.load import choose_device
+from nmt.decoding.model_directory import read_tokenizer
+from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
+from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.report.content import Content
@@ -73,14 +75,16 @@ def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator
     """The model directory's translator, or the last checkpoint's, and what it is in words."""
     if run.model:
         folder = run.folder / "model"
-        return load_translator(folder, decode, device), f"the model in {folder}, update {run.model.updates:,}"
+        translator = torch_translator([load_model(folder, device)], read_tokenizer(folder), decode)
+        return translator, f"the model in {folder}, update {run.model.updates:,}"
     path = list_checkpoints(run.folder)[-1]
     average = averaged_model([path])
     tokenizer_file = run.folder / "tokenizer.model"
     tokenizer = load_tokenizer(tokenizer_file)
     if tokenizer_fingerprint(tokenizer_file) != average.last["nmt"]["tokenizer"]:
         raise NMTError(f"{tokenizer_file} is not the tokenizer that {path} was trained with")
-    return Translator(average.model.to(device), tokenizer, decode), f"the checkpoint of update {average.updates[0]:,}"
+    translator = torch_translator([average.model.to(device)], tokenizer, decode)
+    return translator, f"the checkpoint of update {average.updates[0]:,}"
 
 
 def held_out(run: Run, config: ReportConfig) -> tuple[list[str], list[str], int]:

@@ -18,7 +18,7 @@ from nmt.config import PreprocessAndTrainConfig
 from nmt.data.datamodule import UpdateModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.model_directory import read_description
-from nmt.decoding.translator import Translator
+from nmt.decoding.torch_engine import torch_translator
 from nmt.errors import NMTError
 from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer
@@ -228,7 +228,7 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     said = None
     if config.validation.bleu_sentences != 0:
         average.model.to(first_device(config))
-        translator = Translator(average.model, load_tokenizer(corpus.tokenizer_file), config.decode)
+        translator = torch_translator([average.model], load_tokenizer(corpus.tokenizer_file), config.decode)
         score = validation_bleu(translator, corpus, config.validation.bleu_sentences)
         average.model.cpu()
         whole = len(corpus.split("valid"))

@@ -13,9 +13,11 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
-from nmt.decoding.model_directory import ModelDescription, load_translator, write_model_directory
-from nmt.decoding.translate import choose_device, input_lines, render, translate
+from nmt.decoding.load import choose_device, load_translator
+from nmt.decoding.model_directory import ModelDescription
+from nmt.decoding.translate import input_lines, render, translate
 from nmt.decoding.translator import Translation
+from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
@@ -138,7 +140,9 @@ def test_the_empty_translation_has_its_line(format, expected):
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
 def test_a_file_of_lines_becomes_a_file_of_as_many(checkpoint, tmp_path, buffer, end):
     lines = ["", *LINES[:4], "  ", "a\u2028b\x85c\x0bd", "☃ 漢字", "last"]
-    expected = load_translator(Path(checkpoint), DecodeConfig(beam_size=2, max_extra=3)).translate(lines)
+    expected = load_translator(
+        TranslateConfig(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra=3)), print
+    ).translate(lines)
     output = run(checkpoint, tmp_path, "\n".join(lines).encode() + end, buffer=buffer)
     assert output.decode().split("\n") == [*(translations[0].text for translations in expected), ""]
 
