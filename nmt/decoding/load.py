@@ -27,9 +27,11 @@ def load_engine(config: TranslateConfig, folders: list[Path]) -> Engine:
     """The engine of these model directories."""
     from nmt.decoding.torch_engine import TorchEngine
     from nmt.decoding.weights import load_model
+    from nmt.model.memory import keep_freed_memory
 
+    keep_freed_memory()
     device = choose_device(config.device)
-    return TorchEngine([load_model(folder, device) for folder in folders], config.decode)
+    return TorchEngine([load_model(folder, device) for folder in folders], config.decode, keeps_kernels=True)
 
 
 def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> Translator:

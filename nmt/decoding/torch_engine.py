@@ -1,7 +1,7 @@
 """Search by torch, on any device."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from nmt.decoding.engine import Hypothesis, batches_by_length
 from nmt.decoding.search import beam_search
 from nmt.decoding.translator import Options, Translator
 from nmt.model import Transformer
+from nmt.model.linear import few_shapes
 from nmt.text.tokenizers import Tokenizer
 
 
@@ -35,16 +36,19 @@ def evaluating(models: Sequence[Transformer]) -> Iterator[None]:
 
 
 class TorchEngine:
-    """A model, or an ensemble of models of one vocabulary."""
+    """A model, or an ensemble of models of one vocabulary.
 
-    def __init__(self, models: Sequence[Transformer], config: DecodeConfig) -> None:
-        self.models, self.config = models, config
+    `keeps_kernels` tells that oneDNN keeps many kernels in this process, as it does where nothing is trained.
+    """
+
+    def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
+        self.models, self.config, self.keeps_kernels = models, config, keeps_kernels
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, in batches of sentences of similar length."""
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         device = next(self.models[0].parameters()).device
-        with evaluating(self.models):
+        with evaluating(self.models), few_shapes() if self.keeps_kernels else nullcontext():
             for batch in batches_by_length([len(ids) + 1 for ids in sentences], self.config.batch_tokens):
                 source_BS = pad_source([sentences[place] for place in batch], device)
                 found = beam_search(self.models, source_BS, self.config, [prefixes[place] for place in batch])

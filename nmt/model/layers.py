@@ -6,7 +6,7 @@ Shapes: B batch, T target positions, S source positions, D d_model, H heads, W t
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch.nn.functional as F
+import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
@@ -76,7 +76,10 @@ class LayerCache:
         """Keys and values of all positions, the last of which are the given ones and end at `end`."""
         begin = end - k_BHKW.shape[2]
         if end > self.self_k.shape[2]:
-            self.self_k, self.self_v = (F.pad(x, (0, 0, 0, end)) for x in (self.self_k, self.self_v))
+            room = 15 * k_BHKW.shape[2] + begin
+            self.self_k, self.self_v = (
+                torch.cat((x, x.new_empty(*x.shape[:2], room, x.shape[3])), dim=2) for x in (self.self_k, self.self_v)
+            )
         self.self_k[:, :, begin:end], self.self_v[:, :, begin:end] = k_BHKW, v_BHKW
         return self.self_k[:, :, :end], self.self_v[:, :, :end]
 

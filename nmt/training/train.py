@@ -20,13 +20,13 @@ from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.model_directory import read_description
 from nmt.decoding.torch_engine import torch_translator
 from nmt.errors import NMTError
+from nmt.model.memory import forget_old_kernels, keep_freed_memory
 from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint, remove_leftovers
 from nmt.training.finite import FiniteGradients
 from nmt.training.logbook import check_installed
-from nmt.training.memory import forget_old_kernels, keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.micro_batches import first_device, settle_shards
 from nmt.training.module import TranslationModule
