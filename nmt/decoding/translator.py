@@ -80,7 +80,7 @@ class Translator:
         for n in range(max(map(len, pieces), default=1)):
             parts = [hypotheses[min(n, len(hypotheses) - 1)] for hypotheses in pieces]
             text = " ".join(filter(None, (self.decode(part).text for part in parts)))
-            log_probability = sum(part.log_probability for part in parts)
+            log_probability = sum((part.log_probability for part in parts), start=0.0)
             length = sum(len(part.tokens) + 1 for part in parts)
             score = log_probability / length_penalty(length, self.options.length_penalty)
             joined.append(Translation(text, score, log_probability))
