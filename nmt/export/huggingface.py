@@ -6,9 +6,9 @@ AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits are ours to roun
   are written with the width's even places first, then the odd ones: LayerNorm does not see the order.
 - Its attention has biases, which are zero here.
 - Its positions end, at LEAST_POSITIONS tokens or the model's max_positions. Ours go on.
-- The search of transformers divides log P(Y|X) by |Y|^alpha and not by ((5 + |Y|) / 6)^alpha, so that it prefers longer
-  translations than ours at the same alpha. An end that is forced by a limit of length costs nothing in it.
-  `translate` ranks anew what the search found.
+- The search of transformers divides log P(Y|X) by |Y|^beta and not by ((5 + |Y|) / 6)^alpha. It is given the beta by
+  which both grow alike at one length, and `translate` ranks anew what it found. An end that a limit of length forces
+  costs nothing in it.
 - The tokenizer: see huggingface_tokenizer.py.
 """
 
@@ -29,6 +29,8 @@ from nmt.text.tokenizers import SYMBOLS
 
 LEAST_POSITIONS = 1024
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
+TYPICAL_LENGTH = 20
+"""Tokens of a translation, for the settings of the search that are written."""
 SEARCHED_AT_ONCE = 8
 """Lines: a search whose scores are asked for keeps the probabilities of all tokens at all its steps."""
 
@@ -104,7 +106,11 @@ def settings(description: ModelDescription) -> dict[str, dict[str, Any]]:
     positions = max(LEAST_POSITIONS, described(description).max_positions)
     return {
         "config.json": {**model_settings(description), **tokens, "max_position_embeddings": positions},
-        "generation_config.json": {**search_settings(DecodeConfig()), **tokens, "max_length": positions},
+        "generation_config.json": {
+            **search_settings(DecodeConfig(), TYPICAL_LENGTH),
+            **tokens,
+            "max_length": positions,
+        },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             **{f"{kind}_token": SYMBOLS[place] for kind, place in TOKENS.items()},
@@ -143,13 +149,18 @@ def model_settings(description: ModelDescription) -> dict[str, Any]:
     }
 
 
-def search_settings(decode: DecodeConfig) -> dict[str, Any]:
-    """What comes nearest to our search; the limits of length are not among it."""
-    searched = {"length_penalty": decode.length_penalty, "early_stopping": "never"} if decode.beam_size > 1 else {}
+def exponent(alpha: float, length: int) -> float:
+    """The beta by which |Y|^beta grows at a length as fast as ((5 + |Y|) / 6)^alpha does."""
+    return alpha * length / (5 + length)
+
+
+def search_settings(decode: DecodeConfig, length: int) -> dict[str, Any]:
+    """What comes nearest to our search for translations of about a length; limits of length are not among it."""
+    penalty = {"length_penalty": exponent(decode.length_penalty, length), "early_stopping": "never"}
     return {
         "num_beams": decode.beam_size,
         "do_sample": False,
-        **searched,
+        **(penalty if decode.beam_size > 1 else {}),
         "suppress_tokens": [PAD, BOS, UNK],
         "forced_eos_token_id": EOS,
         "min_new_tokens": decode.min_length,
@@ -167,7 +178,7 @@ Hugging Face transformers:
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("."), AutoTokenizer.from_pretrained(".")
-lines = tokenizer(["A line of text."], return_tensors="pt", padding=True, return_token_type_ids=False)
+lines = tokenizer(["A line of text."], return_tensors="pt", padding=True)
 print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
 ```
 """
@@ -179,11 +190,13 @@ class Searcher:
     def __init__(self, output: Path, decode: DecodeConfig) -> None:
         try:
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+            from transformers.utils import logging
         except ImportError as error:
             raise NMTError("transformers is missing: pip install 'nmt-toolkit[huggingface]'") from error
         require((output / "config.json").is_file(), f"{output}: no exported model there")
         require(not decode.sample, "decode.sample=true: transformers would draw by other random numbers")
         self.decode = decode
+        logging.disable_progress_bar()
         self.model = AutoModelForSeq2SeqLM.from_pretrained(str(output), local_files_only=True).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(str(output), local_files_only=True)
 
@@ -191,24 +204,30 @@ class Searcher:
         """The best translation of each of some sentences of one length, the end symbol counted in it."""
         import torch
 
-        beams, alpha = self.decode.beam_size, self.decode.length_penalty
-        limit = len(sentences[0]) + self.decode.max_extra
+        beams, length = self.decode.beam_size, len(sentences[0])
+        limit = min(length + self.decode.max_extra, self.model.config.max_position_embeddings)
         found = self.model.generate(
             torch.tensor(sentences),
-            max_new_tokens=min(limit, (self.decode.max_length or limit) + 1, self.model.config.max_position_embeddings),
+            max_length=min(limit, (self.decode.max_length or limit) + 1) + 1,
             num_return_sequences=beams,
             return_dict_in_generate=True,
-            output_scores=True,
-            **search_settings(self.decode),
+            output_scores=beams > 1,
+            **search_settings(self.decode, length),
         )
         hypotheses = [[token for token in ids if token > UNK] for ids in found.sequences.tolist()]
         if beams == 1:
             return hypotheses
-        lengths = [len(tokens) + 1 for tokens in hypotheses]
-        scores = found.sequences_scores.tolist()
-        scores = [score * n**alpha / length_penalty(n, alpha) for score, n in zip(scores, lengths, strict=True)]
+        scores = [
+            self.rescored(score, len(tokens) + 1, length)
+            for score, tokens in zip(found.sequences_scores.tolist(), hypotheses, strict=True)
+        ]
         groups = range(0, len(hypotheses), beams)
-        return [hypotheses[max(range(first, first + beams), key=lambda place: scores[place])] for first in groups]
+        return [hypotheses[max(range(first, first + beams), key=scores.__getitem__)] for first in groups]
+
+    def rescored(self, score: float, tokens: int, length: int) -> float:
+        """Our score of what transformers gave a score in a search for translations of about a length."""
+        alpha = self.decode.length_penalty
+        return float(score * tokens ** exponent(alpha, length) / length_penalty(tokens, alpha))
 
 
 def translate(output: Path, lines: list[str], decode: DecodeConfig) -> list[str]:
@@ -217,7 +236,10 @@ def translate(output: Path, lines: list[str], decode: DecodeConfig) -> list[str]
     Raises NMTError for sampling, and for a line of more tokens than the export has positions.
     """
     searcher = Searcher(output, decode)
-    sentences = [searcher.tokenizer(line)["input_ids"] if line.strip() else [] for line in lines]
+    sentences = [searcher.tokenizer(line, verbose=False)["input_ids"] if line.strip() else [] for line in lines]
+    positions = searcher.model.config.max_position_embeddings
+    for number, ids in enumerate(sentences, 1):
+        require(len(ids) <= positions, f"line {number}: {len(ids)} tokens, but Marian's positions end at {positions}")
     translations = [""] * len(lines)
     for places in of_one_length(sentences):
         found = searcher.search([sentences[place] for place in places])
