@@ -7,16 +7,17 @@ AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits are ours to roun
 - Its attention has biases, which are zero here.
 - Its positions end, at LEAST_POSITIONS tokens or the model's max_positions. Ours go on.
 - The search of transformers divides log P(Y|X) by |Y|^beta and not by ((5 + |Y|) / 6)^alpha. It is given the beta by
-  which both grow alike at one length, and `translate` ranks anew what it found. An end that a limit of length forces
-  costs nothing in it.
+  which both grow alike at one length, and `translate` ranks anew what it found.
+- Where a limit of length forces the end, that end costs nothing; in `translate` it costs what it costs in ours.
 - The tokenizer: see huggingface_tokenizer.py.
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.config.rules import require
@@ -26,6 +27,9 @@ from nmt.errors import NMTError
 from nmt.export.huggingface_tokenizer import fast_tokenizer
 from nmt.text.files import replaced_folder
 from nmt.text.tokenizers import SYMBOLS
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LEAST_POSITIONS = 1024
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
@@ -102,7 +106,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def settings(description: ModelDescription) -> dict[str, dict[str, Any]]:
     """File names -> what transformers reads there."""
-    tokens = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
+    tokens = {f"{kind}_token_id": place for kind, place in TOKENS.items() if kind != "unk"}
+    tokens |= {"decoder_start_token_id": BOS, "forced_eos_token_id": EOS}
     positions = max(LEAST_POSITIONS, described(description).max_positions)
     return {
         "config.json": {**model_settings(description), **tokens, "max_position_embeddings": positions},
@@ -162,7 +167,6 @@ def search_settings(decode: DecodeConfig, length: int) -> dict[str, Any]:
         "do_sample": False,
         **(penalty if decode.beam_size > 1 else {}),
         "suppress_tokens": [PAD, BOS, UNK],
-        "forced_eos_token_id": EOS,
         "min_new_tokens": decode.min_length,
         "no_repeat_ngram_size": decode.no_repeat_ngram,
     }
@@ -182,6 +186,20 @@ lines = tokenizer(["A line of text."], return_tensors="pt", padding=True)
 print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
 ```
 """
+
+
+class EndAtLimit:
+    """For `generate`: after so many tokens, the start symbol counted, there is only the end symbol."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def __call__(self, tokens: "Tensor", scores: "Tensor") -> "Tensor":
+        if tokens.shape[1] < self.limit:
+            return scores
+        ended = scores.new_full(scores.shape, -math.inf)
+        ended[:, EOS] = scores[:, EOS]
+        return ended
 
 
 class Searcher:
@@ -206,9 +224,11 @@ class Searcher:
 
         beams, length = self.decode.beam_size, len(sentences[0])
         limit = min(length + self.decode.max_extra, self.model.config.max_position_embeddings)
+        limit = min(limit, (self.decode.max_length or limit) + 1)
         found = self.model.generate(
             torch.tensor(sentences),
-            max_length=min(limit, (self.decode.max_length or limit) + 1) + 1,
+            logits_processor=[EndAtLimit(limit)],
+            max_length=limit + 2,  # never reached: there transformers would end by itself
             num_return_sequences=beams,
             return_dict_in_generate=True,
             output_scores=beams > 1,
