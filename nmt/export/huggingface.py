@@ -81,7 +81,7 @@ def write(folder: Path, output: Path) -> None:
     try:
         with replaced_folder(output) as temporary:
             save_file(weights, temporary / "model.safetensors", {"format": "pt"})
-            fast_tokenizer(tokenizer).save(str(temporary / "tokenizer.json"))
+            (temporary / "tokenizer.json").write_text(fast_tokenizer(tokenizer).to_str(), encoding="utf-8")
             for name, tree in settings(description).items():
                 (temporary / name).write_text(json.dumps(tree, indent=2) + "\n", encoding="utf-8")
             (temporary / "README.md").write_text(card(description), encoding="utf-8")
@@ -90,11 +90,11 @@ def write(folder: Path, output: Path) -> None:
 
 
 def replaceable(output: Path) -> bool:
-    """Whether there is nothing, an empty folder, or a Marian model."""
+    """Whether there is nothing, an empty folder, or an earlier export."""
     if not output.is_dir():
         return not output.exists()
     try:
-        return not any(output.iterdir()) or read_json(output / "config.json").get("model_type") == "marian"
+        return not any(output.iterdir()) or read_json(output / "config.json").get("exported_by") == "nmt"
     except (OSError, ValueError):
         return False
 
@@ -131,6 +131,7 @@ def settings(description: ModelDescription) -> dict[str, dict[str, Any]]:
 def model_settings(description: ModelDescription) -> dict[str, Any]:
     model = described(description)
     return {
+        "exported_by": "nmt",
         "model_type": "marian",
         "architectures": ["MarianMTModel"],
         "is_encoder_decoder": True,
