@@ -1,0 +1,1 @@
+"""Model directories in the formats of other programs."""
