@@ -95,10 +95,12 @@ class Search:
         limits = (source_BS != PAD).sum(dim=1) + config.max_extra
         if config.max_length is not None:
             limits = limits.clamp(max=config.max_length + 1)
+        prefixes = prefixes or [[]] * sentences
         if config.no_repeat_ngram == 1:
-            # Then there are no more tokens than the vocabulary has words, whatever min_length says.
-            limits = limits.clamp(max=models[0].vocabulary_size - UNK)
-        self.prefixes = pad_prefixes(prefixes or [[]] * sentences, device)
+            # Behind the prefix there are no more tokens than the vocabulary has other words, whatever min_length says.
+            words = models[0].vocabulary_size - UNK
+            limits = limits.minimum(limits.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
+        self.prefixes = pad_prefixes(prefixes, device)
         limits = limits.maximum((self.prefixes != PAD).sum(dim=1) + 1)
         for model in models:
             if model.config.positions == "learned":
