@@ -5,7 +5,13 @@ from pathlib import Path
 
 from nmt.config import TranslateConfig
 from nmt.decoding.engine import Engine
-from nmt.decoding.model_directory import find_model_directory, longest_sentence, positions, read_description, read_tokenizer
+from nmt.decoding.model_directory import (
+    find_model_directory,
+    longest_sentence,
+    positions,
+    read_description,
+    read_tokenizer,
+)
 from nmt.decoding.translator import Options, Translator
 from nmt.errors import NMTError
 

@@ -88,8 +88,8 @@ class Translator:
             if len(ids) > positions:
                 raise LongLine(
                     place,
-                    f"{len(ids):,} tokens and an end symbol, but the model has only model.max_positions={positions + 1} "
-                    "positions; split=true translates such lines in pieces",
+                    f"{len(ids):,} tokens and an end symbol are more than the model has positions for "
+                    f"(model.max_positions={positions + 1}); split=true translates such lines in pieces",
                 )
 
     def pieces(self, line: str, ids: list[int]) -> list[list[int]]:

@@ -154,9 +154,9 @@ def test_log_probabilities_are_the_models_own_and_the_best_come_first(settings):
 
 
 def test_limits_hold_for_samples_too():
-    for found in sample(SOURCES, n_best=30, min_length=2, max_length=4):
-        assert len(found) == 30
-        assert {len(h.tokens) for h in found} == {2, 3, 4}
+    found = sample(SOURCES, n_best=30, min_length=2, max_length=4)
+    assert {len(hypotheses) for hypotheses in found} == {30}
+    assert {len(h.tokens) for hypotheses in found for h in hypotheses} == {2, 3, 4}
 
 
 @pytest.mark.parametrize("n", [1, 2])
