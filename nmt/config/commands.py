@@ -85,6 +85,7 @@ class TranslateConfig:
 
     def __post_init__(self) -> None:
         self.checkpoint = as_list(self.checkpoint)
+        require(bool(self.checkpoint), "checkpoint: name a run, a model directory, or several as [a,b]")
         require_choice("engine", self.engine, ("torch", "ctranslate2"))
         require_choice("precision", self.precision, ("float32", "int8"))
         require(self.threads is None or self.threads >= 1, f"threads={self.threads}: must be at least 1, or null")

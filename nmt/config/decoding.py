@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from nmt.config.rules import require
 
+MOST = 1_000_000
+"""Tokens that a translation is ever allowed."""
+
 
 @dataclass
 class DecodeConfig:
@@ -38,18 +41,24 @@ class DecodeConfig:
 
     def __post_init__(self) -> None:
         require(self.beam_size >= 1, f"decode.beam_size={self.beam_size}: must be at least 1")
-        require(self.length_penalty >= 0, f"decode.length_penalty={self.length_penalty}: must not be negative")
-        require(self.max_extra >= 0, f"decode.max_extra={self.max_extra}: must not be negative")
+        require(
+            0 <= self.length_penalty <= 10, f"decode.length_penalty={self.length_penalty}: must be between 0 and 10"
+        )
+        require(0 <= self.max_extra <= MOST, f"decode.max_extra={self.max_extra}: must be between 0 and {MOST:,}")
         require(self.batch_tokens >= 1, f"decode.batch_tokens={self.batch_tokens}: must be at least 1")
         require(self.min_length >= 0, f"decode.min_length={self.min_length}: must not be negative")
         require(
-            self.max_length is None or self.max_length >= max(self.min_length, 1),
-            f"decode.max_length={self.max_length}: must be at least 1 and at least decode.min_length={self.min_length}",
+            self.max_length is None or max(self.min_length, 1) <= self.max_length <= MOST,
+            f"decode.max_length={self.max_length}: must be at least 1, at least decode.min_length={self.min_length} "
+            f"and at most {MOST:,}",
         )
         require(self.no_repeat_ngram >= 0, f"decode.no_repeat_ngram={self.no_repeat_ngram}: must not be negative")
-        require(self.temperature > 0, f"decode.temperature={self.temperature}: must be above 0; beam_size=1 is greedy")
+        require(
+            1e-6 <= self.temperature <= 1e6,
+            f"decode.temperature={self.temperature}: must be between 0.000001 and 1,000,000; top_k=1 is greedy",
+        )
         require(self.top_k >= 0, f"decode.top_k={self.top_k}: must not be negative")
-        require(0 < self.top_p <= 1, f"decode.top_p={self.top_p}: must be above 0 and at most 1")
+        require(1e-6 <= self.top_p <= 1, f"decode.top_p={self.top_p}: must be between 0.000001 and 1")
         require(self.seed >= 0, f"decode.seed={self.seed}: must not be negative")
         require(self.n_best >= 1, f"decode.n_best={self.n_best}: must be at least 1")
         require(

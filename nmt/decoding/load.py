@@ -5,7 +5,13 @@ from pathlib import Path
 
 from nmt.config import TranslateConfig
 from nmt.decoding.engine import Engine
-from nmt.decoding.model_directory import find_model_directory, longest_sentence, read_description, read_tokenizer
+from nmt.decoding.model_directory import (
+    find_model_directory,
+    longest_sentence,
+    positions,
+    read_description,
+    read_tokenizer,
+)
 from nmt.decoding.translator import Options, Translator
 from nmt.errors import NMTError
 
@@ -50,6 +56,7 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         target_prefix=config.target_prefix,
         longest=min(filter(None, map(longest_sentence, descriptions)), default=None) if config.split else None,
         source=descriptions[0].source,
+        positions=min(filter(None, map(positions, descriptions)), default=None),
         notice=notice,
     )
     tokenizer = read_tokenizer(folders[0])

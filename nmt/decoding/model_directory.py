@@ -67,9 +67,12 @@ def longest_sentence(description: ModelDescription) -> int | None:
     known = []
     if "config" in description.training:
         known.append(int(description.training["config"]["data"]["filters"]["max_tokens"]))
-    if description.model["positions"] == "learned":
-        known.append(int(description.model["max_positions"]) - 1)
-    return min(known, default=None)
+    return min(filter(None, (*known, positions(description))), default=None)
+
+
+def positions(description: ModelDescription) -> int | None:
+    """The most tokens, without the end symbol, that a model has positions for; None where they know no end."""
+    return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
 def one_line(error: Exception) -> str:

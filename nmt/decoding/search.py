@@ -95,7 +95,12 @@ class Search:
         limits = (source_BS != PAD).sum(dim=1) + config.max_extra
         if config.max_length is not None:
             limits = limits.clamp(max=config.max_length + 1)
-        self.prefixes = pad_prefixes(prefixes or [[]] * sentences, device)
+        prefixes = prefixes or [[]] * sentences
+        if config.no_repeat_ngram == 1:
+            # Behind the prefix there are no more tokens than the vocabulary has other words, whatever min_length says.
+            words = models[0].vocabulary_size - UNK
+            limits = limits.minimum(limits.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
+        self.prefixes = pad_prefixes(prefixes, device)
         limits = limits.maximum((self.prefixes != PAD).sum(dim=1) + 1)
         for model in models:
             if model.config.positions == "learned":
@@ -151,9 +156,9 @@ class Search:
             allow_only(logp, forced, forced != PAD)
         if position <= self.config.min_length:
             logp[:, :, EOS].masked_fill_((self.limits > position)[:, None], -torch.inf)
-        n = self.config.no_repeat_ngram
-        if n and position > self.prefixes.shape[1]:
-            forbid_repetition(logp, self.tokens[:, :, 1:], n)
+        if self.config.no_repeat_ngram:
+            free = position > (self.prefixes != PAD).sum(dim=1)[self.sentences]
+            forbid_repetition(logp, self.tokens[:, :, 1:], self.config.no_repeat_ngram, free)
         return logp
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -173,14 +178,15 @@ class Search:
         config = self.config
         pool = config.top_k or logp_BKN.shape[2]
         likely, tokens = logp_BKN.topk(min(pool, logp_BKN.shape[2]), dim=2)
-        probabilities = (likely / config.temperature).softmax(dim=2)
+        # A hypothesis that has ended may have nothing left that it could go on with: 0 / 0.
+        probabilities = (likely / config.temperature).softmax(dim=2).nan_to_num()
         if config.top_p < 1:
             before = probabilities.cumsum(dim=2) - probabilities
             probabilities = probabilities.masked_fill(before >= config.top_p, 0.0)
         cumulative = probabilities.cumsum(dim=2)
         aim = self.uniform[self.sentences, self.tokens.shape[2] - 1, :, None] * cumulative[:, :, -1:]
         # Rounding may leave the aim at the sum of all: then the last one of any probability is meant.
-        last = (probabilities > 0).sum(dim=2, keepdim=True) - 1
+        last = (probabilities > 0).sum(dim=2, keepdim=True).clamp(min=1) - 1
         place = torch.searchsorted(cumulative, aim, right=True).minimum(last)
         chosen = (self.log_probabilities[:, :, None] + likely.gather(2, place)).squeeze(2)
         parents = torch.arange(self.beam_size, device=chosen.device).expand_as(chosen)
@@ -242,13 +248,13 @@ def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
     logp_BKN.masked_fill_((~own & where_B[:, None])[:, None, :], -torch.inf)
 
 
-def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int) -> None:
-    """-inf for tokens that would make a hypothesis hold the same n tokens in a row twice."""
+def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
+    """-inf for tokens that would make a hypothesis hold the same n tokens in a row twice, in some sentences."""
     if tokens_BKT.shape[2] < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
     last = tokens_BKT[:, :, None, tokens_BKT.shape[2] - n + 1 :]
-    again = (grams[..., :-1] == last).all(dim=3)
+    again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
     # What follows other grams is forbidden on nobody's account: the padding symbol is forbidden anyway.
     logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
 

@@ -10,6 +10,7 @@ from nmt.config import EOS, PAD, DecodeConfig
 from nmt.decoding.engine import Hypothesis, batches_by_length
 from nmt.decoding.search import beam_search
 from nmt.decoding.translator import Options, Translator
+from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.model.linear import few_shapes
 from nmt.text.tokenizers import Tokenizer
@@ -45,7 +46,10 @@ class TorchEngine:
         self.models, self.config, self.keeps_kernels = models, config, keeps_kernels
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence, in batches of sentences of similar length."""
+        """The n_best hypotheses of each sentence, in batches of sentences of similar length.
+
+        Raises NMTError where a sentence has none.
+        """
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         device = next(self.models[0].parameters()).device
         with evaluating(self.models), few_shapes() if self.keeps_kernels else nullcontext():
@@ -53,6 +57,11 @@ class TorchEngine:
                 source_BS = pad_source([sentences[place] for place in batch], device)
                 found = beam_search(self.models, source_BS, self.config, [prefixes[place] for place in batch])
                 for place, hypotheses in zip(batch, found, strict=True):
+                    if not hypotheses:
+                        raise NMTError(
+                            "a line has no translation at all: the model's weights are not all finite numbers, or "
+                            "decode.min_length and decode.no_repeat_ngram exclude each other"
+                        )
                     results[place] = hypotheses
         return results
 

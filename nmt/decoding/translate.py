@@ -25,12 +25,12 @@ def input_lines(file: BinaryIO) -> Iterator[str]:
     """
     for number, line in enumerate(file, 1):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
-        line = line.removeprefix(BOM) if number == 1 else line
+        begin = len(BOM) if number == 1 and line.startswith(BOM) else 0
         try:
-            yield line.decode()
+            yield line[begin:].decode()
         except UnicodeDecodeError as error:
-            print(f"nmt: line {number}: invalid UTF-8 at byte {error.start + 1}, replaced", file=sys.stderr)
-            yield line.decode(errors="replace")
+            print(f"nmt: line {number}: invalid UTF-8 at byte {begin + error.start + 1}, replaced", file=sys.stderr)
+            yield line[begin:].decode(errors="replace")
 
 
 def render(number: int, translations: list[Translation], format: str) -> str:
@@ -43,10 +43,23 @@ def render(number: int, translations: list[Translation], format: str) -> str:
     return json.dumps({"line": number, "translations": [vars(t) for t in translations]}, ensure_ascii=False) + "\n"
 
 
+def is_input(config: TranslateConfig) -> bool:
+    """Whether the output file is the input, by whatever name; a terminal may be both."""
+    output = Path(config.output)
+    if not output.is_file():
+        return False
+    if config.input == "-":
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), output.stat())
+    return Path(config.input).exists() and output.samefile(config.input)
+
+
 def open_files(config: TranslateConfig, stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
     """Input and output; `stack` closes those that are files. NMTError where one cannot be opened."""
-    files = [Path(name) for name in (config.input, config.output) if name != "-"]
-    if len(files) == 2 and all(file.exists() for file in files) and files[0].samefile(files[1]):
+    if config.input == "-" and sys.stdin is None:
+        raise NMTError("standard input is closed: name a file with input=FILE")
+    if config.output == "-" and sys.stdout is None:
+        raise NMTError("standard output is closed: name a file with output=FILE")
+    if config.output != "-" and is_input(config):
         raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
     try:
         if config.input == "-":

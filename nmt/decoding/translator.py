@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from nmt.decoding.engine import Engine, Hypothesis, length_penalty
+from nmt.errors import NMTError
 from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
 
@@ -20,6 +21,14 @@ class Translation:
     log_probability: float
 
 
+class LongLine(NMTError):
+    """A line that the model has no positions for; `place` is counted from 0."""
+
+    def __init__(self, place: int, problem: str) -> None:
+        super().__init__(f"line {place + 1}: {problem}")
+        self.place, self.problem = place, problem
+
+
 @dataclass
 class Options:
     """What is done to lines before and after the search."""
@@ -31,6 +40,8 @@ class Options:
     """Every translation begins with it."""
     longest: int | None = None
     """Lines of more tokens are translated in pieces."""
+    positions: int | None = None
+    """The model has positions for so many tokens, and no more."""
     source: str = ""
     """The language of the lines, whose sentences the pieces are."""
     notice: Callable[[str], None] = field(default=lambda words: None)
@@ -42,19 +53,44 @@ class Translator:
 
     def __init__(self, engine: Engine, tokenizer: Tokenizer, options: Options | None = None) -> None:
         self.engine, self.tokenizer, self.options = engine, tokenizer, options or Options()
-        self.prefix = self.encode(self.options.target_prefix)
+        self.source_prefix, self.prefix = map(self.encode, (self.options.source_prefix, self.options.target_prefix))
+        self.check_prefixes()
+
+    def check_prefixes(self) -> None:
+        """NMTError where a prefix leaves no room for anything else."""
+        longest, positions = self.options.longest or self.options.positions, self.options.positions
+        if longest is not None and len(self.source_prefix) >= longest:
+            raise NMTError(f"source_prefix has {len(self.source_prefix)} tokens, but the model takes {longest} at most")
+        if positions is not None and len(self.prefix) > positions:
+            raise NMTError(f"target_prefix has {len(self.prefix)} tokens, but the model writes {positions} at most")
 
     def encode(self, line: str) -> list[int]:
         return self.tokenizer.encode([clean(line)])[0]
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """The n_best translations of each line, best first; an empty line has one, the empty one."""
+        """The n_best translations of each line, best first; an empty line has one, the empty one.
+
+        Raises LongLine for the first line that the model has no positions for.
+        """
         prefix = self.options.source_prefix
         sentences = self.tokenizer.encode([clean(prefix + line) if line.strip() else "" for line in lines])
+        self.check_lengths(sentences)
         pieces = [self.pieces(line, ids) for line, ids in zip(lines, sentences, strict=True)]
         flat = [piece for line_pieces in pieces for piece in line_pieces]
         found = iter(self.engine.search(flat, [self.prefix] * len(flat)))
         return [self.join([next(found) for _ in line_pieces]) for line_pieces in pieces]
+
+    def check_lengths(self, sentences: list[list[int]]) -> None:
+        positions = self.options.positions
+        if positions is None or self.options.longest is not None:
+            return
+        for place, ids in enumerate(sentences):
+            if len(ids) > positions:
+                raise LongLine(
+                    place,
+                    f"{len(ids):,} tokens and an end symbol are more than the model has positions for "
+                    f"(model.max_positions={positions + 1}); split=true translates such lines in pieces",
+                )
 
     def pieces(self, line: str, ids: list[int]) -> list[list[int]]:
         """What is searched for a line: its tokens, or those of its sentences where they are too many."""
@@ -68,43 +104,61 @@ class Translator:
             "such lines are translated sentence by sentence (split=false: as one)"
         )
         self.options.notice = lambda words: None
-        prefix = self.options.source_prefix
-        sentences = [clean(prefix + sentence) for sentence in split_sentences(line, self.options.source)]
-        return [part for piece in self.tokenizer.encode(sentences) for part in equal_parts(piece, longest)]
+        sentences = split_sentences(clean(line), self.options.source)
+        whole = self.tokenizer.encode([clean(self.options.source_prefix + sentence) for sentence in sentences])
+        found = []
+        for sentence, ids in zip(sentences, whole, strict=True):
+            found += [ids] if len(ids) <= longest else self.parts(sentence, longest)
+        return found
+
+    def parts(self, sentence: str, longest: int) -> list[list[int]]:
+        """A sentence that is too long itself, in parts of at most `longest` tokens, behind the prefix each."""
+        room = longest - len(self.source_prefix)
+        return [self.source_prefix + part for part in equal_parts(self.encode(sentence), room)]
 
     def join(self, pieces: list[list[Hypothesis]]) -> list[Translation]:
-        """The translations of a line: the n-th is made of the n-th of each piece."""
+        """The translations of a line, best first, each made of the n-th of every piece."""
         if len(pieces) == 1:
             return [self.decode(hypothesis) for hypothesis in pieces[0]]
         joined = []
         for n in range(max(map(len, pieces), default=1)):
             parts = [hypotheses[min(n, len(hypotheses) - 1)] for hypotheses in pieces]
-            text = " ".join(filter(None, (self.decode(part).text for part in parts)))
+            # The line's translation begins with the prefix, not every sentence in it.
+            tokens = [parts[0].tokens, *(part.tokens[len(self.prefix) :] for part in parts[1:])] if parts else []
+            text = " ".join(filter(None, map(self.text, tokens)))
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             length = sum(len(part.tokens) + 1 for part in parts)
             score = log_probability / length_penalty(length, self.options.length_penalty)
             joined.append(Translation(text, score, log_probability))
-        return joined
+        return sorted(joined, key=lambda translation: -translation.score)
 
     def decode(self, hypothesis: Hypothesis) -> Translation:
+        return Translation(self.text(hypothesis.tokens), hypothesis.score, hypothesis.log_probability)
+
+    def text(self, tokens: list[int]) -> str:
         # Bytes that spell a line end must not become one: line i answers line i.
-        text = " ".join(self.tokenizer.decode(hypothesis.tokens).split())
-        return Translation(text, hypothesis.score, hypothesis.log_probability)
+        return " ".join(self.tokenizer.decode(tokens).split())
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
         """Translations of a stream of lines, in order and as soon as can be.
 
         About twice `buffer` lines are in memory at most. What has arrived is translated together, not waiting for more.
+        Raises LongLine where `translate` does, after the lines before it.
         """
+        done = 0
         for block in arriving_blocks(lines, buffer):
-            yield from self.translate(block)
+            try:
+                yield from self.translate(block)
+            except LongLine as error:
+                yield from self.translate(block[: error.place])
+                raise LongLine(done + error.place, error.problem) from error
+            done += len(block)
 
 
 def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
-    """A sentence that is too long itself, in parts of at most `longest` tokens: nothing is lost."""
-    if ids:
-        length = -(-len(ids) // -(-len(ids) // longest))
-        yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
+    """All of `ids`, in as few parts of at most `longest` as can be."""
+    length = -(-len(ids) // -(-len(ids) // longest))
+    yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
