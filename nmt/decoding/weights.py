@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from safetensors.torch import save_model as save_weights
 
 from nmt.config import ModelConfig
 from nmt.decoding.model_directory import ModelDescription, one_line, read_description
+from nmt.decoding.one_stroke import written_in_one_stroke
 from nmt.errors import NMTError
 from nmt.model import Transformer
 
@@ -21,26 +21,14 @@ def write_model_directory(
     folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
 ) -> None:
     """Write the directory under a temporary name, then rename it; one that was there is replaced."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    temporary.chmod(0o755)
     try:
-        save_weights(model, str(temporary / "model.safetensors"))
-        shutil.copyfile(tokenizer_file, temporary / "tokenizer.model")
-        (temporary / "config.json").write_text(json.dumps(asdict(description), indent=2) + "\n", encoding="utf-8")
-        (temporary / "README.md").write_text(card, encoding="utf-8")
-        for path in temporary.iterdir():
-            path.chmod(0o644)  # safetensors writes for the owner alone
-        # In one stroke, so that a process killed here never leaves half a directory under that name.
-        old = temporary.with_name(f"{temporary.name}-old")
-        if folder.exists():
-            folder.rename(old)
-        temporary.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
+        with written_in_one_stroke(folder) as temporary:
+            save_weights(model, str(temporary / "model.safetensors"))
+            shutil.copyfile(tokenizer_file, temporary / "tokenizer.model")
+            (temporary / "config.json").write_text(json.dumps(asdict(description), indent=2) + "\n", encoding="utf-8")
+            (temporary / "README.md").write_text(card, encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise NMTError(f"cannot write {folder} ({one_line(error)}): is the disk full?") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
