@@ -1,22 +1,23 @@
 """Search by CTranslate2, on processors. No torch.
 
-Its beam is the torch engine's: the same candidates are kept at every step, and a hypothesis ends where it is among the
-best of them. What differs is made up for here:
+Its beam is the torch engine's: the same candidates are kept at every step, and a hypothesis ends where it is among
+the best of them. What differs is made up for here:
 
-- CTranslate2 ranks by log P / |Y|^alpha. It is asked for the log probabilities of all that ended, and these are ranked by
-  the penalty of Wu et al.
-- It searches on until so many hypotheses have ended, PATIENCE times as many as the beam is wide. The torch engine ends once
-  nothing that lives can win. Where the worst that has ended could still win, were it as long as can be, more is waited for.
+- CTranslate2 ranks by log P / |Y|^alpha. It is asked for the log probabilities of all that ended, and these are
+  ranked by the penalty of Wu et al.
+- It searches on until so many hypotheses have ended, PATIENCE times as many as the beam is wide. The torch engine ends
+  once nothing that lives can win. Where something as good as the worst that has ended could still win, more is waited
+  for.
 - It cuts at the limit, where the torch engine lets all that lives end: what was cut is given its end symbol.
-- It forbids tokens before the softmax, the torch engine after it. So the padding, start and unknown symbols are forbidden
-  only to a sentence that would else be given one; and for min_length nothing is forbidden, but what ends too early is left
-  out: what lives in a beam does not depend on what has ended.
-- It does not count the probability of a prefix, and lets nothing end right behind one but the best: that is added.
+- It forbids tokens before the softmax, the torch engine after it. So the padding, start and unknown symbols are
+  forbidden only to a sentence that would else be given one; and for min_length nothing is forbidden, but what ends too
+  early is left out: what lives in a beam does not depend on what has ended.
+- It does not count the probability of a prefix, and lets nothing but the best end right behind one: both are added.
 
-Wherever tokens were forbidden or forced, log probabilities are computed again, by forced decoding, so that they are the
-model's own. Translations are those of the torch engine but for these: a winner that ends later than CTranslate2 searches; a
-padding, start or unknown symbol that takes a place in the beam for a while; what lives in the beam where no_repeat_ngram
-forbids tokens; rounding.
+Wherever tokens were forbidden or added, log probabilities are computed by forced decoding, so that they are the model's
+own. Translations are those of the torch engine but for these: a winner that ends later than CTranslate2 searches; a
+padding, start or unknown symbol that takes a place in the beam for a while; what lives in the beam where
+no_repeat_ngram forbids tokens; what is cut in the very step in which others end; rounding.
 """
 
 import json
@@ -35,6 +36,8 @@ from nmt.errors import NMTError
 
 PATIENCE, MORE_PATIENCE = 2, 8
 """Hypotheses that are to end before a search does, as a multiple of the beam: of all sentences, of those in doubt."""
+HORIZON = 1.5
+"""How much longer than those that have ended a hypothesis is thought to become."""
 NO_PENALTY = 1e-30
 """|Y| to the power of this is 1; with 0 a search would end as soon as its best hypothesis has."""
 IMPOSSIBLE = -1e9
@@ -80,7 +83,7 @@ def usable_cores() -> int:
 class CTranslate2Engine:
     """A model that was written by `ctranslate2_model.write`.
 
-    `longest` is the longest sequence it has positions for. `precision` is that of computing: default is that of the file.
+    `longest` is the longest sequence it has positions for. `precision` is that of computing; default is the file's.
     Its workers have a core each, which is faster than one search on several, and share the weights.
     """
 
@@ -123,7 +126,9 @@ class CTranslate2Engine:
         if len(hypotheses) < n_best:
             return True
         worst = min(hypothesis.log_probability for hypothesis in hypotheses)
-        return worst / length_penalty(request.limit, self.config.length_penalty) > hypotheses[n_best - 1].score
+        longest = max(len(hypothesis.tokens) + 1 for hypothesis in hypotheses)
+        horizon = min(HORIZON * longest, request.limit)
+        return worst / length_penalty(horizon, self.config.length_penalty) > hypotheses[n_best - 1].score
 
     def ill_formed(self, request: Request, hypotheses: list[Hypothesis]) -> bool:
         """Whether a symbol would be given that no translation has, or nothing."""
@@ -134,8 +139,8 @@ class CTranslate2Engine:
         """What is asked for a sentence; NMTError where the model has no positions for it."""
         if len(ids) + 1 > self.longest:
             raise NMTError(
-                f"a sequence of {len(ids) + 1:,} tokens is longer than the {self.longest:,} positions of the model that "
-                "CTranslate2 has; use engine=torch, or split=true"
+                f"a sequence of {len(ids) + 1:,} tokens is longer than the {self.longest:,} positions that CTranslate2 "
+                "has of the model; use split=true, or engine=torch"
             )
         limit = len(ids) + 1 + self.config.max_extra
         if self.config.max_length is not None:
@@ -148,12 +153,9 @@ class CTranslate2Engine:
         found = self.candidates(requests, terms)
         config = self.config
         changed = terms.forbid or config.no_repeat_ngram > 0 or (config.beam_size == 1 and config.min_length > 0)
-        self.score(
-            (request, candidate)
-            for request, candidates in zip(requests, found, strict=True)
-            for candidate in candidates
-            if changed or request.prefix or not candidate.ended
-        )
+        pairs = list(zip(requests, found, strict=True))
+        self.count_prefixes([(request, candidates) for request, candidates in pairs if request.prefix])
+        self.score([(r, c) for r, candidates in pairs for c in candidates if changed or not c.ended])
         return [self.best(candidates) for candidates in found]
 
     def candidates(self, requests: list[Request], terms: Terms) -> list[list[Candidate]]:
@@ -216,28 +218,36 @@ class CTranslate2Engine:
             for tokens, score in zip(result.hypotheses, result.scores, strict=True)
             if score > IMPOSSIBLE
         ]
-        if (
-            request.prefix
-            and self.config.beam_size > 1
-            and all(candidate.tokens != request.prefix for candidate in candidates)
-        ):
-            candidates.append(Candidate(request.prefix, True, 0.0))
         return [candidate for candidate in candidates if not candidate.ended or len(candidate.tokens) >= least]
 
-    def score(self, pairs: Iterable[tuple[Request, Candidate]]) -> None:
-        """Set the log probabilities of candidates, their end symbols counted, to what forced decoding gives."""
-        pairs = list(pairs)
+    def count_prefixes(self, found: list[tuple[Request, list[Candidate]]]) -> None:
+        """Add the log probabilities of prefixes, and to a beam the translation that is the prefix alone."""
+        scored = self.forced_decoding([(request, request.prefix) for request, _ in found])
+        for (request, candidates), log_probabilities in zip(found, scored, strict=True):
+            for candidate in candidates:
+                candidate.log_probability += sum(log_probabilities[:-1])
+            alone = len(request.prefix) >= self.config.min_length and self.config.beam_size > 1
+            if alone and all(candidate.tokens != request.prefix for candidate in candidates):
+                candidates.append(Candidate(request.prefix, True, sum(log_probabilities)))
+
+    def score(self, pairs: list[tuple[Request, Candidate]]) -> None:
+        """Set the log probabilities of candidates, with their end symbols, to the model's own."""
+        scored = self.forced_decoding([(request, candidate.tokens) for request, candidate in pairs])
+        for (_, candidate), log_probabilities in zip(pairs, scored, strict=True):
+            candidate.log_probability, candidate.ended = sum(log_probabilities), True
+
+    def forced_decoding(self, pairs: list[tuple[Request, list[str]]]) -> list[list[float]]:
+        """Log probabilities of the tokens of translations, and of the end symbol behind."""
         if not pairs:
-            return
+            return []
         scored = self.translator.score_batch(
             [request.source for request, _ in pairs],
-            [candidate.tokens for _, candidate in pairs],
+            [tokens for _, tokens in pairs],
             max_batch_size=self.config.batch_tokens,
             batch_type="tokens",
             max_input_length=0,
         )
-        for (_, candidate), result in zip(pairs, scored, strict=True):
-            candidate.log_probability = sum(result.log_probs)
+        return [result.log_probs for result in scored]
 
     def best(self, candidates: list[Candidate]) -> list[Hypothesis]:
         """The translations of a sentence by their scores, best first."""

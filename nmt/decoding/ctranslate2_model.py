@@ -7,7 +7,6 @@ tokenizer.model         as in the model directory
 nmt.json                config.json of the model directory
 """
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -82,7 +81,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
 
 @contextmanager
 def torch_hidden() -> Iterator[None]:
-    """CTranslate2's specifications import torch where there is one, and need it for nothing here: that takes seconds."""
+    """CTranslate2's specifications import torch where there is one, which takes seconds and is good for nothing here."""
     hidden = "torch" not in sys.modules
     if hidden:
         sys.modules["torch"] = None  # type: ignore[assignment]
