@@ -30,11 +30,14 @@ from typing import Any
 
 import ctranslate2
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.decoding.engine import Hypothesis, batches_by_length, length_penalty
+from nmt.decoding.model_directory import ModelDescription
 from nmt.errors import NMTError
 
-PATIENCE, MORE_PATIENCE = 2, 8
+POSITIONS = 2048
+"""Longest sequence of sinusoidal positions, which CTranslate2 takes as a table."""
+PATIENCE, MORE_PATIENCE = 2, 4
 """Hypotheses that are to end before a search does, as a multiple of the beam: of all sentences, of those in doubt."""
 HORIZON = 1.5
 """How much longer than those that have ended a hypothesis is thought to become."""
@@ -71,6 +74,12 @@ class Candidate:
     """Without the end symbol."""
     ended: bool
     log_probability: float
+
+
+def positions(description: ModelDescription) -> int:
+    """The longest sequence, its end symbol counted, that the model of a description can take once it is written."""
+    model = ModelConfig(**description.model)
+    return model.max_positions if model.positions == "learned" else max(POSITIONS, model.max_positions)
 
 
 def usable_cores() -> int:
@@ -180,7 +189,7 @@ class CTranslate2Engine:
         self, requests: list[Request], batches: Iterable[list[int]], terms: Terms, results: list[list[Candidate]]
     ) -> None:
         """Search batches, each a list of places of requests, and put what is found in these places of the results."""
-        running = []
+        running: list[tuple[int, Any]] = []
         for batch in batches:
             running += zip(batch, self.start([requests[place] for place in batch], terms), strict=True)
         for place, result in running:

@@ -19,12 +19,17 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from nmt.config import ModelConfig
-from nmt.decoding.model_directory import EXPORTED, ModelDescription, one_line, read_description, read_tokenizer
+from nmt.decoding.ctranslate2_engine import positions
+from nmt.decoding.model_directory import (
+    EXPORTED,
+    ModelDescription,
+    is_exported,
+    one_line,
+    read_description,
+    read_tokenizer,
+)
 from nmt.decoding.one_stroke import written_in_one_stroke
 from nmt.errors import NMTError
-
-POSITIONS = 2048
-"""Longest sequence of sinusoidal positions, which CTranslate2 takes as a table."""
 
 Weights = Callable[[str], NDArray[np.float32]]
 """Name of a parameter -> its values."""
@@ -43,12 +48,6 @@ def check(description: ModelDescription) -> None:
             raise NMTError(f"format=ctranslate2: {problem}, which CTranslate2 cannot compute; use engine=torch")
 
 
-def positions(description: ModelDescription) -> int:
-    """The longest sequence, its end symbol counted, that the model of a description can take once it is written."""
-    model = ModelConfig(**description.model)
-    return model.max_positions if model.positions == "learned" else max(POSITIONS, model.max_positions)
-
-
 def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same: [length, d_model]."""
     angles = np.arange(length)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
@@ -59,7 +58,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
     """Write the model directory `folder` as a model of CTranslate2, float32 or int8, which replaces an earlier one."""
     description = read_description(folder)
     check(description)
-    if output.exists() and not (output / EXPORTED).is_file():
+    if output.exists() and not is_exported(output):
         raise NMTError(f"output={output}: there already, and no exported model; name another folder")
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as file:
@@ -81,7 +80,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
 
 @contextmanager
 def torch_hidden() -> Iterator[None]:
-    """CTranslate2's specifications import torch where there is one, which takes seconds and is good for nothing here."""
+    """CTranslate2's specifications import torch where there is one: that takes seconds, and is for nothing here."""
     hidden = "torch" not in sys.modules
     if hidden:
         sys.modules["torch"] = None  # type: ignore[assignment]

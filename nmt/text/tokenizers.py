@@ -65,7 +65,7 @@ class SentencePieceTokenizer:
         return int(self.processor.vocab_size())
 
     def pieces(self) -> list[str]:
-        return self.processor.id_to_piece(list(range(self.vocabulary_size)))  # type: ignore[no-any-return]
+        return [str(self.processor.id_to_piece(i)) for i in range(self.vocabulary_size)]
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         escaped = [nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1") for line in lines]

@@ -25,7 +25,7 @@ def complaint(*words, folder, stdin=""):
 def test_help_names_every_command(tmp_path):
     result = nmt("--help", folder=tmp_path)
     assert result.returncode == 0
-    for command in ("preprocess", "train", "translate", "score", "average", "report"):
+    for command in ("preprocess", "train", "translate", "score", "average", "export", "report"):
         assert f"\n  {command} " in result.stdout
 
 
