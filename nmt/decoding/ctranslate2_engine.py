@@ -63,7 +63,7 @@ class Terms:
 
     patience: int = PATIENCE
     forbid: bool = False
-    """Padding, start and unknown symbols."""
+    """Padding, start and unknown symbols, and to end before min_length."""
 
 
 @dataclass
@@ -161,7 +161,8 @@ class CTranslate2Engine:
         """All that is found for each, best first."""
         found = self.candidates(requests, terms)
         config = self.config
-        changed = terms.forbid or config.no_repeat_ngram > 0 or (config.beam_size == 1 and config.min_length > 0)
+        early = config.min_length > 0 and config.beam_size == 1
+        changed = terms.forbid or config.no_repeat_ngram > 0 or early
         pairs = list(zip(requests, found, strict=True))
         self.count_prefixes([(request, candidates) for request, candidates in pairs if request.prefix])
         self.score([(r, c) for r, candidates in pairs for c in candidates if changed or not c.ended])
@@ -214,7 +215,7 @@ class CTranslate2Engine:
             return_end_token=True,
             max_input_length=0,
             max_decoding_length=longest,
-            min_decoding_length=min(config.min_length, longest) if greedy else 0,
+            min_decoding_length=min(config.min_length, longest) if greedy or terms.forbid else 0,
             no_repeat_ngram_size=config.no_repeat_ngram,
             suppress_sequences=self.never if terms.forbid else None,
         )
