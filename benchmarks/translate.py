@@ -101,7 +101,7 @@ def hugging_face(folder: Path, beam: int) -> Translate:
     limits = {"max_new_tokens": held.get("max_length", 255) + 1, "min_new_tokens": held.get("min_length", 0) + 1}
 
     def translate(lines: list[str]) -> int:
-        ids = sorted((sentence + [2] for sentence in tokenised(folder, lines)), key=len, reverse=True)
+        ids = sorted(([*sentence, 2] for sentence in tokenised(folder, lines)), key=len, reverse=True)
         start, tokens = time.perf_counter(), 0
         for first in range(0, len(ids), 32):
             batch = [torch.tensor(sentence) for sentence in ids[first : first + 32]]
@@ -177,14 +177,15 @@ def prepare(model: str, folder: Path) -> Path:
     """A copy of the model directory, with its exports inside."""
     import shutil
 
+    from nmt.decoding import ctranslate2_model
     from nmt.decoding.model_directory import find_model_directory
-    from nmt.export import ctranslate2, huggingface
+    from nmt.export import huggingface
 
     copy = folder / "model"
     if not copy.exists():
         shutil.copytree(find_model_directory(model), copy)
     for precision in ("float32", "int8"):
-        ctranslate2.write(copy, copy / f"ctranslate2-{precision}", precision)
+        ctranslate2_model.write(copy, copy / f"ctranslate2-{precision}", precision)
     huggingface.write(copy, copy / "huggingface")
     return copy
 

@@ -37,6 +37,7 @@ OPTIONS = {
 OWN_OPTIONS = {
     "score": {"--json": "Short for format=json."},
     "report": {"FOLDER": "Short for run=FOLDER."},
+    "export": {"FOLDER": "Short for checkpoint=FOLDER."},
     "train": {
         "--sweep": "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.",
         "--dry-run": "With --sweep: print the command of each training, and start none.",
@@ -225,6 +226,17 @@ def average(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir
 
     output, paths = run(config)
     print(f"{output} is the average of {', '.join(path.name for path in paths)}")
+
+
+@app.command(context_settings=COMMAND)
+def export(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Write a model for another program, and compare their translations."""
+    config = configure("export", str(export.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.export.export import export as run
+
+    with talker().status("loading") as status:
+        for line in run(config, lambda words: status.update(words)):
+            print(line)
 
 
 @app.command(context_settings=COMMAND)

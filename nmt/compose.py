@@ -25,6 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from nmt.config import (
     AverageConfig,
+    ExportConfig,
     PreprocessAndTrainConfig,
     ReportConfig,
     ScoreConfig,
@@ -39,9 +40,10 @@ TREES: dict[str, tuple[str, type]] = {
     "translate": ("translate", TranslateConfig),
     "score": ("score", ScoreConfig),
     "average": ("average", AverageConfig),
+    "export": ("export", ExportConfig),
     "report": ("report", ReportConfig),
 }
-BARE_WORDS = {"report": "run"}
+BARE_WORDS = {"report": "run", "export": "checkpoint"}
 """The key that a word without = is the value of."""
 
 

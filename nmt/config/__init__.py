@@ -5,7 +5,14 @@ a field is its help: `nmt COMMAND --help` prints it. Sections and tables are tho
 "Attention Is All You Need" (arXiv:1706.03762).
 """
 
-from nmt.config.commands import AverageConfig, PreprocessAndTrainConfig, ReportConfig, ScoreConfig, TranslateConfig
+from nmt.config.commands import (
+    AverageConfig,
+    ExportConfig,
+    PreprocessAndTrainConfig,
+    ReportConfig,
+    ScoreConfig,
+    TranslateConfig,
+)
 from nmt.config.corpus import BOS, EOS, PAD, UNK, DataConfig, FilterConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
@@ -22,6 +29,7 @@ __all__ = [
     "CheckpointConfig",
     "DataConfig",
     "DecodeConfig",
+    "ExportConfig",
     "FilterConfig",
     "ModelConfig",
     "OptimConfig",

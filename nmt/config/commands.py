@@ -145,6 +145,32 @@ class AverageConfig:
 
 
 @dataclass
+class ExportConfig:
+    """The tree of `nmt export`."""
+
+    checkpoint: str = "runs/latest"
+    """A run, or a model directory; a word without = is short for it."""
+    format: str = "ctranslate2"
+    """ctranslate2 (pip install nmt-toolkit[ctranslate2]) or huggingface (transformers)."""
+    precision: str = "float32"
+    """ctranslate2: float32 or int8."""
+    output: str | None = None
+    """The folder to write; null: in the model directory, where `nmt translate engine=ctranslate2` looks for it."""
+    sample: str | None = None
+    """File of lines that are translated before and after, and compared; null: 200 lines of the validation set."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require_choice("format", self.format, ("ctranslate2", "huggingface"))
+        require_choice("precision", self.precision, ("float32", "int8"))
+        require(
+            self.precision == "float32" or self.format == "ctranslate2",
+            f"precision={self.precision} with format={self.format}: only format=ctranslate2 has it",
+        )
+        require(not self.decode.sample, "decode.sample=true: translations by chance cannot be compared")
+
+
+@dataclass
 class ReportConfig:
     """The tree of `nmt report`."""
 

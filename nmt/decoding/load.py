@@ -1,12 +1,17 @@
 """From model directories to a translator, by the engine that is wanted."""
 
+import importlib.util
+import os
+import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from nmt.config import TranslateConfig
 from nmt.decoding.engine import Engine
 from nmt.decoding.model_directory import (
     find_model_directory,
+    is_exported,
     longest_sentence,
     positions,
     read_description,
@@ -29,8 +34,13 @@ def choose_device(name: str) -> str:
     return name
 
 
-def load_engine(config: TranslateConfig, folders: list[Path]) -> Engine:
-    """The engine of these model directories."""
+def load_engine(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
+    """The engine of these model directories; NMTError where it is not for them, or not for what is wanted."""
+    if config.engine == "ctranslate2":
+        return load_ctranslate2(config, folders, notice)
+    for folder in folders:
+        if is_exported(folder):
+            raise NMTError(f"checkpoint={folder}: exported for another program; pass engine=ctranslate2, or the run")
     from nmt.decoding.torch_engine import TorchEngine
     from nmt.decoding.weights import load_model
     from nmt.model.memory import keep_freed_memory
@@ -38,6 +48,63 @@ def load_engine(config: TranslateConfig, folders: list[Path]) -> Engine:
     keep_freed_memory()
     device = choose_device(config.device)
     return TorchEngine([load_model(folder, device) for folder in folders], config.decode, keeps_kernels=True)
+
+
+def require_ctranslate2(key: str) -> None:
+    """NMTError unless CTranslate2, which `key` asks for, is installed."""
+    if importlib.util.find_spec("ctranslate2") is None:
+        raise NMTError(f"{key}=ctranslate2: not installed; pip install 'nmt-toolkit[ctranslate2]'")
+
+
+def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
+    """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
+    if len(folders) > 1:
+        raise NMTError(f"engine=ctranslate2: {len(folders)} checkpoints, but it has no ensembles; use engine=torch")
+    if config.device not in ("auto", "cpu"):
+        raise NMTError(f"device={config.device} with engine=ctranslate2: that is for processors; use engine=torch")
+    if config.devices > 1:
+        raise NMTError(f"devices={config.devices} with engine=ctranslate2: it uses all processor cores; see threads=")
+    require_ctranslate2("engine")
+    from nmt.decoding import ctranslate2_engine
+
+    [folder] = folders
+    longest = ctranslate2_engine.positions(read_description(folder))
+    with ExitStack() as stack:
+        precision = "default"
+        if is_exported(folder):
+            precision = "int8" if config.precision == "int8" else precision
+        else:
+            folder = converted(folder, config.precision, notice, stack)
+        return ctranslate2_engine.CTranslate2Engine(folder, config.decode, longest, precision, config.threads)
+
+
+def ctranslate2_folder(folder: Path, precision: str) -> Path:
+    """Where the model of CTranslate2 lies that was made of a model directory."""
+    return folder / f"ctranslate2-{precision}"
+
+
+def is_current(output: Path, folder: Path) -> bool:
+    """Whether `output` was written from `folder` as that is now, by time."""
+    model = output / "model.bin"
+    newest = (folder / "model.safetensors").stat().st_mtime_ns if (folder / "model.safetensors").is_file() else 0
+    return is_exported(output) and model.is_file() and model.stat().st_mtime_ns >= newest
+
+
+def converted(folder: Path, precision: str, notice: Callable[[str], None], stack: ExitStack) -> Path:
+    """The model of CTranslate2 in a model directory, written where there is none yet.
+
+    It goes into a temporary folder, which `stack` removes, where the model directory cannot be written.
+    """
+    output = ctranslate2_folder(folder, precision)
+    if is_current(output, folder):
+        return output
+    from nmt.decoding.ctranslate2_model import write
+
+    if not os.access(folder, os.W_OK):
+        output = Path(stack.enter_context(tempfile.TemporaryDirectory())) / output.name
+    notice(f"converting the model for CTranslate2, once: {output}")
+    write(folder, output, precision)
+    return output
 
 
 def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> Translator:
@@ -62,4 +129,4 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     tokenizer = read_tokenizer(folders[0])
     for folder in folders[1:]:
         read_tokenizer(folder)
-    return Translator(load_engine(config, folders), tokenizer, options)
+    return Translator(load_engine(config, folders, options.notice), tokenizer, options)

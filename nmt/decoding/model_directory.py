@@ -15,6 +15,8 @@ from nmt.errors import NMTError
 from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
 
 FORMAT_VERSION = 1
+EXPORTED = "nmt.json"
+"""What config.json is called in the folder of an exported model, where another program has a config.json of its own."""
 
 
 @dataclass
@@ -47,9 +49,14 @@ def find_model_directory(path: str) -> Path:
     raise NMTError(f"checkpoint={path}: neither a run nor a model directory (no config.json)")
 
 
+def is_exported(folder: Path) -> bool:
+    """Whether a folder is a model that was written for another program."""
+    return (folder / EXPORTED).is_file()
+
+
 def read_description(folder: Path) -> ModelDescription:
     """The description of a model directory; NMTError where it is of another format version or broken."""
-    path = folder / "config.json"
+    path = folder / (EXPORTED if is_exported(folder) else "config.json")
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
         found = tree["format_version"]

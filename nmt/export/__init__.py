@@ -1,1 +1,1 @@
-"""Model directories in the formats of other programs."""
+"""Models for other programs, and how far their translations are those of this one."""

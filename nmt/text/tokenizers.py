@@ -34,6 +34,9 @@ class Tokenizer(Protocol):
     @property
     def vocabulary_size(self) -> int: ...
 
+    def pieces(self) -> list[str]:
+        """How every id is written, each in its own way."""
+
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line."""
 
@@ -60,6 +63,9 @@ class SentencePieceTokenizer:
     @property
     def vocabulary_size(self) -> int:
         return int(self.processor.vocab_size())
+
+    def pieces(self) -> list[str]:
+        return [str(self.processor.id_to_piece(i)) for i in range(self.vocabulary_size)]
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         escaped = [nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1") for line in lines]
@@ -99,6 +105,9 @@ class WordPieceTokenizer:
     @property
     def vocabulary_size(self) -> int:
         return int(self.tokenizer.get_vocab_size())
+
+    def pieces(self) -> list[str]:
+        return [str(self.tokenizer.id_to_token(i)) for i in range(self.vocabulary_size)]
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self.tokenizer.encode_batch([nfkc(line) for line in lines])]

@@ -25,7 +25,7 @@ def complaint(*words, folder, stdin=""):
 def test_help_names_every_command(tmp_path):
     result = nmt("--help", folder=tmp_path)
     assert result.returncode == 0
-    for command in ("preprocess", "train", "translate", "score", "average", "report"):
+    for command in ("preprocess", "train", "translate", "score", "average", "export", "report"):
         assert f"\n  {command} " in result.stdout
 
 
@@ -41,6 +41,7 @@ def test_help_names_every_command(tmp_path):
         ("translate", ["decode=paper", "decode.beam_size=4", "checkpoint=runs/latest"]),
         ("score", ["reference=NEEDED", "metrics=[bleu,chrf,ter]", "--json"]),
         ("average", ["run=runs/latest", "last=null"]),
+        ("export", ["FOLDER", "checkpoint=runs/latest", "format=ctranslate2", "precision=float32", "sample=null"]),
         ("report", ["FOLDER", "decode=paper", "run=runs/latest", "sentences=500", "examples=4"]),
     ],
 )
