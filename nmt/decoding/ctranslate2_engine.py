@@ -22,6 +22,7 @@ no_repeat_ngram forbids tokens; what is cut in the very step in which others end
 
 import json
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def positions(description: ModelDescription) -> int:
 
 def usable_cores() -> int:
     """Processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux alone tells
+    if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
