@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from nmt.decoding.details import Describer, Details, Piece, nth_of_each
 from nmt.decoding.engine import Engine, Hypothesis, length_penalty
 from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
@@ -18,6 +19,7 @@ class Translation:
     text: str
     score: float
     log_probability: float
+    details: Details | None = None
 
 
 @dataclass
@@ -38,7 +40,9 @@ class Options:
 
 
 class Translator:
-    """An engine with its tokenizer: raw text in, detokenised text out."""
+    """An engine with its tokenizer: raw text in, detokenised text out, and with a describer details of it."""
+
+    describer: Describer | None = None
 
     def __init__(self, engine: Engine, tokenizer: Tokenizer, options: Options | None = None) -> None:
         self.engine, self.tokenizer, self.options = engine, tokenizer, options or Options()
@@ -52,33 +56,44 @@ class Translator:
         prefix = self.options.source_prefix
         sentences = self.tokenizer.encode([clean(prefix + line) if line.strip() else "" for line in lines])
         pieces = [self.pieces(line, ids) for line, ids in zip(lines, sentences, strict=True)]
-        flat = [piece for line_pieces in pieces for piece in line_pieces]
-        found = iter(self.engine.search(flat, [self.prefix] * len(flat)))
-        return [self.join([next(found) for _ in line_pieces]) for line_pieces in pieces]
+        flat = [piece.ids for line_pieces in pieces for piece in line_pieces]
+        searched = iter(self.engine.search(flat, [self.prefix] * len(flat)))
+        found = [[next(searched) for _ in line_pieces] for line_pieces in pieces]
+        translations = [self.join(hypotheses) for hypotheses in found]
+        if self.describer:
+            for line, details in zip(translations, self.describer.describe(lines, pieces, found), strict=True):
+                for translation, described in zip(line, details, strict=True):
+                    translation.details = described
+        return translations
 
-    def pieces(self, line: str, ids: list[int]) -> list[list[int]]:
+    def pieces(self, line: str, ids: list[int]) -> list[Piece]:
         """What is searched for a line: its tokens, or those of its sentences where they are too many."""
         longest = self.options.longest
         if not ids:
             return []
         if longest is None or len(ids) <= longest:
-            return [ids]
+            return [Piece(ids, line)]
         self.options.notice(
             f"a line of {len(ids):,} tokens is longer than the {longest:,} that the model was trained on: "
             "such lines are translated sentence by sentence (split=false: as one)"
         )
         self.options.notice = lambda words: None
-        prefix = self.options.source_prefix
-        sentences = [clean(prefix + sentence) for sentence in split_sentences(line, self.options.source)]
-        return [part for piece in self.tokenizer.encode(sentences) for part in equal_parts(piece, longest)]
+        pieces, start = [], 0
+        for sentence in split_sentences(line, self.options.source):
+            start = line.index(sentence.strip(), start)
+            skipped = 0
+            for part in equal_parts(self.encode(self.options.source_prefix + sentence), longest):
+                pieces.append(Piece(part, sentence, start, skipped))
+                skipped += len(part)
+            start += len(sentence.strip())
+        return pieces
 
-    def join(self, pieces: list[list[Hypothesis]]) -> list[Translation]:
+    def join(self, found: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line: the n-th is made of the n-th of each piece."""
-        if len(pieces) == 1:
-            return [self.decode(hypothesis) for hypothesis in pieces[0]]
+        if len(found) == 1:
+            return [self.decode(hypothesis) for hypothesis in found[0]]
         joined = []
-        for n in range(max(map(len, pieces), default=1)):
-            parts = [hypotheses[min(n, len(hypotheses) - 1)] for hypotheses in pieces]
+        for parts in nth_of_each(found):
             text = " ".join(filter(None, (self.decode(part).text for part in parts)))
             log_probability = sum(part.log_probability for part in parts)
             length = sum(len(part.tokens) + 1 for part in parts)
