@@ -35,7 +35,7 @@ OPTIONS = {
     "--help": "Print this and exit.",
 }
 OWN_OPTIONS = {
-    "score": {"--json": "Short for format=json."},
+    "score": {"--json": "Short for format=json.", "--model": "RUN: short for model=RUN; twice for an ensemble."},
     "report": {"FOLDER": "Short for run=FOLDER."},
     "train": {
         "--sweep": "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.",
@@ -208,10 +208,19 @@ def score(
     config_dir: ConfigDir = None,
     help: Help = False,
     json: Annotated[bool, typer.Option("--json")] = False,
+    model: Annotated[list[str] | None, typer.Option("--model")] = None,
 ) -> None:
-    """Score translations, with signatures."""
+    """Score translations, with signatures; or by a model, as to filter a corpus."""
+    from nmt.compose import set_texts
+
     extra = ["format=json"] if json else []
+    extra += [set_texts("model", model)] if model else []
     config = configure("score", str(score.__doc__), [*(overrides or []), *extra], (cfg, config_dir, help))
+    if config.model:
+        from nmt.evaluation.likelihood import score_pairs
+
+        score_pairs(config)
+        return
     from nmt.evaluation.report import report
 
     sys.stdout.write(report(config))

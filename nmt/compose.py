@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import yaml
 from hydra import compose as hydra_compose
@@ -77,11 +77,23 @@ def compose_tree(command: str, overrides: list[str], config_dir: Path | None = N
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
         try:
-            return hydra_compose(root, [*search, *overrides])
+            shadowed = [override for override in map(parse, overrides) if override and is_shadowed(command, override)]
+            texts = [override.input_line for override in shadowed]
+            tree = hydra_compose(root, [*search, *(text for text in overrides if text not in texts)])
+            for override in shadowed:
+                OmegaConf.update(tree, override.key_or_group, override.value())
+            return tree
         except yaml.YAMLError as error:
             raise NMTError(f"a file below --config-dir {config_dir} is no YAML: {one_line(error)}") from error
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise NMTError(explain(command, overrides, config_dir, error)) from error
+
+
+def is_shadowed(command: str, override: Override) -> bool:
+    """True for a key of a command that has the name of another command's group, for which Hydra would take it."""
+    key = override.key_or_group
+    others = key in groups() and key not in command_groups(command)
+    return others and key in get_type_hints(TREES[command][1]) and not override.is_delete()
 
 
 def parse(text: str) -> Override | None:
@@ -179,6 +191,11 @@ def set_text(key: str, value: str) -> str:
     if plain and not plain.is_sweep_override() and plain.value() == value:
         return f"{key}={value}"
     return f"{key}={QuotedString(value, Quote.double).with_quotes()}"
+
+
+def set_texts(key: str, values: list[str]) -> str:
+    """The override that sets a key to a list of texts."""
+    return f"{key}=[{','.join(QuotedString(value, Quote.double).with_quotes() for value in values)}]"
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
