@@ -37,6 +37,7 @@ OPTIONS = {
 OWN_OPTIONS = {
     "score": {"--json": "Short for format=json.", "--model": "RUN: short for model=RUN; twice for an ensemble."},
     "report": {"FOLDER": "Short for run=FOLDER."},
+    "attention": {"SENTENCE": "Short for sentence=SENTENCE; quote it."},
     "train": {
         "--sweep": "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.",
         "--dry-run": "With --sweep: print the command of each training, and start none.",
@@ -251,6 +252,15 @@ def report(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir 
         from nmt.report.report import report as write
 
     print(write(config, asdict(compose("train", [])), console))
+
+
+@app.command(context_settings=COMMAND)
+def attention(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Draw what each head of a model looks at, in a sentence and its translation."""
+    config = configure("attention", str(attention.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.report.attention import attention as draw
+
+    print(draw(config))
 
 
 def main() -> None:

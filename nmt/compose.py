@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from nmt.config import (
+    AttentionConfig,
     AverageConfig,
     PreprocessAndTrainConfig,
     ReportConfig,
@@ -40,9 +41,12 @@ TREES: dict[str, tuple[str, type]] = {
     "score": ("score", ScoreConfig),
     "average": ("average", AverageConfig),
     "report": ("report", ReportConfig),
+    "attention": ("attention", AttentionConfig),
 }
-BARE_WORDS = {"report": "run"}
+BARE_WORDS = {"report": "run", "attention": "sentence"}
 """The key that a word without = is the value of."""
+TEXTS = {"attention": ("target",)}
+"""Keys whose values are running text, with commas and brackets that need no quotes."""
 
 
 def conf_folder() -> Path:
@@ -54,8 +58,8 @@ def conf_folder() -> Path:
 def name_bare_word(command: str, overrides: list[str]) -> list[str]:
     """`runs/x` -> `run='runs/x'`, where the command takes a word without =; NMTError for a second one."""
     key = BARE_WORDS.get(command)
-    # A path may hold a =, as runs/heads=4; a key holds no slash.
-    bare = [word for word in overrides if key and ("=" not in word or "/" in word.partition("=")[0])]
+    # A path may hold a =, as runs/heads=4, and so may a sentence; a key holds neither slash nor blank.
+    bare = [word for word in overrides if key and ("=" not in word or re.search(r"[/\s]", word.partition("=")[0]))]
     if not bare:
         return overrides
     if len(bare) > 1 or any(word.startswith(f"{key}=") for word in overrides):
@@ -65,10 +69,20 @@ def name_bare_word(command: str, overrides: list[str]) -> list[str]:
     return [f"{key}='{quoted}'" if word == bare[0] else word for word in overrides]
 
 
+def quote_text(command: str, word: str) -> str:
+    """The override of a key for running text, quoted where Hydra would take that for something else."""
+    key, _, value = word.partition("=")
+    if key not in TEXTS.get(command, ()):
+        return word
+    parsed = parse(word)
+    is_text = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), str | None)
+    return word if is_text else set_text(key, value)
+
+
 def compose_tree(command: str, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
     """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
     root, schema = TREES[command]
-    overrides = name_bare_word(command, overrides)
+    overrides = [quote_text(command, word) for word in name_bare_word(command, overrides)]
     ConfigStore.instance().store(name=f"{root}_schema", node=schema)
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")

@@ -195,3 +195,30 @@ class ReportConfig:
             self.sentences is None or self.sentences >= 0, f"sentences={self.sentences}: must not be negative, or null"
         )
         require(self.examples >= 0, f"examples={self.examples}: must not be negative")
+
+
+@dataclass
+class AttentionConfig:
+    """The tree of `nmt attention`."""
+
+    sentence: str = MISSING
+    """The sentence to look at; words without = are short for it."""
+    target: str | None = None
+    """Its translation; null: the model's own."""
+    checkpoint: str = "runs/latest"
+    """A run, or a model directory."""
+    output: str = "attention.html"
+    """The page to write, or a picture where the name ends in .png (pip install nmt-toolkit[figures])."""
+    layer: int | None = None
+    """Only this layer of each stack, counted from 1; null: all."""
+    head: int | None = None
+    """Only this head of each layer, counted from 1; null: all."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
+        require(self.output.endswith((".html", ".png")), f"output={self.output}: must end in .html or .png")
+        require(self.layer is None or self.layer >= 1, f"layer={self.layer}: layers are counted from 1")
+        require(self.head is None or self.head >= 1, f"head={self.head}: heads are counted from 1")

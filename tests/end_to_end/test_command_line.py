@@ -25,7 +25,7 @@ def complaint(*words, folder, stdin=""):
 def test_help_names_every_command(tmp_path):
     result = nmt("--help", folder=tmp_path)
     assert result.returncode == 0
-    for command in ("preprocess", "train", "translate", "score", "average", "report"):
+    for command in ("preprocess", "train", "translate", "score", "average", "report", "attention"):
         assert f"\n  {command} " in result.stdout
 
 
@@ -41,6 +41,7 @@ def test_help_names_every_command(tmp_path):
         ("translate", ["decode=paper", "decode.beam_size=4", "checkpoint=runs/latest"]),
         ("score", ["reference=null", "metrics=[bleu,chrf,ter]", "--json", "--model", "filter"]),
         ("average", ["run=runs/latest", "last=null"]),
+        ("attention", ["SENTENCE", "sentence=NEEDED", "layer=null", "decode=paper"]),
         ("report", ["FOLDER", "decode=paper", "run=runs/latest", "sentences=500", "examples=4"]),
     ],
 )
