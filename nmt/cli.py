@@ -35,9 +35,10 @@ OPTIONS = {
     "--help": "Print this and exit.",
 }
 OWN_OPTIONS = {
-    "score": {"--json": "Short for format=json."},
+    "score": {"--json": "Short for format=json.", "--model": "RUN: short for model=RUN; twice for an ensemble."},
     "report": {"FOLDER": "Short for run=FOLDER."},
     "export": {"FOLDER": "Short for checkpoint=FOLDER."},
+    "attention": {"SENTENCE": "Short for sentence=SENTENCE; quote it."},
     "train": {
         "--sweep": "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.",
         "--dry-run": "With --sweep: print the command of each training, and start none.",
@@ -209,10 +210,19 @@ def score(
     config_dir: ConfigDir = None,
     help: Help = False,
     json: Annotated[bool, typer.Option("--json")] = False,
+    model: Annotated[list[str] | None, typer.Option("--model")] = None,
 ) -> None:
-    """Score translations, with signatures."""
+    """Score translations, with signatures; or by a model, as to filter a corpus."""
+    from nmt.compose import set_texts
+
     extra = ["format=json"] if json else []
+    extra += [set_texts("model", model)] if model else []
     config = configure("score", str(score.__doc__), [*(overrides or []), *extra], (cfg, config_dir, help))
+    if config.model:
+        from nmt.evaluation.likelihood import score_pairs
+
+        score_pairs(config)
+        return
     from nmt.evaluation.report import report
 
     sys.stdout.write(report(config))
@@ -254,6 +264,15 @@ def report(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir 
         from nmt.report.report import report as write
 
     print(write(config, asdict(compose("train", [])), console))
+
+
+@app.command(context_settings=COMMAND)
+def attention(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Draw what each head of a model looks at, in a sentence and its translation."""
+    config = configure("attention", str(attention.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.report.attention import attention as draw
+
+    print(draw(config))
 
 
 def main() -> None:

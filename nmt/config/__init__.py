@@ -6,6 +6,7 @@ a field is its help: `nmt COMMAND --help` prints it. Sections and tables are tho
 """
 
 from nmt.config.commands import (
+    AttentionConfig,
     AverageConfig,
     ExportConfig,
     PreprocessAndTrainConfig,
@@ -24,6 +25,7 @@ __all__ = [
     "EOS",
     "PAD",
     "UNK",
+    "AttentionConfig",
     "AverageConfig",
     "BatchingConfig",
     "CheckpointConfig",

@@ -104,10 +104,10 @@ class ScoreConfig:
 
     hypothesis: str = "-"
     """File of translations; -: standard input."""
-    reference: str = MISSING
-    """File of reference translations."""
+    reference: str | None = None
+    """File of reference translations; needed, unless a model is to score the translations."""
     source: str | None = None
-    """File of source lines, shown beside the examples."""
+    """File of source lines, shown beside the examples, or read by the model."""
     metrics: list[str] = field(default_factory=list)
     """bleu, chrf, ter (sacreBLEU), tokenised, split (the paper's BLEUs)."""
     language: str = "de"
@@ -117,13 +117,39 @@ class ScoreConfig:
     examples: int = 0
     """Source, reference and translation triples to show, spread evenly over the file."""
     format: str = "text"
-    """text or json."""
+    """text or json; with model: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
+    model: Any = None
+    """A run, or a list of them: log P of each hypothesis, given its source, by which a corpus may be filtered."""
+    device: str = "auto"
+    """model: auto, cpu, cuda, cuda:1, mps."""
+    batch_tokens: int = 4000
+    """model: tokens of the longer side that are scored at once; padding counts."""
+    buffer: int = 2000
+    """model: pairs held in memory at most, to be sorted by length and scored in batches."""
 
     def __post_init__(self) -> None:
-        require_choice("format", self.format, ("text", "json"))
+        self.model = as_list(self.model)
+        require_choice("format", self.format, ("text", "json", "tsv", "jsonl") if self.model else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
         for metric in self.metrics:
             require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split"))
+        require(self.batch_tokens >= 1, f"batch_tokens={self.batch_tokens}: must be at least 1")
+        require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
+        if not self.model:
+            require(
+                self.reference is not None,
+                "reference: a value is needed; pass reference=VALUE, or model=RUN and source=FILE to score by a model",
+            )
+            return
+        require(self.source is not None, "source: a value is needed with model; pass source=VALUE")
+        require(
+            self.reference is None and self.examples == 0,
+            f"model={','.join(self.model)}: scores hypotheses by their sources alone; leave reference and examples out",
+        )
+        require(
+            (self.source, self.hypothesis) != ("-", "-"),
+            "source=- and hypothesis=-: standard input is one file; name the other",
+        )
 
 
 @dataclass
@@ -196,3 +222,30 @@ class ReportConfig:
             self.sentences is None or self.sentences >= 0, f"sentences={self.sentences}: must not be negative, or null"
         )
         require(self.examples >= 0, f"examples={self.examples}: must not be negative")
+
+
+@dataclass
+class AttentionConfig:
+    """The tree of `nmt attention`."""
+
+    sentence: str = MISSING
+    """The sentence to look at; words without = are short for it."""
+    target: str | None = None
+    """Its translation; null: the model's own."""
+    checkpoint: str = "runs/latest"
+    """A run, or a model directory."""
+    output: str = "attention.html"
+    """The page to write, or a picture where the name ends in .png (pip install nmt-toolkit[figures])."""
+    layer: int | None = None
+    """Only this layer of each stack, counted from 1; null: all."""
+    head: int | None = None
+    """Only this head of each layer, counted from 1; null: all."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
+        require(self.output.endswith((".html", ".png")), f"output={self.output}: must end in .html or .png")
+        require(self.layer is None or self.layer >= 1, f"layer={self.layer}: layers are counted from 1")
+        require(self.head is None or self.head >= 1, f"head={self.head}: heads are counted from 1")

@@ -65,7 +65,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
             # Of parameters that are one, one is stored; the file's notes have the names of the others.
             stored, notes = set(file.keys()), file.metadata() or {}
             spec = fill(description, lambda name: file.get_tensor(name if name in stored else notes[name]))
-        pieces = read_tokenizer(folder).pieces()
+        pieces = read_tokenizer(folder).vocabulary()
         spec.register_source_vocabulary(pieces)
         spec.register_target_vocabulary(pieces)
         spec.validate()

@@ -1,8 +1,11 @@
 """What a search is asked for and what it gives, whichever engine runs it. No torch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 
 @dataclass
@@ -22,6 +25,20 @@ class Engine(Protocol):
 
         Neither sentences, none of which is empty, nor prefixes hold start or end symbols.
         """
+
+
+@dataclass
+class Judgement:
+    """What a model thinks of a given translation."""
+
+    log_probabilities: list[float]
+    """Of each of its tokens, the end symbol last."""
+    attention: npt.NDArray[np.float32] | None = None
+    """How much each of its tokens looks at each source token, both without end symbols."""
+
+
+Judge = Callable[[Sequence[tuple[list[int], list[int]]]], list[Judgement]]
+"""What is thought of pairs of source and target tokens, which hold no start or end symbols."""
 
 
 def length_penalty(length: float, alpha: float) -> float:

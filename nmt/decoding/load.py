@@ -8,8 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from nmt.config import TranslateConfig
-from nmt.decoding.engine import Engine
+from nmt.decoding.details import Describer
+from nmt.decoding.engine import Engine, Judge
 from nmt.decoding.model_directory import (
+    ModelDescription,
     find_model_directory,
     is_exported,
     longest_sentence,
@@ -19,6 +21,7 @@ from nmt.decoding.model_directory import (
 )
 from nmt.decoding.translator import Options, Translator
 from nmt.errors import NMTError
+from nmt.text.tokenizers import Tokenizer
 
 
 def choose_device(name: str) -> str:
@@ -107,16 +110,39 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None], stack
     return output
 
 
+def load_judge(config: TranslateConfig, folders: list[Path], engine: Engine) -> Judge:
+    """What these models think of translations, by torch whichever engine finds them."""
+    from nmt.decoding.forced import force
+    from nmt.decoding.torch_engine import TorchEngine
+    from nmt.decoding.weights import load_model
+
+    if isinstance(engine, TorchEngine):
+        models = engine.models
+    else:
+        models = [load_model(folder, choose_device(config.device)) for folder in folders]
+    return lambda pairs: force(models, pairs, config.decode.batch_tokens, align=True)
+
+
+def find_models(names: list[str], key: str = "checkpoint") -> tuple[list[Path], list[ModelDescription], Tokenizer]:
+    """The model directories behind what was given for `key`, and their tokenizer.
+
+    Raises NMTError where there is none, or where they have different vocabularies.
+    """
+    folders = [find_model_directory(name, key) for name in names]
+    descriptions = [read_description(folder) for folder in folders]
+    for folder, description in zip(folders, descriptions, strict=True):
+        if description.tokenizer != descriptions[0].tokenizer:
+            raise NMTError(f"{folder} and {folders[0]} have different vocabularies: they are no ensemble")
+    tokenizers = [read_tokenizer(folder) for folder in folders]
+    return folders, descriptions, tokenizers[0]
+
+
 def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> Translator:
     """A translator from model directories, which is an ensemble where they are several.
 
     `notice` is told what a user should know of. Raises NMTError where parts do not belong together.
     """
-    folders = [find_model_directory(name) for name in config.checkpoint]
-    descriptions = [read_description(folder) for folder in folders]
-    for folder, description in zip(folders, descriptions, strict=True):
-        if description.tokenizer != descriptions[0].tokenizer:
-            raise NMTError(f"{folder} and {folders[0]} have different vocabularies: they are no ensemble")
+    folders, descriptions, tokenizer = find_models(config.checkpoint)
     options = Options(
         length_penalty=config.decode.length_penalty,
         source_prefix=config.source_prefix,
@@ -126,7 +152,10 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         positions=min(filter(None, map(positions, descriptions)), default=None),
         notice=notice,
     )
-    tokenizer = read_tokenizer(folders[0])
-    for folder in folders[1:]:
-        read_tokenizer(folder)
-    return Translator(load_engine(config, folders, options.notice), tokenizer, options)
+    engine = load_engine(config, folders, options.notice)
+    translator = Translator(engine, tokenizer, options)
+    if config.format == "jsonl":
+        translator.describer = Describer(
+            load_judge(config, folders, engine), tokenizer, config.source_prefix, len(translator.prefix)
+        )
+    return translator

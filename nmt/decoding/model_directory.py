@@ -35,18 +35,18 @@ class ModelDescription:
     format_version: int = FORMAT_VERSION
 
 
-def find_model_directory(path: str) -> Path:
-    """The model directory behind a run or a model directory; NMTError that says what is missing."""
+def find_model_directory(path: str, key: str = "checkpoint") -> Path:
+    """The model directory behind a run or a model directory, given for `key`; NMTError that says what is missing."""
     folder = Path(path)
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
             return candidate
     if not folder.exists():
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
-        raise NMTError(f"checkpoint={path}: {hint}")
+        raise NMTError(f"{key}={path}: {hint}")
     if any(folder.glob("checkpoints/*.ckpt")):
-        raise NMTError(f"checkpoint={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
-    raise NMTError(f"checkpoint={path}: neither a run nor a model directory (no config.json)")
+        raise NMTError(f"{key}={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
+    raise NMTError(f"{key}={path}: neither a run nor a model directory (no config.json)")
 
 
 def is_exported(folder: Path) -> bool:

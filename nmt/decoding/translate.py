@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,14 +34,24 @@ def input_lines(file: BinaryIO) -> Iterator[str]:
             yield line[begin:].decode(errors="replace")
 
 
-def render(number: int, translations: list[Translation], format: str) -> str:
+def remembered(lines: Iterator[str], read: deque[str]) -> Iterator[str]:
+    """The lines, each of which is put into `read` too."""
+    for line in lines:
+        read.append(line)
+        yield line
+
+
+def render(number: int, source: str, translations: list[Translation], format: str) -> str:
     """The output for input line `number`, counted from 1: one line, or with tsv one for each translation."""
     if format == "text":
         return translations[0].text + "\n"
     if format == "tsv":
         # A translation holds no tab: white space in it is single blanks.
         return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
-    return json.dumps({"line": number, "translations": [vars(t) for t in translations]}, ensure_ascii=False) + "\n"
+    records = [{"text": t.text, "score": t.score, "log_probability": t.log_probability} for t in translations]
+    for record, translation in zip(records, translations, strict=True):
+        record |= vars(translation.details) if translation.details else {}
+    return json.dumps({"line": number, "source": source, "translations": records}, ensure_ascii=False) + "\n"
 
 
 def is_input(config: TranslateConfig) -> bool:
@@ -87,7 +98,9 @@ def translate(config: TranslateConfig) -> None:
         if source.isatty():
             print("nmt: type lines to translate; Ctrl-D ends", file=sys.stderr)
         status = stack.enter_context(Status("translating", console=console(target)))
-        for number, translations in enumerate(translator.stream(input_lines(source), config.buffer), 1):
-            target.write(render(number, translations, config.format).encode())
+        read: deque[str] = deque()
+        stream = translator.stream(remembered(input_lines(source), read), config.buffer)
+        for number, translations in enumerate(stream, 1):
+            target.write(render(number, read.popleft(), translations, config.format).encode())
             target.flush()
             status.update(f"translated {number:,} lines")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from nmt.decoding.details import Describer, Details, Piece, nth_of_each
 from nmt.decoding.engine import Engine, Hypothesis, length_penalty
 from nmt.errors import NMTError
 from nmt.text.sentences import split_sentences
@@ -19,6 +20,7 @@ class Translation:
     text: str
     score: float
     log_probability: float
+    details: Details | None = None
 
 
 class LongLine(NMTError):
@@ -49,7 +51,9 @@ class Options:
 
 
 class Translator:
-    """An engine with its tokenizer: raw text in, detokenised text out."""
+    """An engine with its tokenizer: raw text in, detokenised text out, and with a describer details of it."""
+
+    describer: Describer | None = None
 
     def __init__(self, engine: Engine, tokenizer: Tokenizer, options: Options | None = None) -> None:
         self.engine, self.tokenizer, self.options = engine, tokenizer, options or Options()
@@ -76,9 +80,15 @@ class Translator:
         sentences = self.tokenizer.encode([clean(prefix + line) if line.strip() else "" for line in lines])
         self.check_lengths(sentences)
         pieces = [self.pieces(line, ids) for line, ids in zip(lines, sentences, strict=True)]
-        flat = [piece for line_pieces in pieces for piece in line_pieces]
-        found = iter(self.engine.search(flat, [self.prefix] * len(flat)))
-        return [self.join([next(found) for _ in line_pieces]) for line_pieces in pieces]
+        flat = [piece.ids for line_pieces in pieces for piece in line_pieces]
+        searched = iter(self.engine.search(flat, [self.prefix] * len(flat)))
+        found = [[next(searched) for _ in line_pieces] for line_pieces in pieces]
+        translations = [self.join(hypotheses) for hypotheses in found]
+        if self.describer:
+            for line, details in zip(translations, self.describer.describe(lines, pieces, found), strict=True):
+                for translation, described in zip(line, details, strict=True):
+                    translation.details = described
+        return [sorted(line, key=lambda translation: -translation.score) for line in translations]
 
     def check_lengths(self, sentences: list[list[int]]) -> None:
         positions = self.options.positions
@@ -92,37 +102,42 @@ class Translator:
                     f"(model.max_positions={positions + 1}); split=true translates such lines in pieces",
                 )
 
-    def pieces(self, line: str, ids: list[int]) -> list[list[int]]:
+    def pieces(self, line: str, ids: list[int]) -> list[Piece]:
         """What is searched for a line: its tokens, or those of its sentences where they are too many."""
         longest = self.options.longest
         if not ids:
             return []
         if longest is None or len(ids) <= longest:
-            return [ids]
+            return [Piece(ids, line)]
         self.options.notice(
             f"a line of {len(ids):,} tokens is longer than the {longest:,} that the model was trained on: "
             "such lines are translated sentence by sentence (split=false: as one)"
         )
         self.options.notice = lambda words: None
-        sentences = split_sentences(clean(line), self.options.source)
+        cleaned = clean(line)
+        sentences = split_sentences(cleaned, self.options.source)
         whole = self.tokenizer.encode([clean(self.options.source_prefix + sentence) for sentence in sentences])
-        found = []
+        found, start = list[Piece](), 0
         for sentence, ids in zip(sentences, whole, strict=True):
-            found += [ids] if len(ids) <= longest else self.parts(sentence, longest)
+            start = cleaned.index(sentence, start)
+            found += [Piece(ids, sentence, start)] if len(ids) <= longest else self.parts(sentence, start, longest)
+            start += len(sentence)
         return found
 
-    def parts(self, sentence: str, longest: int) -> list[list[int]]:
+    def parts(self, sentence: str, start: int, longest: int) -> list[Piece]:
         """A sentence that is too long itself, in parts of at most `longest` tokens, behind the prefix each."""
-        room = longest - len(self.source_prefix)
-        return [self.source_prefix + part for part in equal_parts(self.encode(sentence), room)]
+        prefix, pieces, skipped = self.source_prefix, list[Piece](), 0
+        for part in equal_parts(self.encode(sentence), longest - len(prefix)):
+            pieces.append(Piece(prefix + part, sentence, start, skipped, len(prefix)))
+            skipped += len(part)
+        return pieces
 
-    def join(self, pieces: list[list[Hypothesis]]) -> list[Translation]:
-        """The translations of a line, best first, each made of the n-th of every piece."""
-        if len(pieces) == 1:
-            return [self.decode(hypothesis) for hypothesis in pieces[0]]
+    def join(self, found: list[list[Hypothesis]]) -> list[Translation]:
+        """The translations of a line, the n-th of them made of the n-th of every piece."""
+        if len(found) == 1:
+            return [self.decode(hypothesis) for hypothesis in found[0]]
         joined = []
-        for n in range(max(map(len, pieces), default=1)):
-            parts = [hypotheses[min(n, len(hypotheses) - 1)] for hypotheses in pieces]
+        for parts in nth_of_each(found):
             # The line's translation begins with the prefix, not every sentence in it.
             tokens = [parts[0].tokens, *(part.tokens[len(self.prefix) :] for part in parts[1:])] if parts else []
             text = " ".join(filter(None, map(self.text, tokens)))
@@ -130,7 +145,7 @@ class Translator:
             length = sum(len(part.tokens) + 1 for part in parts)
             score = log_probability / length_penalty(length, self.options.length_penalty)
             joined.append(Translation(text, score, log_probability))
-        return sorted(joined, key=lambda translation: -translation.score)
+        return joined
 
     def decode(self, hypothesis: Hypothesis) -> Translation:
         return Translation(self.text(hypothesis.tokens), hypothesis.score, hypothesis.log_probability)

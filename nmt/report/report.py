@@ -1,6 +1,5 @@
 """`nmt report`: from a run directory to one HTML page."""
 
-import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.report.content import Content
+from nmt.report.output import check_output
 from nmt.report.page import page
 from nmt.report.quality import Quality, assess, in_blocks
 from nmt.report.run import Facts, Run, find_run, open_run
@@ -32,15 +32,7 @@ from nmt.training.run_folder import list_checkpoints
 def choose_output(config: ReportConfig, run: Path) -> Path:
     """The file to write; NMTError where that cannot be, before minutes are spent on translating."""
     output = Path(config.output) if config.output else run / "report.html"
-    if output.is_dir():
-        raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / 'report.html'}")
-    if not output.parent.is_dir():
-        raise NMTError(f"output={output}: there is no folder {output.parent}; make it first, or write elsewhere")
-    try:
-        with tempfile.TemporaryFile(dir=output.parent):
-            return output
-    except OSError as error:
-        raise NMTError(f"output={output}: cannot be written ({error.strerror}); write elsewhere") from error
+    return check_output(output, output / "report.html")
 
 
 def checkpoint_facts(path: Path) -> Facts:

@@ -34,7 +34,7 @@ class Tokenizer(Protocol):
     @property
     def vocabulary_size(self) -> int: ...
 
-    def pieces(self) -> list[str]:
+    def vocabulary(self) -> list[str]:
         """How every id is written, each in its own way."""
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
@@ -42,6 +42,9 @@ class Tokenizer(Protocol):
 
     def decode(self, ids: Sequence[int]) -> str:
         """The line of the ids; special symbols give nothing."""
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """What each id stands for, as people may look at it; a blank is U+2581."""
 
     def save(self, path: Path) -> None:
         """Write the one file that `load_tokenizer` reads."""
@@ -64,7 +67,7 @@ class SentencePieceTokenizer:
     def vocabulary_size(self) -> int:
         return int(self.processor.vocab_size())
 
-    def pieces(self) -> list[str]:
+    def vocabulary(self) -> list[str]:
         return [str(self.processor.id_to_piece(i)) for i in range(self.vocabulary_size)]
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
@@ -74,6 +77,9 @@ class SentencePieceTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
         return text.replace(ESCAPE + "1", META).replace(ESCAPE + "0", ESCAPE)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [str(self.processor.id_to_piece(int(i))) for i in ids]
 
     def save(self, path: Path) -> None:
         path.write_bytes(self.model)
@@ -106,7 +112,7 @@ class WordPieceTokenizer:
     def vocabulary_size(self) -> int:
         return int(self.tokenizer.get_vocab_size())
 
-    def pieces(self) -> list[str]:
+    def vocabulary(self) -> list[str]:
         return [str(self.tokenizer.id_to_token(i)) for i in range(self.vocabulary_size)]
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
@@ -115,6 +121,12 @@ class WordPieceTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         pieces = [str(self.tokenizer.id_to_token(int(i))).removeprefix(CONTINUES) for i in ids if i > UNK]
         return str(self.bytes.decode(pieces))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        symbols = [str(self.tokenizer.id_to_token(int(i))) for i in ids]
+        texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
+        # Bytes that are no character by themselves stay as they are written in the vocabulary.
+        return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
     def save(self, path: Path) -> None:
         path.write_text(self.definition, encoding="utf-8")

@@ -110,20 +110,21 @@ def test_a_line_is_given_before_the_next_one_is_there():
 
 
 def test_text_is_the_best_translation_alone():
-    assert render(7, TWO, "text") == "Grüße\n"
+    assert render(7, "zwei", TWO, "text") == "Grüße\n"
 
 
 def test_tsv_has_number_score_and_text_of_every_translation():
-    assert render(7, TWO, "tsv") == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
+    assert render(7, "zwei", TWO, "tsv") == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
 
 
 def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
-    line = render(7, TWO, "jsonl")
+    line = render(7, "zwei", TWO, "jsonl")
     assert line.count("\n") == 1
     assert line.endswith("\n")
     assert "Grüße" in line
     assert json.loads(line) == {
         "line": 7,
+        "source": "zwei",
         "translations": [
             {"text": "Grüße", "score": -0.123456, "log_probability": -0.5},
             {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0},
@@ -133,7 +134,7 @@ def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
 
 @pytest.mark.parametrize(("format", "expected"), [("text", "\n"), ("tsv", "3\t0.0000\t\n")])
 def test_the_empty_translation_has_its_line(format, expected):
-    assert render(3, [Translation("", 0.0, 0.0)], format) == expected
+    assert render(3, "", [Translation("", 0.0, 0.0)], format) == expected
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 2000])
