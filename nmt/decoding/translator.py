@@ -88,7 +88,7 @@ class Translator:
             for line, details in zip(translations, self.describer.describe(lines, pieces, found), strict=True):
                 for translation, described in zip(line, details, strict=True):
                     translation.details = described
-        return [sorted(line, key=lambda translation: -translation.score) for line in translations]
+        return [best_first(line) for line in translations]
 
     def check_lengths(self, sentences: list[list[int]]) -> None:
         positions = self.options.positions
@@ -168,6 +168,10 @@ class Translator:
                 yield from self.translate(block[: error.place])
                 raise LongLine(done + error.place, error.problem) from error
             done += len(block)
+
+
+def best_first(translations: list[Translation]) -> list[Translation]:
+    return sorted(translations, key=lambda translation: -translation.score)
 
 
 def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:

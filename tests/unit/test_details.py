@@ -116,7 +116,7 @@ class Echo:
         return [[Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)] for ids in sentences]
 
 
-@pytest.mark.parametrize("longest", [2, 5, 9, 1000])
+@pytest.mark.parametrize("longest", [3, 5, 9, 1000])
 def test_lines_in_pieces_keep_the_indices_of_the_whole_line(tokenizer, longest):
     lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
     translator = Translator(Echo(), tokenizer, Options(longest=longest, source="en", source_prefix="x "))
@@ -140,10 +140,12 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
     config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2)
     models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
     decode = DecodeConfig(beam_size=3, max_extra=4, **settings)
-    options = Options(decode.length_penalty, "x ", "lo", longest, "en")
+    options = Options(decode.length_penalty, "x ", "lo", longest, source="en")
     translator = Translator(TorchEngine(models, decode), tokenizer, options)
     plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
-    translator.describer = Describer(lambda pairs: force(models, pairs, 100, align=True), tokenizer, "x ")
+    translator.describer = Describer(
+        lambda pairs: force(models, pairs, 100, align=True), tokenizer, "x ", len(translator.prefix)
+    )
     described = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
     for before, after in zip(plain, described, strict=True):
         for one, other in zip(before, after, strict=True):

@@ -16,7 +16,7 @@ from nmt.decoding.load import load_translator
 from nmt.decoding.model_directory import ModelDescription
 from nmt.decoding.torch_engine import TorchEngine
 from nmt.decoding.translate import input_lines, translate
-from nmt.decoding.translator import Options, Translator, equal_parts
+from nmt.decoding.translator import Options, Translator, best_first, equal_parts
 from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
@@ -272,7 +272,7 @@ def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
             Hypothesis([73] * 9, -9.5, -9.5 / length_penalty(10, 1.0)),
         ],
     ]
-    scores = [translation.score for translation in ours.join(pieces)]
+    scores = [translation.score for translation in best_first(ours.join(pieces))]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == pytest.approx(-11.7 / length_penalty(20, 1.0))
 
