@@ -5,7 +5,14 @@ a field is its help: `nmt COMMAND --help` prints it. Sections and tables are tho
 "Attention Is All You Need" (arXiv:1706.03762).
 """
 
-from nmt.config.commands import AverageConfig, PreprocessAndTrainConfig, ReportConfig, ScoreConfig, TranslateConfig
+from nmt.config.commands import (
+    AverageConfig,
+    PreprocessAndTrainConfig,
+    RayConfig,
+    ReportConfig,
+    ScoreConfig,
+    TranslateConfig,
+)
 from nmt.config.corpus import BOS, EOS, PAD, UNK, DataConfig, FilterConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
@@ -26,6 +33,7 @@ __all__ = [
     "ModelConfig",
     "OptimConfig",
     "PreprocessAndTrainConfig",
+    "RayConfig",
     "ReportConfig",
     "ScoreConfig",
     "TokenizerConfig",
