@@ -1,5 +1,6 @@
 """`nmt translate --ray`: a corpus to a folder of Parquet files, on a Ray cluster. The only file that knows Ray."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,11 +92,12 @@ def on_cluster(config: TranslateConfig, blocks: list[Block]) -> Iterator[dict[st
         raise NMTError("device=cuda: the Ray cluster has no GPU; use device=cpu")
     workers = config.ray.workers or min(gpus if device == "cuda" else cores, len(blocks))
     needs = {"num_gpus": 1} if device == "cuda" else {"num_cpus": 1}
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars, context.print_on_execution_start = False, False
     rows = ray.data.from_items([asdict(block) for block in blocks], override_num_blocks=len(blocks))
-    arguments = (replace(config, device=device),)
-    yield from rows.map(BlockTranslator, fn_constructor_args=arguments, concurrency=workers, **needs).iter_rows()
+    arguments, pool = (replace(config, device=device),), ray.data.ActorPoolStrategy(size=workers)
+    yield from rows.map(BlockTranslator, fn_constructor_args=arguments, compute=pool, **needs).iter_rows()
 
 
 def translate_blocks(config: TranslateConfig, blocks: list[Block], console: Console) -> None:
@@ -120,12 +122,12 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     """Translate the files of `config.input` to Parquet files in `config.output`; what is there already stays."""
     if not find_spec("ray"):
         raise NMTError("--ray needs Ray: pip install 'nmt-toolkit[ray]'")
-    output = Path(config.output).absolute()
+    folder, output = Path(config.output), Path(config.output).absolute()
     checkpoint = [str(find_model_directory(name).resolve()) for name in config.checkpoint]
     config = replace(config, checkpoint=checkpoint, output=str(output))
     with console.status("reading the input"):
         corpus = cut(find_files(config.input), config.ray.lines, config.ray.column)
-        claim(output, describe(config, corpus.files))
+        claim(folder, describe(config, corpus.files))
     missing = [block for block in corpus.blocks if not (output / block.name).is_file()]
     if len(missing) < len(corpus.blocks):
         console.print(f"{len(corpus.blocks) - len(missing):,} of {len(corpus.blocks):,} files are there already")
@@ -134,4 +136,4 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     lost = sum(not (output / block.name).is_file() for block in missing)
     if lost:
         raise NMTError(f"{lost:,} files are not in {output}: all machines of the cluster must share that folder")
-    console.print(f"{sum(block.count for block in corpus.blocks):,} lines are translated in {config.output}")
+    console.print(f"{sum(block.count for block in corpus.blocks):,} lines are translated in {folder}")

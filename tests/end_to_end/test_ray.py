@@ -1,11 +1,12 @@
 """On a Ray cluster, of this machine alone: the lines that `nmt translate` gives, also after a killed run."""
 
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,9 +19,8 @@ WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 COMMAND = """
 import ray
 from nmt.cli import main
-ray.init(
-    num_cpus=2, object_store_memory=100_000_000, include_dashboard=False, logging_level="ERROR", log_to_driver=False
-)
+init = ray.init
+ray.init = lambda *words, **options: init(*words, **options, num_cpus=2, object_store_memory=100_000_000)
 main()
 """
 
@@ -42,29 +42,41 @@ def corpus(tmp_path) -> list[str]:
 
 
 @pytest.fixture
-def start(checkpoint, tmp_path):
-    """Starts `nmt translate --ray` from the corpus to a folder."""
-
-    def start(*options: str) -> subprocess.Popen:
-        words = ["translate", "--ray", f"checkpoint={checkpoint}", "device=cpu", "decode.beam_size=2"]
-        words += ["decode.max_extra=3", "ray.column=text", "input=corpus", "output=translated", *options]
-        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-        return subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *words], stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment
-        )
-
-    return start
+def options(checkpoint) -> list[str]:
+    """What decides translations."""
+    return [f"checkpoint={checkpoint}", "device=cpu", "decode.beam_size=2", "decode.max_extra=3"]
 
 
-@pytest.mark.slow
-def test_a_killed_run_goes_on_and_equals_a_translation_line_by_line(start, corpus, nmt, checkpoint, tmp_path):
-    output = tmp_path / "translated"
-    process = start("ray.lines=2", "ray.workers=1")
-    deadline = time.monotonic() + 120
-    while len(list(output.glob("[0-9]*.parquet"))) < 3:
+@pytest.fixture
+def start(options, tmp_path) -> Iterator[Callable[..., subprocess.Popen]]:
+    """Starts `nmt translate --ray` from the corpus to a folder; what is left of it at the end is killed."""
+    with ExitStack() as stack:
+
+        def start(*more: str) -> subprocess.Popen:
+            words = ["translate", "--ray", *options, "ray.column=text", "input=corpus", "output=translated", *more]
+            command = [sys.executable, "-c", COMMAND, *words]
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+def wait_for_files(process: subprocess.Popen, folder: Path, count: int) -> None:
+    """Wait until the process has written so many files."""
+    deadline = time.monotonic() + 200
+    while len(list(folder.glob("[0-9]*.parquet"))) < count:
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_equals_a_translation_line_by_line(start, corpus, nmt, options, tmp_path):
+    output = tmp_path / "translated"
+    process = start("ray.lines=2", "ray.workers=1")
+    wait_for_files(process, output, 3)
     process.kill()
     process.wait()
     time.sleep(2)  # the workers notice
@@ -74,7 +86,7 @@ def test_a_killed_run_goes_on_and_equals_a_translation_line_by_line(start, corpu
         assert pq.read_metadata(path).num_rows == 2
 
     process = start("ray.lines=2", "ray.workers=2")
-    errors = process.communicate(timeout=120)[1]
+    errors = process.communicate(timeout=200)[1]
     assert process.returncode == 0, errors
     assert f"{len(before)} of 60 files are there already" in errors
     assert "120 lines are translated" in errors
@@ -82,7 +94,6 @@ def test_a_killed_run_goes_on_and_equals_a_translation_line_by_line(start, corpu
     assert len(list(output.iterdir())) == 60 + 1
 
     (tmp_path / "lines").write_text("".join(f"{line}\n" for line in corpus))
-    options = [f"checkpoint={checkpoint}", "device=cpu", "decode.beam_size=2", "decode.max_extra=3"]
     assert nmt("translate", *options, "input=lines", "output=text").code == 0
     rows = pq.read_table(output).to_pylist()
     assert rows == sorted(rows, key=lambda row: (row["file"], row["line"]))
@@ -92,12 +103,8 @@ def test_a_killed_run_goes_on_and_equals_a_translation_line_by_line(start, corpu
     assert {Path(row["file"]).name for row in rows} == {"a.txt", "b.parquet"}
     assert all(row["score"] < 0 for row in rows if row["source"])
 
-    process = start("ray.lines=2", "decode.length_penalty=1")
-    errors = process.communicate(timeout=120)[1]
-    assert (process.returncode, errors) == (
-        2,
-        f"nmt: output={output} holds a translation with other decode: name another folder\n",
-    )
+    words = ["translate", "--ray", *options, "ray.column=text", "ray.lines=2", "input=corpus", "output=translated"]
+    nmt(*words, "decode.length_penalty=1").refused("output=translated holds", "other decode: name another folder")
 
 
 @pytest.mark.slow
@@ -108,20 +115,17 @@ def test_an_error_of_a_worker_is_one_line(start, corpus, checkpoint, tmp_path):
         content = path.read_bytes()
         (broken / path.name).write_bytes(content[:-8] if path.suffix == ".safetensors" else content)
     process = start("checkpoint=broken")
-    errors = process.communicate(timeout=120)[1]
+    errors = process.communicate(timeout=200)[1]
     assert process.returncode == 2, errors
-    assert errors.count("\n") == 1
-    assert "broken/model.safetensors: cannot be read" in errors
+    assert "Traceback" not in errors
+    [line] = [line for line in errors.splitlines() if line.startswith("nmt: ")]
+    assert "broken/model.safetensors: cannot be read" in line
 
 
 @pytest.mark.slow
 def test_an_interrupt_ends_it_without_a_traceback(start, corpus, tmp_path):
     process = start("ray.lines=1", "ray.workers=1")
-    deadline = time.monotonic() + 120
-    while not list((tmp_path / "translated").glob("[0-9]*.parquet")):
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_for_files(process, tmp_path / "translated", 1)
     process.send_signal(signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 130, errors
