@@ -35,6 +35,7 @@ OPTIONS = {
     "--help": "Print this and exit.",
 }
 OWN_OPTIONS = {
+    "translate": {"--ray": "Short for ray.enabled=true."},
     "score": {"--json": "Short for format=json.", "--model": "RUN: short for model=RUN; twice for an ensemble."},
     "report": {"FOLDER": "Short for run=FOLDER."},
     "export": {"FOLDER": "Short for checkpoint=FOLDER."},
@@ -195,12 +196,24 @@ def train_sweep(overrides: list[str], config_dir: Path | None, dry_run: bool) ->
 
 
 @app.command(context_settings=COMMAND)
-def translate(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+def translate(
+    overrides: Overrides = None,
+    cfg: Cfg = False,
+    config_dir: ConfigDir = None,
+    help: Help = False,
+    ray: Annotated[bool, typer.Option("--ray")] = False,
+) -> None:
     """Translate raw text, line by line."""
-    config = configure("translate", str(translate.__doc__), overrides, (cfg, config_dir, help))
-    from nmt.decoding.translate import translate as run
+    extra = ["ray.enabled=true"] if ray else []
+    config = configure("translate", str(translate.__doc__), [*(overrides or []), *extra], (cfg, config_dir, help))
+    if config.ray.enabled:
+        from nmt.decoding.on_ray import translate_corpus
 
-    run(config)
+        translate_corpus(config, talker())
+    else:
+        from nmt.decoding.translate import translate as run
+
+        run(config)
 
 
 @app.command(context_settings=COMMAND)

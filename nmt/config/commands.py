@@ -52,6 +52,26 @@ class PreprocessAndTrainConfig:
 
 
 @dataclass
+class RayConfig:
+    """Translation of a corpus on a Ray cluster."""
+
+    enabled: bool = False
+    """Translate files to a folder of Parquet files on a Ray cluster; --ray is short for it."""
+    address: str | None = None
+    """The cluster, as ray.init takes it; null: what RAY_ADDRESS names, else one of this machine alone."""
+    workers: int | None = None
+    """Models that translate at once, each on a GPU or a core; null: as many as the cluster has of these."""
+    lines: int = 10000
+    """Lines of a Parquet file that is written: what is lost at most, for each worker, when a run is killed."""
+    column: str = "source"
+    """The column of Parquet input that is translated."""
+
+    def __post_init__(self) -> None:
+        require(self.workers is None or self.workers >= 1, f"ray.workers={self.workers}: must be at least 1, or null")
+        require(self.lines >= 1, f"ray.lines={self.lines}: must be at least 1")
+
+
+@dataclass
 class TranslateConfig:
     """The tree of `nmt translate`."""
 
@@ -81,6 +101,7 @@ class TranslateConfig:
     """auto, cpu, cuda, cuda:1, mps."""
     buffer: int = 2000
     """Lines held in memory at most, to be sorted by length and translated in batches."""
+    ray: RayConfig = field(default_factory=RayConfig)
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
@@ -90,11 +111,27 @@ class TranslateConfig:
         require_choice("precision", self.precision, ("float32", "int8"))
         require(self.threads is None or self.threads >= 1, f"threads={self.threads}: must be at least 1, or null")
         require(self.devices >= 1, f"devices={self.devices}: must be at least 1")
+        require(
+            self.devices == 1 or self.engine == "torch",
+            f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
+        )
         require_choice("format", self.format, ("text", "tsv", "jsonl"))
         require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
         require(
             self.format != "text" or self.decode.n_best == 1,
             f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
+        )
+        if self.ray.enabled:
+            self.require_files()
+
+    def require_files(self) -> None:
+        """What a translation on Ray is told by other keys, or cannot do."""
+        require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
+        require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
+        require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
+        require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
+        require(
+            self.device in ("auto", "cpu", "cuda", "mps"), f"device={self.device}: Ray chooses which one; device=cuda"
         )
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -13,24 +13,29 @@ from rich.console import Console
 from rich.status import Status
 
 from nmt.config import TranslateConfig
+from nmt.decoding.devices import DeviceTranslator
 from nmt.decoding.load import load_translator
-from nmt.decoding.translator import Translation
+from nmt.decoding.translator import Translation, Translator
 from nmt.errors import NMTError
 from nmt.text.files import BOM
 
 
-def input_lines(file: BinaryIO) -> Iterator[str]:
+def warn(words: str) -> None:
+    print(f"nmt: {words}", file=sys.stderr)
+
+
+def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
     """Lines as they arrive, without LF or CRLF and without a byte order mark; only LF separates lines.
 
-    Invalid UTF-8 is replaced, with a warning: a long job is not to die of a byte.
+    `first` is the first one's number. Invalid UTF-8 is replaced, with a notice: a long job is not to die of a byte.
     """
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(file, first):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         begin = len(BOM) if number == 1 and line.startswith(BOM) else 0
         try:
             yield line[begin:].decode()
         except UnicodeDecodeError as error:
-            print(f"nmt: line {number}: invalid UTF-8 at byte {begin + error.start + 1}, replaced", file=sys.stderr)
+            notice(f"line {number}: invalid UTF-8 at byte {begin + error.start + 1}, replaced")
             yield line[begin:].decode(errors="replace")
 
 
@@ -90,10 +95,17 @@ def console(target: BinaryIO) -> Console:
     return Console(stderr=True, quiet=target.isatty())
 
 
+def open_translator(config: TranslateConfig, stack: ExitStack) -> Translator | DeviceTranslator:
+    """The translator for one device or several; `stack` ends the processes of several."""
+    if config.devices == 1:
+        return load_translator(config, warn)
+    return stack.enter_context(DeviceTranslator(config, warn))
+
+
 def translate(config: TranslateConfig) -> None:
     """Translate `config.input` to `config.output`, in order, as lines arrive."""
-    translator = load_translator(config, lambda words: print(f"nmt: {words}", file=sys.stderr))
     with ExitStack() as stack:
+        translator = open_translator(config, stack)
         source, target = open_files(config, stack)
         if source.isatty():
             print("nmt: type lines to translate; Ctrl-D ends", file=sys.stderr)

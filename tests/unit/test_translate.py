@@ -6,41 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.config import DecodeConfig, TranslateConfig
 from nmt.decoding.load import choose_device, load_translator
-from nmt.decoding.model_directory import ModelDescription
 from nmt.decoding.translate import input_lines, render, translate
 from nmt.decoding.translator import Translation
-from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
-from nmt.model import Transformer
-from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 BOM = b"\xef\xbb\xbf"
 TWO = [Translation("Grüße", -0.123456, -0.5), Translation("zwei Wörter", -2.0, -3.0)]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory) -> str:
-    """A model directory with a random model."""
-    folder = tmp_path_factory.mktemp("translate")
-    tokenizer, tokenizer_file = train_tokenizer(LINES, TokenizerConfig("bpe", 300)), folder / "tokenizer.model"
-    tokenizer.save(tokenizer_file)
-    torch.manual_seed(1)
-    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
-    model = Transformer(config, tokenizer.vocabulary_size)
-    description = ModelDescription(
-        asdict(config), tokenizer.vocabulary_size, "en", "de", tokenizer_fingerprint(tokenizer_file), {}
-    )
-    write_model_directory(folder / "model", model, tokenizer_file, description, "")
-    return str(folder / "model")
 
 
 def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
