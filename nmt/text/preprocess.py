@@ -163,6 +163,8 @@ class Preparation:
         """
         import datasets
 
+        if not keep.any():
+            raise self.nothing_left()
         text = datasets.Dataset.from_file(str(self.text))
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
         wanted = {split: sizes[split] for split in splits}
@@ -187,7 +189,7 @@ class Preparation:
         if others := int((keep & alike).sum()) - sum(map(len, drawn.values())):
             self.counts["train"]["dropped"]["like a held-out line"] = others
         keep &= ~alike
-        if open_splits:
+        if open_splits or not keep.any():
             raise NMTError(
                 f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
                 f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
