@@ -65,8 +65,6 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
         raise NMTError(f"engine=ctranslate2: {len(folders)} checkpoints, but it has no ensembles; use engine=torch")
     if config.device not in ("auto", "cpu"):
         raise NMTError(f"device={config.device} with engine=ctranslate2: that is for processors; use engine=torch")
-    if config.devices > 1:
-        raise NMTError(f"devices={config.devices} with engine=ctranslate2: it uses all processor cores; see threads=")
     require_ctranslate2("engine")
     from nmt.decoding import ctranslate2_engine
 

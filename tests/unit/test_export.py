@@ -157,7 +157,6 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
     ("settings", "words"),
     [
         ({"device": "cuda"}, "device=cuda with engine=ctranslate2"),
-        ({"devices": 2}, "devices=2 with engine=ctranslate2"),
         ({"checkpoint": 2}, "2 checkpoints, but it has no ensembles"),
         ({"decode": DecodeConfig(sample=True)}, "decode.sample=true"),
         ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
