@@ -141,7 +141,7 @@ def train_plainly(folder: Path, config: ModelConfig, vocabulary: int) -> None:
 
 def train_in_a_loop(folder: Path, config: ModelConfig, vocabulary: int) -> None:
     from nmt.config import OptimConfig
-    from nmt.training.memory import forget_old_kernels, keep_freed_memory
+    from nmt.model.memory import forget_old_kernels, keep_freed_memory
     from nmt.training.module import TranslationModule, dropout_seed
 
     keep_freed_memory()

@@ -35,8 +35,11 @@ OPTIONS = {
     "--help": "Print this and exit.",
 }
 OWN_OPTIONS = {
-    "score": {"--json": "Short for format=json."},
+    "translate": {"--ray": "Short for ray.enabled=true."},
+    "score": {"--json": "Short for format=json.", "--model": "RUN: short for model=RUN; twice for an ensemble."},
     "report": {"FOLDER": "Short for run=FOLDER."},
+    "export": {"FOLDER": "Short for checkpoint=FOLDER."},
+    "attention": {"SENTENCE": "Short for sentence=SENTENCE; quote it."},
     "train": {
         "--sweep": "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.",
         "--dry-run": "With --sweep: print the command of each training, and start none.",
@@ -193,12 +196,24 @@ def train_sweep(overrides: list[str], config_dir: Path | None, dry_run: bool) ->
 
 
 @app.command(context_settings=COMMAND)
-def translate(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+def translate(
+    overrides: Overrides = None,
+    cfg: Cfg = False,
+    config_dir: ConfigDir = None,
+    help: Help = False,
+    ray: Annotated[bool, typer.Option("--ray")] = False,
+) -> None:
     """Translate raw text, line by line."""
-    config = configure("translate", str(translate.__doc__), overrides, (cfg, config_dir, help))
-    from nmt.decoding.translate import translate as run
+    extra = ["ray.enabled=true"] if ray else []
+    config = configure("translate", str(translate.__doc__), [*(overrides or []), *extra], (cfg, config_dir, help))
+    if config.ray.enabled:
+        from nmt.decoding.on_ray import translate_corpus
 
-    run(config)
+        translate_corpus(config, talker())
+    else:
+        from nmt.decoding.translate import translate as run
+
+        run(config)
 
 
 @app.command(context_settings=COMMAND)
@@ -208,10 +223,19 @@ def score(
     config_dir: ConfigDir = None,
     help: Help = False,
     json: Annotated[bool, typer.Option("--json")] = False,
+    model: Annotated[list[str] | None, typer.Option("--model")] = None,
 ) -> None:
-    """Score translations, with signatures."""
+    """Score translations, with signatures; or by a model, as to filter a corpus."""
+    from nmt.compose import set_texts
+
     extra = ["format=json"] if json else []
+    extra += [set_texts("model", model)] if model else []
     config = configure("score", str(score.__doc__), [*(overrides or []), *extra], (cfg, config_dir, help))
+    if config.model:
+        from nmt.evaluation.likelihood import score_pairs
+
+        score_pairs(config)
+        return
     from nmt.evaluation.report import report
 
     sys.stdout.write(report(config))
@@ -225,6 +249,17 @@ def average(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir
 
     output, paths = run(config)
     print(f"{output} is the average of {', '.join(path.name for path in paths)}")
+
+
+@app.command(context_settings=COMMAND)
+def export(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Write a model for another program, and compare their translations."""
+    config = configure("export", str(export.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.export.export import export as run
+
+    with talker().status("loading") as status:
+        for line in run(config, lambda words: status.update(words)):
+            print(line)
 
 
 @app.command(context_settings=COMMAND)
@@ -242,6 +277,15 @@ def report(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir 
         from nmt.report.report import report as write
 
     print(write(config, asdict(compose("train", [])), console))
+
+
+@app.command(context_settings=COMMAND)
+def attention(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Draw what each head of a model looks at, in a sentence and its translation."""
+    config = configure("attention", str(attention.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.report.attention import attention as draw
+
+    print(draw(config))
 
 
 def main() -> None:

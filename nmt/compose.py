@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import yaml
 from hydra import compose as hydra_compose
@@ -24,7 +24,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from nmt.config import (
+    AttentionConfig,
     AverageConfig,
+    ExportConfig,
     PreprocessAndTrainConfig,
     ReportConfig,
     ScoreConfig,
@@ -39,10 +41,14 @@ TREES: dict[str, tuple[str, type]] = {
     "translate": ("translate", TranslateConfig),
     "score": ("score", ScoreConfig),
     "average": ("average", AverageConfig),
+    "export": ("export", ExportConfig),
     "report": ("report", ReportConfig),
+    "attention": ("attention", AttentionConfig),
 }
-BARE_WORDS = {"report": "run"}
+BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence"}
 """The key that a word without = is the value of."""
+TEXTS = {"attention": ("target",)}
+"""Keys whose values are running text, with commas and brackets that need no quotes."""
 
 
 def conf_folder() -> Path:
@@ -54,8 +60,8 @@ def conf_folder() -> Path:
 def name_bare_word(command: str, overrides: list[str]) -> list[str]:
     """`runs/x` -> `run='runs/x'`, where the command takes a word without =; NMTError for a second one."""
     key = BARE_WORDS.get(command)
-    # A path may hold a =, as runs/heads=4; a key holds no slash.
-    bare = [word for word in overrides if key and ("=" not in word or "/" in word.partition("=")[0])]
+    # A path may hold a =, as runs/heads=4, and so may a sentence; a key holds neither slash nor blank.
+    bare = [word for word in overrides if key and ("=" not in word or re.search(r"[/\s]", word.partition("=")[0]))]
     if not bare:
         return overrides
     if len(bare) > 1 or any(word.startswith(f"{key}=") for word in overrides):
@@ -65,10 +71,20 @@ def name_bare_word(command: str, overrides: list[str]) -> list[str]:
     return [f"{key}='{quoted}'" if word == bare[0] else word for word in overrides]
 
 
+def quote_text(command: str, word: str) -> str:
+    """The override of a key for running text, quoted where Hydra would take that for something else."""
+    key, _, value = word.partition("=")
+    if key not in TEXTS.get(command, ()):
+        return word
+    parsed = parse(word)
+    is_text = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), str | None)
+    return word if is_text else set_text(key, value)
+
+
 def compose_tree(command: str, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
     """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
     root, schema = TREES[command]
-    overrides = name_bare_word(command, overrides)
+    overrides = [quote_text(command, word) for word in name_bare_word(command, overrides)]
     ConfigStore.instance().store(name=f"{root}_schema", node=schema)
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")
@@ -77,11 +93,23 @@ def compose_tree(command: str, overrides: list[str], config_dir: Path | None = N
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
         try:
-            return hydra_compose(root, [*search, *overrides])
+            shadowed = [override for override in map(parse, overrides) if override and is_shadowed(command, override)]
+            texts = [override.input_line for override in shadowed]
+            tree = hydra_compose(root, [*search, *(text for text in overrides if text not in texts)])
+            for override in shadowed:
+                OmegaConf.update(tree, override.key_or_group, override.value())
+            return tree
         except yaml.YAMLError as error:
             raise NMTError(f"a file below --config-dir {config_dir} is no YAML: {one_line(error)}") from error
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise NMTError(explain(command, overrides, config_dir, error)) from error
+
+
+def is_shadowed(command: str, override: Override) -> bool:
+    """True for a key of a command that has the name of another command's group, for which Hydra would take it."""
+    key = override.key_or_group
+    others = key in groups() and key not in command_groups(command)
+    return others and key in get_type_hints(TREES[command][1]) and not override.is_delete()
 
 
 def parse(text: str) -> Override | None:
@@ -179,6 +207,11 @@ def set_text(key: str, value: str) -> str:
     if plain and not plain.is_sweep_override() and plain.value() == value:
         return f"{key}={value}"
     return f"{key}={QuotedString(value, Quote.double).with_quotes()}"
+
+
+def set_texts(key: str, values: list[str]) -> str:
+    """The override that sets a key to a list of texts."""
+    return f"{key}=[{','.join(QuotedString(value, Quote.double).with_quotes() for value in values)}]"
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,31 @@ def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("runs") / "finished"
     assert train(compose("train", [*toy, f"run={run}", "checkpoints.every_steps=12"]), Console(quiet=True)) is None
     return run
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model directory with a random model."""
+    import torch
+
+    from nmt.config import ModelConfig, TokenizerConfig
+    from nmt.decoding.model_directory import ModelDescription
+    from nmt.decoding.weights import write_model_directory
+    from nmt.model import Transformer
+    from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+
+    folder = tmp_path_factory.mktemp("translate")
+    lines = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
+    tokenizer, tokenizer_file = train_tokenizer(lines, TokenizerConfig("bpe", 300)), folder / "tokenizer.model"
+    tokenizer.save(tokenizer_file)
+    torch.manual_seed(1)
+    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
+    model = Transformer(config, tokenizer.vocabulary_size)
+    description = ModelDescription(
+        asdict(config), tokenizer.vocabulary_size, "en", "de", tokenizer_fingerprint(tokenizer_file), {}
+    )
+    write_model_directory(folder / "model", model, tokenizer_file, description, "")
+    return str(folder / "model")
 
 
 @dataclass

@@ -5,7 +5,16 @@ a field is its help: `nmt COMMAND --help` prints it. Sections and tables are tho
 "Attention Is All You Need" (arXiv:1706.03762).
 """
 
-from nmt.config.commands import AverageConfig, PreprocessAndTrainConfig, ReportConfig, ScoreConfig, TranslateConfig
+from nmt.config.commands import (
+    AttentionConfig,
+    AverageConfig,
+    ExportConfig,
+    PreprocessAndTrainConfig,
+    RayConfig,
+    ReportConfig,
+    ScoreConfig,
+    TranslateConfig,
+)
 from nmt.config.corpus import BOS, EOS, PAD, UNK, DataConfig, FilterConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
@@ -17,15 +26,18 @@ __all__ = [
     "EOS",
     "PAD",
     "UNK",
+    "AttentionConfig",
     "AverageConfig",
     "BatchingConfig",
     "CheckpointConfig",
     "DataConfig",
     "DecodeConfig",
+    "ExportConfig",
     "FilterConfig",
     "ModelConfig",
     "OptimConfig",
     "PreprocessAndTrainConfig",
+    "RayConfig",
     "ReportConfig",
     "ScoreConfig",
     "TokenizerConfig",

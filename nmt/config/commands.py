@@ -52,11 +52,45 @@ class PreprocessAndTrainConfig:
 
 
 @dataclass
+class RayConfig:
+    """Translation of a corpus on a Ray cluster."""
+
+    enabled: bool = False
+    """Translate files to a folder of Parquet files on a Ray cluster; --ray is short for it."""
+    address: str | None = None
+    """The cluster, as ray.init takes it; null: what RAY_ADDRESS names, else one of this machine alone."""
+    workers: int | None = None
+    """Models that translate at once, each on a GPU or a core; null: as many as the cluster has of these."""
+    lines: int = 10000
+    """Lines of a Parquet file that is written: what is lost at most, for each worker, when a run is killed."""
+    column: str = "source"
+    """The column of Parquet input that is translated."""
+
+    def __post_init__(self) -> None:
+        require(self.workers is None or self.workers >= 1, f"ray.workers={self.workers}: must be at least 1, or null")
+        require(self.lines >= 1, f"ray.lines={self.lines}: must be at least 1")
+
+
+@dataclass
 class TranslateConfig:
     """The tree of `nmt translate`."""
 
-    checkpoint: str = "runs/latest"
-    """A run, or a model directory."""
+    checkpoint: Any = "runs/latest"
+    """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
+    engine: str = "torch"
+    """torch (any device), or ctranslate2 (processors, fast; pip install nmt-toolkit[ctranslate2])."""
+    precision: str = "float32"
+    """ctranslate2: float32 or int8."""
+    threads: int | None = None
+    """ctranslate2: processor cores to use; null: all."""
+    devices: int = 1
+    """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
+    source_prefix: str = ""
+    """Stands before every line, as a tag of the wanted language does."""
+    target_prefix: str = ""
+    """Every translation begins with it."""
+    split: bool = True
+    """Translate a line of more tokens than the model was trained on sentence by sentence; false: as one."""
     input: str = "-"
     """File to translate; -: standard input."""
     output: str = "-"
@@ -67,14 +101,37 @@ class TranslateConfig:
     """auto, cpu, cuda, cuda:1, mps."""
     buffer: int = 2000
     """Lines held in memory at most, to be sorted by length and translated in batches."""
+    ray: RayConfig = field(default_factory=RayConfig)
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
+        self.checkpoint = as_list(self.checkpoint)
+        require(bool(self.checkpoint), "checkpoint: name a run, a model directory, or several as [a,b]")
+        require_choice("engine", self.engine, ("torch", "ctranslate2"))
+        require_choice("precision", self.precision, ("float32", "int8"))
+        require(self.threads is None or self.threads >= 1, f"threads={self.threads}: must be at least 1, or null")
+        require(self.devices >= 1, f"devices={self.devices}: must be at least 1")
+        require(
+            self.devices == 1 or self.engine == "torch",
+            f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
+        )
         require_choice("format", self.format, ("text", "tsv", "jsonl"))
         require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
         require(
             self.format != "text" or self.decode.n_best == 1,
             f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
+        )
+        if self.ray.enabled:
+            self.require_files()
+
+    def require_files(self) -> None:
+        """What a translation on Ray is told by other keys, or cannot do."""
+        require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
+        require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
+        require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
+        require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
+        require(
+            self.device in ("auto", "cpu", "cuda", "mps"), f"device={self.device}: Ray chooses which one; device=cuda"
         )
 
 
@@ -84,10 +141,10 @@ class ScoreConfig:
 
     hypothesis: str = "-"
     """File of translations; -: standard input."""
-    reference: str = MISSING
-    """File of reference translations."""
+    reference: str | None = None
+    """File of reference translations; needed, unless a model is to score the translations."""
     source: str | None = None
-    """File of source lines, shown beside the examples."""
+    """File of source lines, shown beside the examples, or read by the model."""
     metrics: list[str] = field(default_factory=list)
     """bleu, chrf, ter (sacreBLEU), tokenised, split (the paper's BLEUs)."""
     language: str = "de"
@@ -97,13 +154,39 @@ class ScoreConfig:
     examples: int = 0
     """Source, reference and translation triples to show, spread evenly over the file."""
     format: str = "text"
-    """text or json."""
+    """text or json; with model: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
+    model: Any = None
+    """A run, or a list of them: log P of each hypothesis, given its source, by which a corpus may be filtered."""
+    device: str = "auto"
+    """model: auto, cpu, cuda, cuda:1, mps."""
+    batch_tokens: int = 4000
+    """model: tokens of the longer side that are scored at once; padding counts."""
+    buffer: int = 2000
+    """model: pairs held in memory at most, to be sorted by length and scored in batches."""
 
     def __post_init__(self) -> None:
-        require_choice("format", self.format, ("text", "json"))
+        self.model = as_list(self.model)
+        require_choice("format", self.format, ("text", "json", "tsv", "jsonl") if self.model else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
         for metric in self.metrics:
             require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split"))
+        require(self.batch_tokens >= 1, f"batch_tokens={self.batch_tokens}: must be at least 1")
+        require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
+        if not self.model:
+            require(
+                self.reference is not None,
+                "reference: a value is needed; pass reference=VALUE, or model=RUN and source=FILE to score by a model",
+            )
+            return
+        require(self.source is not None, "source: a value is needed with model; pass source=VALUE")
+        require(
+            self.reference is None and self.examples == 0,
+            f"model={','.join(self.model)}: scores hypotheses by their sources alone; leave reference and examples out",
+        )
+        require(
+            (self.source, self.hypothesis) != ("-", "-"),
+            "source=- and hypothesis=-: standard input is one file; name the other",
+        )
 
 
 @dataclass
@@ -122,6 +205,32 @@ class AverageConfig:
     def __post_init__(self) -> None:
         self.checkpoints = as_list(self.checkpoints)
         require(self.last is None or self.last >= 1, f"last={self.last}: must be at least 1")
+
+
+@dataclass
+class ExportConfig:
+    """The tree of `nmt export`."""
+
+    checkpoint: str = "runs/latest"
+    """A run, or a model directory; a word without = is short for it."""
+    format: str = "ctranslate2"
+    """ctranslate2 (pip install nmt-toolkit[ctranslate2]) or huggingface (transformers)."""
+    precision: str = "float32"
+    """ctranslate2: float32 or int8."""
+    output: str | None = None
+    """The folder to write; null: in the model directory, where `nmt translate engine=ctranslate2` looks for it."""
+    sample: str | None = None
+    """File of lines that are translated before and after, and compared; null: 200 lines of the validation set."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require_choice("format", self.format, ("ctranslate2", "huggingface"))
+        require_choice("precision", self.precision, ("float32", "int8"))
+        require(
+            self.precision == "float32" or self.format == "ctranslate2",
+            f"precision={self.precision} with format={self.format}: only format=ctranslate2 has it",
+        )
+        require(not self.decode.sample, "decode.sample=true: translations by chance cannot be compared")
 
 
 @dataclass
@@ -150,3 +259,30 @@ class ReportConfig:
             self.sentences is None or self.sentences >= 0, f"sentences={self.sentences}: must not be negative, or null"
         )
         require(self.examples >= 0, f"examples={self.examples}: must not be negative")
+
+
+@dataclass
+class AttentionConfig:
+    """The tree of `nmt attention`."""
+
+    sentence: str = MISSING
+    """The sentence to look at; words without = are short for it."""
+    target: str | None = None
+    """Its translation; null: the model's own."""
+    checkpoint: str = "runs/latest"
+    """A run, or a model directory."""
+    output: str = "attention.html"
+    """The page to write, or a picture where the name ends in .png (pip install nmt-toolkit[figures])."""
+    layer: int | None = None
+    """Only this layer of each stack, counted from 1; null: all."""
+    head: int | None = None
+    """Only this head of each layer, counted from 1; null: all."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
+        require(self.output.endswith((".html", ".png")), f"output={self.output}: must end in .html or .png")
+        require(self.layer is None or self.layer >= 1, f"layer={self.layer}: layers are counted from 1")
+        require(self.head is None or self.head >= 1, f"head={self.head}: heads are counted from 1")

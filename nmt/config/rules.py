@@ -23,7 +23,7 @@ def as_list(value: Any) -> list[str]:
     """One path, several, or none, as a list."""
     if value is None:
         return []
-    return [value] if isinstance(value, str) else [str(item) for item in value]
+    return [str(item) for item in value] if isinstance(value, list | tuple) else [str(value)]
 
 
 def field_help(cls: type) -> dict[str, str]:

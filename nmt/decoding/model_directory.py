@@ -1,4 +1,4 @@
-"""The model directory: all that translating needs, and nothing that runs.
+"""The model directory: all that translating needs, and nothing that runs. No torch: weights.py reads the weights.
 
 model.safetensors   weights
 config.json         format version, model configuration, languages, vocabulary
@@ -7,24 +7,16 @@ README.md           model card
 """
 
 import json
-import shutil
-import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_model as load_weights
-from safetensors.torch import save_model as save_weights
-
-from nmt.config import DecodeConfig, ModelConfig
-from nmt.decoding.translator import Translator
 from nmt.errors import NMTError
-from nmt.model import Transformer
-from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
+from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
 
 FORMAT_VERSION = 1
+EXPORTED = "nmt.json"
+"""What config.json is called in the folder of an exported model, where another program has a config.json of its own."""
 
 
 @dataclass
@@ -43,49 +35,28 @@ class ModelDescription:
     format_version: int = FORMAT_VERSION
 
 
-def write_model_directory(
-    folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
-) -> None:
-    """Write the directory under a temporary name, then rename it; one that was there is replaced."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    temporary.chmod(0o755)
-    try:
-        save_weights(model, str(temporary / "model.safetensors"))
-        shutil.copyfile(tokenizer_file, temporary / "tokenizer.model")
-        (temporary / "config.json").write_text(json.dumps(asdict(description), indent=2) + "\n", encoding="utf-8")
-        (temporary / "README.md").write_text(card, encoding="utf-8")
-        for path in temporary.iterdir():
-            path.chmod(0o644)  # safetensors writes for the owner alone
-        # In one stroke, so that a process killed here never leaves half a directory under that name.
-        old = temporary.with_name(f"{temporary.name}-old")
-        if folder.exists():
-            folder.rename(old)
-        temporary.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        raise NMTError(f"cannot write {folder} ({one_line(error)}): is the disk full?") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def find_model_directory(path: str) -> Path:
-    """The model directory behind a run or a model directory; NMTError that says what is missing."""
+def find_model_directory(path: str, key: str = "checkpoint") -> Path:
+    """The model directory behind a run or a model directory, given for `key`; NMTError that says what is missing."""
     folder = Path(path)
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
             return candidate
     if not folder.exists():
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
-        raise NMTError(f"checkpoint={path}: {hint}")
+        raise NMTError(f"{key}={path}: {hint}")
     if any(folder.glob("checkpoints/*.ckpt")):
-        raise NMTError(f"checkpoint={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
-    raise NMTError(f"checkpoint={path}: neither a run nor a model directory (no config.json)")
+        raise NMTError(f"{key}={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
+    raise NMTError(f"{key}={path}: neither a run nor a model directory (no config.json)")
+
+
+def is_exported(folder: Path) -> bool:
+    """Whether a folder is a model that was written for another program."""
+    return (folder / EXPORTED).is_file()
 
 
 def read_description(folder: Path) -> ModelDescription:
     """The description of a model directory; NMTError where it is of another format version or broken."""
-    path = folder / "config.json"
+    path = folder / (EXPORTED if is_exported(folder) else "config.json")
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
         found = tree["format_version"]
@@ -98,32 +69,27 @@ def read_description(folder: Path) -> ModelDescription:
         raise NMTError(f"{path}: cannot be read ({error})") from error
 
 
-def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
-    """The model of a model directory, ready to translate; NMTError where the weights do not fit."""
-    description = read_description(folder)
-    try:
-        model = Transformer(ModelConfig(**description.model), description.vocabulary_size)
-    except (NMTError, TypeError) as error:
-        raise NMTError(f"{folder / 'config.json'}: describes no model of this nmt ({error})") from error
-    path = folder / "model.safetensors"
-    try:
-        load_weights(model, path)
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise NMTError(f"{path}: cannot be read, or not the weights of config.json ({one_line(error)})") from error
-    return model.to(device).eval()
+def longest_sentence(description: ModelDescription) -> int | None:
+    """The most source tokens, without the end symbol, that a model was trained on or has positions for, if known."""
+    known = []
+    if "config" in description.training:
+        known.append(int(description.training["config"]["data"]["filters"]["max_tokens"]))
+    return min(filter(None, (*known, positions(description))), default=None)
+
+
+def positions(description: ModelDescription) -> int | None:
+    """The most tokens, without the end symbol, that a model has positions for; None where they know no end."""
+    return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
 def one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def load_translator(folder: Path, config: DecodeConfig, device: torch.device | str = "cpu") -> Translator:
-    """A translator from a model directory; NMTError where its parts do not belong together."""
-    description = read_description(folder)
-    tokenizer_file = folder / "tokenizer.model"
-    tokenizer = load_tokenizer(tokenizer_file)
-    if tokenizer_fingerprint(tokenizer_file) != description.tokenizer:
-        raise NMTError(
-            f"{tokenizer_file} is not the tokenizer that {folder} was trained with: copy the directory again"
-        )
-    return Translator(load_model(folder, device), tokenizer, config)
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
+    path = folder / "tokenizer.model"
+    tokenizer = load_tokenizer(path)
+    if tokenizer_fingerprint(path) != read_description(folder).tokenizer:
+        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    return tokenizer

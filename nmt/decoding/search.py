@@ -1,132 +1,282 @@
-"""Beam search with a cache (section 6.1): pure tensors, nothing of text.
+"""Beam search with a cache (section 6.1), and sampling: pure tensors, nothing of text.
 
-Shapes: B sentences still searched, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions.
+Shapes: B sentences still searched, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions,
+C candidates, R finished hypotheses that are kept (n_best).
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
+from nmt.decoding.engine import Hypothesis, length_penalty
 from nmt.model import Transformer
 
-
-@dataclass
-class Hypothesis:
-    """A finished translation: its tokens without the end symbol, log P(Y|X), and the score it is ranked by."""
-
-    tokens: list[int]
-    log_probability: float
-    score: float
+PIECE = 64
+"""Neighbouring tokens that are passed over together where none of them is the best."""
 
 
-def length_penalty(length: float, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14); |Y| counts the end symbol."""
-    return float(((5 + length) / 6) ** alpha)
+def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of each row [M, N] and their places, largest first; fewer where there are fewer.
+
+    Only the k pieces of a row with the largest maxima can hold them: so that most of it is read once, and never sorted.
+    """
+    rows, width = x.shape
+    pieces = width // PIECE
+    if k == 1:
+        values, places = x.max(dim=1, keepdim=True)
+        return values, places
+    if pieces < 4 * k:
+        return x.topk(min(k, width), dim=1)
+    whole = x[:, : pieces * PIECE].unflatten(1, (pieces, PIECE))
+    chosen = whole.amax(dim=2).topk(k, dim=1).indices
+    places = (chosen[:, :, None] * PIECE + torch.arange(PIECE, device=x.device)).flatten(1)
+    rest = torch.arange(pieces * PIECE, width, device=x.device).expand(rows, -1)
+    places = torch.cat((places, rest), dim=1)
+    values, found = x.gather(1, places).topk(k, dim=1)
+    return values, places.gather(1, found)
 
 
-def top_k(scores_BN: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k best of each row and their places, best first; fewer where there are fewer."""
-    return scores_BN.topk(min(k, scores_BN.shape[1]), dim=1)
+class Finished:
+    """The best finished hypotheses of all sentences of a search."""
+
+    def __init__(self, sentences: int, n_best: int, longest: int, device: torch.device) -> None:
+        self.scores = torch.full((sentences, n_best), -torch.inf, device=device)
+        self.log_probabilities = self.scores.clone()
+        self.lengths = torch.zeros(sentences, n_best, dtype=torch.long, device=device)
+        self.tokens = torch.zeros(sentences, n_best, longest, dtype=torch.long, device=device)
+
+    def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, alpha: float) -> None:
+        """Keep the best of those there are and new ones, of log probability -inf where there is none.
+
+        Of equals, those that finished earlier come first.
+        """
+        length = tokens_BCT.shape[2]
+        scores = torch.cat((self.scores[sentences], log_probabilities_BC / length_penalty(length + 1, alpha)), dim=1)
+        n_best = self.scores.shape[1]
+        ranked, order = scores.sort(dim=1, descending=True, stable=True)
+        order = order[:, :n_best]
+        self.scores[sentences] = ranked[:, :n_best]
+        for kept, new in (
+            (self.log_probabilities, log_probabilities_BC),
+            (self.lengths, torch.full_like(order[:, :1], length).expand(log_probabilities_BC.shape)),
+        ):
+            kept[sentences] = torch.cat((kept[sentences], new), dim=1).gather(1, order)
+        pool = torch.cat((self.tokens[sentences, :, :length], tokens_BCT), dim=1)
+        self.tokens[sentences, :, :length] = pool.gather(1, order[:, :, None].expand(-1, -1, length))
+
+    def hypotheses(self) -> list[list[Hypothesis]]:
+        """Those of each sentence, best first."""
+        columns = (self.tokens, self.lengths, self.log_probabilities, self.scores)
+        return [
+            [Hypothesis(ids[:n], p, score) for ids, n, p, score in zip(*row, strict=True) if score > -math.inf]
+            for row in zip(*(column.tolist() for column in columns), strict=True)
+        ]
 
 
 class Search:
-    """One beam search over a batch of sentences."""
+    """One search over a batch of sentences, by one model or an ensemble, whose probabilities are averaged."""
 
-    def __init__(self, model: Transformer, source_BS: Tensor, config: DecodeConfig) -> None:
-        self.model, self.config = model, config
-        self.beam_size, self.alpha = config.beam_size, config.length_penalty
-        self.cache = model.start(source_BS, self.beam_size)
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        source_BS: Tensor,
+        config: DecodeConfig,
+        prefixes: Sequence[list[int]] | None = None,
+    ) -> None:
+        self.models, self.config = models, config
+        self.alpha = config.length_penalty
+        self.beam_size = config.n_best if config.sample else config.beam_size
+        self.caches = [model.start(source_BS, self.beam_size) for model in models]
         sentences, device = len(source_BS), source_BS.device
         limits = (source_BS != PAD).sum(dim=1) + config.max_extra
-        if model.config.positions == "learned":
-            limits = limits.clamp(max=model.config.max_positions)
+        if config.max_length is not None:
+            limits = limits.clamp(max=config.max_length + 1)
+        prefixes = prefixes or [[]] * sentences
+        if config.no_repeat_ngram == 1:
+            # Behind the prefix there are no more tokens than the vocabulary has other words, whatever min_length says.
+            words = models[0].vocabulary_size - UNK
+            limits = limits.minimum(limits.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
+        self.prefixes = pad_prefixes(prefixes, device)
+        limits = limits.maximum((self.prefixes != PAD).sum(dim=1) + 1)
+        for model in models:
+            if model.config.positions == "learned":
+                limits = limits.clamp(max=model.config.max_positions)
         self.limits = limits
-        self.penalties_at_limit = torch.tensor([length_penalty(n, self.alpha) for n in limits.tolist()], device=device)
+        """Tokens of each sentence's translation at most, its end symbol counted."""
+        self.nearest_limit, longest = int(limits.min()), int(limits.max())
+        self.penalties_at_limit = ((5 + limits) / 6) ** self.alpha
+        self.never = torch.tensor([PAD, BOS, UNK], device=device)
         self.sentences = torch.arange(sentences, device=device)
+        """Which sentence of the batch each row is."""
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
-        self.log_probabilities = torch.full((sentences, self.beam_size), -torch.inf, device=device)
-        self.log_probabilities[:, 0] = 0.0
-        self.finished: list[list[Hypothesis]] = [[] for _ in range(sentences)]
-        # Score of the worst finished hypothesis that would still be returned, once there are n_best of them.
-        self.to_beat = torch.full((sentences,), -torch.inf, device=device)
+        self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
+        """Of the living hypotheses; -inf for one that is none."""
+        if not config.sample:
+            self.log_probabilities[:, 1:] = -torch.inf
+        self.finished = Finished(sentences, config.n_best, longest, device)
+        self.uniform = random_numbers(source_BS, (longest, self.beam_size), config.seed) if config.sample else None
 
     def run(self) -> list[list[Hypothesis]]:
         """For each sentence its n_best hypotheses, best first."""
         while len(self.sentences):
             self.advance()
-        return self.finished
+        return self.finished.hypotheses()
 
     def advance(self) -> None:
         """Extend every living hypothesis by one token, collect those that end, drop the sentences that are done."""
-        candidates_BN = self.candidates()
-        vocabulary = self.model.vocabulary_size
-        # Each hypothesis ends in at most one way, so 2 K candidates always hold K that go on.
-        best, places = top_k(candidates_BN, 2 * self.beam_size)
-        parents, tokens = places // vocabulary, places % vocabulary
+        logp_BKN = self.next_tokens()
+        best, parents, tokens = self.draw(logp_BKN) if self.config.sample else self.best(logp_BKN)
         ends = tokens == EOS
         self.collect(best, parents, ends)
-        self.log_probabilities, chosen = top_k(best.masked_fill(ends, -torch.inf), self.beam_size)
+        self.log_probabilities, chosen = best.masked_fill(ends, -torch.inf).topk(self.beam_size, dim=1)
         parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
-        self.continue_with(parents, tokens, self.open_sentences())
+        past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
+        self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
+        if self.beam_size > 1:
+            for cache in self.caches:
+                cache.reorder(parents)
+        self.leave(self.open_sentences())
 
-    def candidates(self) -> Tensor:
-        """Log probabilities of every hypothesis followed by every token, [B, K * N]."""
-        logp = self.model.step(self.tokens[:, :, -1].flatten(), self.cache)
-        logp_BKN = logp.view(*self.log_probabilities.shape, -1)
-        logp_BKN[:, :, [PAD, BOS, UNK]] = -torch.inf
-        full = self.limits == self.tokens.shape[2]
-        if full.any():
+    def next_tokens(self) -> Tensor:
+        """Log probabilities of each hypothesis's next token, -inf for those that it must not have, [B, K, N]."""
+        last_BK = self.tokens[:, :, -1]
+        each = [model.step(last_BK, cache) for model, cache in zip(self.models, self.caches, strict=True)]
+        logp = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))
+        logp.index_fill_(2, self.never, -torch.inf)
+        position = self.tokens.shape[2]
+        if position >= self.nearest_limit:
             # A hypothesis that has reached its limit can only end.
-            others = torch.arange(logp_BKN.shape[2], device=logp.device) != EOS
-            logp_BKN.masked_fill_(full[:, None, None] & others, -torch.inf)
-        return (self.log_probabilities[:, :, None] + logp_BKN).flatten(1)
+            allow_only(logp, torch.full_like(self.limits, EOS), self.limits <= position)
+        if position <= self.prefixes.shape[1]:
+            forced = self.prefixes[self.sentences, position - 1]
+            allow_only(logp, forced, forced != PAD)
+        if position <= self.config.min_length:
+            logp[:, :, EOS].masked_fill_((self.limits > position)[:, None], -torch.inf)
+        if self.config.no_repeat_ngram:
+            free = position > (self.prefixes != PAD).sum(dim=1)[self.sentences]
+            forbid_repetition(logp, self.tokens[:, :, 1:], self.config.no_repeat_ngram, free)
+        return logp
+
+    def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The best continuations of a sentence's hypotheses: log probabilities, parents and tokens, [B, C].
+
+        Each hypothesis ends in at most one way, so 2 K candidates always hold K that go on.
+        """
+        wanted = 1 if self.beam_size == 1 else 2 * self.beam_size
+        each, tokens = largest(logp_BKN.flatten(0, 1), wanted)
+        each = self.log_probabilities[:, :, None] + each.view(*logp_BKN.shape[:2], -1)
+        best, places = each.flatten(1).topk(min(wanted, each[0].numel()), dim=1)
+        return best, places // each.shape[2], tokens.view(len(each), -1).gather(1, places)
+
+    def draw(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """A continuation of each hypothesis by chance; the log probabilities are the model's own."""
+        assert self.uniform is not None
+        config = self.config
+        pool = config.top_k or logp_BKN.shape[2]
+        likely, tokens = logp_BKN.topk(min(pool, logp_BKN.shape[2]), dim=2)
+        # A hypothesis that has ended may have nothing left that it could go on with: 0 / 0.
+        probabilities = (likely / config.temperature).softmax(dim=2).nan_to_num()
+        if config.top_p < 1:
+            before = probabilities.cumsum(dim=2) - probabilities
+            probabilities = probabilities.masked_fill(before >= config.top_p, 0.0)
+        cumulative = probabilities.cumsum(dim=2)
+        aim = self.uniform[self.sentences, self.tokens.shape[2] - 1, :, None] * cumulative[:, :, -1:]
+        # Rounding may leave the aim at the sum of all: then the last one of any probability is meant.
+        last = (probabilities > 0).sum(dim=2, keepdim=True).clamp(min=1) - 1
+        place = torch.searchsorted(cumulative, aim, right=True).minimum(last)
+        chosen = (self.log_probabilities[:, :, None] + likely.gather(2, place)).squeeze(2)
+        parents = torch.arange(self.beam_size, device=chosen.device).expand_as(chosen)
+        return chosen, parents, tokens.gather(2, place).squeeze(2)
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
         """Keep the hypotheses that ended among the K best candidates."""
-        ended = ends[:, : self.beam_size] & best[:, : self.beam_size].isfinite()
-        length = self.tokens.shape[2]
-        penalty = length_penalty(length, self.alpha)
-        for row, rank in ended.nonzero().tolist():
-            log_probability = best[row, rank].item()
-            hypothesis = Hypothesis(
-                self.tokens[row, parents[row, rank], 1:].tolist(), log_probability, log_probability / penalty
-            )
-            finished = self.finished[int(self.sentences[row])]
-            finished.append(hypothesis)
-            finished.sort(key=lambda h: -h.score)
-            del finished[self.config.n_best :]
-            if len(finished) == self.config.n_best:
-                self.to_beat[row] = finished[-1].score
+        width = self.beam_size
+        ended = ends[:, :width] & best[:, :width].isfinite()
+        rows = ended.any(dim=1).nonzero()[:, 0]
+        if not len(rows):
+            return
+        log_probabilities = best[rows, :width].masked_fill(~ended[rows], -torch.inf)
+        parents = parents[rows, :width, None].expand(-1, -1, self.tokens.shape[2] - 1)
+        tokens = self.tokens[rows, :, 1:].gather(1, parents)
+        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.alpha)
 
     def open_sentences(self) -> Tensor:
         """True for the sentences in which a living hypothesis may still beat a finished one, [B].
 
         The best that can come of log probability p is p / lp(limit): p only falls, and lp is largest at the limit.
-        A beam of one ends with its only hypothesis: that is greedy search.
+        A beam of one ends with its only hypothesis: that is greedy search. Samples all count.
         """
-        bound = self.log_probabilities[:, 0] / self.penalties_at_limit
+        living = self.log_probabilities[:, 0].isfinite()
+        if self.config.sample:
+            return living
+        to_beat = self.finished.scores[self.sentences, -1]
         if self.beam_size == 1:
-            return self.to_beat.isinf() & bound.isfinite()
-        return (bound > self.to_beat) & bound.isfinite()
+            return living & to_beat.isinf()
+        return living & (self.log_probabilities[:, 0] / self.penalties_at_limit > to_beat)
 
-    def continue_with(self, parents: Tensor, tokens: Tensor, open_B: Tensor) -> None:
-        """Let the chosen candidates be the living hypotheses of the sentences that stay."""
-        all_open = bool(open_B.all())
-        kept = torch.arange(len(open_B), device=open_B.device) if all_open else open_B.nonzero()[:, 0]
-        parents, tokens = parents[kept], tokens[kept]
-        width = self.tokens.shape[1]
-        rows = (kept[:, None] * width + parents).flatten()
-        self.cache = self.cache.select(None if all_open else kept, rows)
-        past = self.tokens.flatten(0, 1)[rows].view(*parents.shape, self.tokens.shape[2])
-        self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
-        self.log_probabilities = self.log_probabilities[kept]
-        self.sentences, self.to_beat = self.sentences[kept], self.to_beat[kept]
-        self.limits, self.penalties_at_limit = self.limits[kept], self.penalties_at_limit[kept]
+    def leave(self, open_B: Tensor) -> None:
+        """Drop the sentences that are done, some at a time: to move the cache costs, and so does a new shape."""
+        left, rows = int(open_B.sum()), len(open_B)
+        kept = -(-left // 8) * 8 if left > 16 else left
+        if left and kept > 0.8 * rows:
+            if left < rows:
+                self.log_probabilities.masked_fill_(~open_B[:, None], -torch.inf)
+            return
+        # Those that are open come first; some of the others fill up.
+        chosen = open_B.byte().argsort(descending=True, stable=True)[:kept]
+        self.log_probabilities.masked_fill_(~open_B[:, None], -torch.inf)
+        for name in ("sentences", "tokens", "log_probabilities", "limits", "penalties_at_limit"):
+            setattr(self, name, getattr(self, name)[chosen])
+        if left:
+            self.caches = [cache.select(chosen) for cache in self.caches]
+
+
+def pad_prefixes(prefixes: Sequence[list[int]], device: torch.device) -> Tensor:
+    """Tokens that translations must begin with, [B, longest], padded."""
+    longest = max(map(len, prefixes))
+    rows = [ids + [PAD] * (longest - len(ids)) for ids in prefixes]
+    return torch.tensor(rows, dtype=torch.long, device=device).view(len(rows), longest)
+
+
+def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
+    """-inf for all but one token in some sentences."""
+    own = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) == tokens_B[:, None]
+    logp_BKN.masked_fill_((~own & where_B[:, None])[:, None, :], -torch.inf)
+
+
+def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
+    """-inf for tokens that would make a hypothesis hold the same n tokens in a row twice, in some sentences."""
+    if tokens_BKT.shape[2] < n:
+        return
+    grams = tokens_BKT.unfold(2, n, 1)
+    last = tokens_BKT[:, :, None, tokens_BKT.shape[2] - n + 1 :]
+    again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
+    # What follows other grams is forbidden on nobody's account: the padding symbol is forbidden anyway.
+    logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
+
+
+def random_numbers(source_BS: Tensor, shape: tuple[int, int], seed: int) -> Tensor:
+    """Numbers in [0, 1) for each sentence, [B, *shape], that its own tokens and the seed decide alone."""
+    rows = [
+        np.random.default_rng([seed, *(token for token in tokens if token != PAD)]).random(shape, dtype=np.float32)
+        for tokens in source_BS.tolist()
+    ]
+    return torch.from_numpy(np.stack(rows)).to(source_BS.device)
 
 
 @torch.inference_mode()
-def beam_search(model: Transformer, source_BS: Tensor, config: DecodeConfig) -> list[list[Hypothesis]]:
-    """Translate sentences closed by the end symbol and padded to [B, S]: n_best hypotheses of each, best first."""
-    return Search(model, source_BS, config).run()
+def beam_search(
+    models: Sequence[Transformer],
+    source_BS: Tensor,
+    config: DecodeConfig,
+    prefixes: Sequence[list[int]] | None = None,
+) -> list[list[Hypothesis]]:
+    """Translate sentences closed by the end symbol and padded to [B, S]: n_best hypotheses of each, best first.
+
+    Each translation of a sentence begins with its prefix. With `config.sample` hypotheses are drawn, not searched.
+    """
+    return Search(models, source_BS, config, prefixes).run()

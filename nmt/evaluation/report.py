@@ -38,6 +38,7 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
 
 def report(config: ScoreConfig) -> str:
     """The scores of `config`, as text or JSON; NMTError where files cannot be read or their line counts differ."""
+    assert config.reference is not None
     hypotheses, references = read_text(config.hypothesis), read_text(config.reference)
     sources = read_text(config.source) if config.source else None
     if sources is not None and len(sources) != len(references):

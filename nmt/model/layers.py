@@ -1,6 +1,6 @@
 """Encoder and decoder layers (section 3.1, figure 1).
 
-Shapes: B batch, T target positions, S source positions, D d_model.
+Shapes: B batch, T target positions, S source positions, D d_model, H heads, W their width, K hypotheses of a sentence.
 """
 
 from collections.abc import Callable
@@ -61,9 +61,10 @@ class EncoderLayer(nn.Module):
 
 @dataclass
 class LayerCache:
-    """What a decoder layer remembers between steps: [rows, H, positions, width] each.
+    """What a decoder layer remembers between steps, [B, H, positions, width] each.
 
-    Self-attention has one row for each hypothesis, cross-attention one for each sentence.
+    Keys and values of self-attention stand by position, those of a position by slot of the beam, and stay where they
+    are: which of them a hypothesis descends from is told by a mask, so that no step moves what earlier ones have left.
     """
 
     self_k: Tensor
@@ -71,14 +72,20 @@ class LayerCache:
     cross_k: Tensor
     cross_v: Tensor
 
-    def select(self, sentences: Tensor | None, hypotheses: Tensor) -> "LayerCache":
-        """The cache of the given rows, in the given order; `sentences` None keeps all."""
-        return LayerCache(
-            self.self_k.index_select(0, hypotheses),
-            self.self_v.index_select(0, hypotheses),
-            self.cross_k if sentences is None else self.cross_k[sentences],
-            self.cross_v if sentences is None else self.cross_v[sentences],
-        )
+    def append(self, k_BHKW: Tensor, v_BHKW: Tensor, end: int) -> tuple[Tensor, Tensor]:
+        """Keys and values of all positions, the last of which are the given ones and end at `end`."""
+        begin = end - k_BHKW.shape[2]
+        if end > self.self_k.shape[2]:
+            room = 15 * k_BHKW.shape[2] + begin
+            self.self_k, self.self_v = (
+                torch.cat((x, x.new_empty(*x.shape[:2], room, x.shape[3])), dim=2) for x in (self.self_k, self.self_v)
+            )
+        self.self_k[:, :, begin:end], self.self_v[:, :, begin:end] = k_BHKW, v_BHKW
+        return self.self_k[:, :, :end], self.self_v[:, :, :end]
+
+    def select(self, sentences: Tensor) -> "LayerCache":
+        """The cache of the given sentences."""
+        return LayerCache(*(x.index_select(0, sentences) for x in vars(self).values()))
 
 
 class DecoderLayer(nn.Module):
@@ -98,32 +105,23 @@ class DecoderLayer(nn.Module):
         x_BTD = self.residual_2(x_BTD, lambda x: cross.attend(cross.queries(x), *cross.keys_values(memory_BSD), mask))
         return self.residual_3(x_BTD, self.feed_forward)  # type: ignore[no-any-return]
 
-    def start(self, memory_BSD: Tensor, hypotheses: int) -> LayerCache:
-        """The cache before the first step, for `hypotheses` hypotheses of each sentence."""
+    def start(self, memory_BSD: Tensor) -> LayerCache:
+        """The cache before the first step."""
         cross_k, cross_v = self.cross_attention.keys_values(memory_BSD)
-        rows = len(memory_BSD) * hypotheses
-        return LayerCache(
-            cross_k.new_empty(rows, *cross_k.shape[1:2], 0, cross_k.shape[3]),
-            cross_v.new_empty(rows, *cross_v.shape[1:2], 0, cross_v.shape[3]),
-            cross_k,
-            cross_v,
-        )
+        return LayerCache(cross_k[:, :, :0].clone(), cross_v[:, :, :0].clone(), cross_k, cross_v)
 
-    def step(self, x_R1D: Tensor, cache: LayerCache, mask: Tensor | None) -> Tensor:
-        """One position of R hypotheses, the same number for each sentence; extends `cache` in place."""
+    def step(self, x_BKD: Tensor, cache: LayerCache, end: int, ancestors: Tensor | None, mask: Tensor | None) -> Tensor:
+        """One position of K hypotheses of each sentence, whose keys end at `end`; extends `cache`.
+
+        `ancestors` tells which keys of self-attention a hypothesis sees, `mask` those of the source. The hypotheses of
+        a sentence stand as its queries, so that its keys and values are never repeated.
+        """
         own, cross = self.self_attention, self.cross_attention
 
         def attend_to_past(x: Tensor) -> Tensor:
             q, k, v = own.project(x)
-            cache.self_k = torch.cat((cache.self_k, k), dim=2)
-            cache.self_v = torch.cat((cache.self_v, v), dim=2)
-            return own.attend(q, cache.self_k, cache.self_v)
+            return own.attend(q, *cache.append(k, v, end), ancestors)
 
-        def attend_to_source(x: Tensor) -> Tensor:
-            # The hypotheses of a sentence stand as its queries, so its keys and values are never repeated.
-            x_BTD = x.view(len(cache.cross_k), -1, x.shape[-1])
-            return cross.attend(cross.queries(x_BTD), cache.cross_k, cache.cross_v, mask).view(x.shape)
-
-        x_R1D = self.residual_1(x_R1D, attend_to_past)
-        x_R1D = self.residual_2(x_R1D, attend_to_source)
-        return self.residual_3(x_R1D, self.feed_forward)  # type: ignore[no-any-return]
+        x_BKD = self.residual_1(x_BKD, attend_to_past)
+        x_BKD = self.residual_2(x_BKD, lambda x: cross.attend(cross.queries(x), cache.cross_k, cache.cross_v, mask))
+        return self.residual_3(x_BKD, self.feed_forward)  # type: ignore[no-any-return]

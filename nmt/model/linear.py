@@ -7,6 +7,8 @@ Shapes: M rows, K inputs, N outputs.
 """
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -16,6 +18,19 @@ from torch import Tensor
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
 LEAST = 2**25
 """Multiplications worth making a kernel for, which belongs to one shape and takes a fraction of a millisecond."""
+LEAST_OF_FEW_SHAPES = 2**20
+"""The same where shapes come again, so that their kernels need not be made again."""
+
+
+@contextmanager
+def few_shapes() -> Iterator[None]:
+    """Make kernels for smaller products too, within: where few shapes come up, and kernels are kept."""
+    global LEAST
+    before, LEAST = LEAST, LEAST_OF_FEW_SHAPES
+    try:
+        yield
+    finally:
+        LEAST = before
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:

@@ -1,10 +1,12 @@
 """The Transformer (section 3, figure 1).
 
-Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary.
+Shapes: B batch, T target positions, S source positions, D d_model, N vocabulary,
+K hypotheses of a sentence.
 """
 
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -21,16 +23,33 @@ def padding_mask(tokens_BS: Tensor) -> Tensor:
 
 @dataclass
 class DecoderCache:
-    """What incremental decoding remembers: a cache for each layer, and which source positions are real."""
+    """What incremental decoding remembers: a cache for each layer, and what its attention may see."""
 
     layers: list[LayerCache]
     mask: Tensor
+    """Added to the scores of source positions, [B, 1, 1, S]: 0 or -inf."""
+    ancestors: Tensor
+    """Added to the scores of earlier positions, [B, 1, K, positions x K]: 0 where a hypothesis descends from a slot."""
     length: int = 0
+    """Positions so far."""
 
-    def select(self, sentences: Tensor | None, hypotheses: Tensor) -> "DecoderCache":
-        """The cache of the given sentences and hypotheses; `sentences` None keeps all."""
-        mask = self.mask if sentences is None else self.mask[sentences]
-        return DecoderCache([layer.select(sentences, hypotheses) for layer in self.layers], mask, self.length)
+    def grow(self) -> None:
+        """Make room for as many positions again; a hypothesis to come sees its own slot in them."""
+        batch, _, hypotheses, columns = self.ancestors.shape
+        own = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
+        positions = max(columns // hypotheses, 16)
+        self.ancestors = torch.cat((self.ancestors, own.repeat(1, positions).expand(batch, 1, -1, -1)), dim=3)
+
+    def reorder(self, parents_BK: Tensor) -> None:
+        """Let hypothesis k be a continuation of what hypothesis parents[k] was."""
+        hypotheses = parents_BK.shape[1]
+        past = self.ancestors[..., : self.length * hypotheses]
+        past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
+
+    def select(self, sentences: Tensor) -> "DecoderCache":
+        """The cache of the given sentences."""
+        layers = [layer.select(sentences) for layer in self.layers]
+        return DecoderCache(layers, self.mask[sentences], self.ancestors[sentences], self.length)
 
 
 class Transformer(nn.Module):
@@ -81,13 +100,24 @@ class Transformer(nn.Module):
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
         """Encode, and prepare decoding step by step with `hypotheses` hypotheses of each sentence."""
         memory_BSD = self.encode(source_BS)
-        layers = [layer.start(memory_BSD, hypotheses) for layer in self.decoder_layers]  # type: ignore[operator]
-        return DecoderCache(layers, padding_mask(source_BS))
+        layers = [layer.start(memory_BSD) for layer in self.decoder_layers]  # type: ignore[operator]
+        hidden = torch.zeros_like(source_BS, dtype=memory_BSD.dtype).masked_fill_(source_BS == PAD, -torch.inf)
+        nothing = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
+        return DecoderCache(layers, hidden[:, None, None, :], nothing)
 
-    def step(self, tokens_R: Tensor, cache: DecoderCache) -> Tensor:
-        """The last token of each of R hypotheses -> log probabilities of the next, [R, N]; extends `cache`."""
-        x_R1D = self.target_embedding(tokens_R[:, None], cache.length)
+    def step(self, tokens_BK: Tensor, cache: DecoderCache) -> Tensor:
+        """The last token of K hypotheses of each sentence -> log probabilities of the next; extends `cache`.
+
+        [B, K] -> [B, K, N].
+        """
+        hypotheses = tokens_BK.shape[1]
+        end = (cache.length + 1) * hypotheses
+        if end > cache.ancestors.shape[3]:
+            cache.grow()
+        # One hypothesis sees all that there is.
+        ancestors = cache.ancestors[..., :end] if hypotheses > 1 else None
+        x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
-            x_R1D = layer.step(x_R1D, layer_cache, cache.mask)  # type: ignore[operator]
+            x_BKD = layer.step(x_BKD, layer_cache, end, ancestors, cache.mask)  # type: ignore[operator]
         cache.length += 1
-        return F.log_softmax(self.output(self.decoder_norm(x_R1D[:, 0])).float(), dim=-1)
+        return F.log_softmax(self.output(self.decoder_norm(x_BKD)).float(), dim=-1)

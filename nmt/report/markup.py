@@ -6,7 +6,7 @@ from typing import Any
 
 # No browser shows these, and NUL or half a surrogate pair would break the page for every parser and encoder.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-VOID = ("link", "meta", "wbr")
+VOID = ("img", "input", "link", "meta", "wbr")
 
 
 class Markup(str):

@@ -51,20 +51,28 @@ def figures(run: Run) -> Markup:
     return tag("div", *drawn, class_="charts")
 
 
-def page(content: Content) -> str:
-    """The HTML of a run's page."""
-    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    name = content.run.config.get("name") or content.run.folder.resolve().name
-    head = tag(
+def head(title: str, *styles: str) -> Markup:
+    """The head of a page with these style sheets."""
+    return tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
         tag("link", rel="icon", href="data:,"),
-        tag("title", f"{name}: training report"),
-        tag("style", Markup(style)),
+        tag("title", title),
+        *(tag("style", Markup(style)) for style in styles),
     )
+
+
+def style_sheet(name: str) -> str:
+    """A style sheet that comes with nmt."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def page(content: Content) -> str:
+    """The HTML of a run's page."""
+    name = content.run.config.get("name") or content.run.folder.resolve().name
     made = f"nmt {__version__}, {content.now:%Y-%m-%d %H:%M}, "
     body = tag(
         "body",
@@ -76,4 +84,6 @@ def page(content: Content) -> str:
         environment(content),
         tag("footer", made, tag("code", f"nmt report {content.run.folder}")),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return (
+        f"<!DOCTYPE html>\n{tag('html', head(f'{name}: training report', style_sheet('page.css')), body, lang='en')}\n"
+    )

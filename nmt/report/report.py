@@ -1,6 +1,5 @@
 """`nmt report`: from a run directory to one HTML page."""
 
-import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from nmt.config import DecodeConfig, ModelConfig, ReportConfig
 from nmt.data.prepared import PreparedCorpus
-from nmt.decoding.model_directory import load_translator
-from nmt.decoding.translate import choose_device
+from nmt.decoding.load import choose_device
+from nmt.decoding.model_directory import read_tokenizer
+from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
+from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.report.content import Content
+from nmt.report.output import check_output
 from nmt.report.page import page
 from nmt.report.quality import Quality, assess, in_blocks
 from nmt.report.run import Facts, Run, find_run, open_run
@@ -30,15 +32,7 @@ from nmt.training.run_folder import list_checkpoints
 def choose_output(config: ReportConfig, run: Path) -> Path:
     """The file to write; NMTError where that cannot be, before minutes are spent on translating."""
     output = Path(config.output) if config.output else run / "report.html"
-    if output.is_dir():
-        raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / 'report.html'}")
-    if not output.parent.is_dir():
-        raise NMTError(f"output={output}: there is no folder {output.parent}; make it first, or write elsewhere")
-    try:
-        with tempfile.TemporaryFile(dir=output.parent):
-            return output
-    except OSError as error:
-        raise NMTError(f"output={output}: cannot be written ({error.strerror}); write elsewhere") from error
+    return check_output(output, output / "report.html")
 
 
 def checkpoint_facts(path: Path) -> Facts:
@@ -73,14 +67,16 @@ def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator
     """The model directory's translator, or the last checkpoint's, and what it is in words."""
     if run.model:
         folder = run.folder / "model"
-        return load_translator(folder, decode, device), f"the model in {folder}, update {run.model.updates:,}"
+        translator = torch_translator([load_model(folder, device)], read_tokenizer(folder), decode)
+        return translator, f"the model in {folder}, update {run.model.updates:,}"
     path = list_checkpoints(run.folder)[-1]
     average = averaged_model([path])
     tokenizer_file = run.folder / "tokenizer.model"
     tokenizer = load_tokenizer(tokenizer_file)
     if tokenizer_fingerprint(tokenizer_file) != average.last["nmt"]["tokenizer"]:
         raise NMTError(f"{tokenizer_file} is not the tokenizer that {path} was trained with")
-    return Translator(average.model.to(device), tokenizer, decode), f"the checkpoint of update {average.updates[0]:,}"
+    translator = torch_translator([average.model.to(device)], tokenizer, decode)
+    return translator, f"the checkpoint of update {average.updates[0]:,}"
 
 
 def held_out(run: Run, config: ReportConfig) -> tuple[list[str], list[str], int]:

@@ -14,11 +14,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +27,16 @@ from numpy.typing import NDArray
 
 from nmt.config import DataConfig, FilterConfig, PreprocessAndTrainConfig
 from nmt.errors import NMTError
+from nmt.text.arrow import (
+    IDS_SCHEMA,
+    TEXT_SCHEMA,
+    arrow_blocks,
+    arrow_writer,
+    list_column,
+    save_as_dataset,
+    text_block,
+    text_pairs,
+)
 from nmt.text.corpora import read_split, sources
 from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
@@ -35,16 +44,6 @@ from nmt.text.manifest import FORMAT_VERSION, Manifest, fingerprint, read_manife
 from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, tokenizer_fingerprint, train_tokenizer
 
 BLOCK = 5000
-TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
-IDS_SCHEMA = pa.schema(
-    {
-        "source": pa.list_(pa.int32()),
-        "target": pa.list_(pa.int32()),
-        "source_length": pa.int32(),
-        "target_length": pa.int32(),
-        "line": pa.int64(),
-    }
-)
 In = TypeVar("In")
 Out = TypeVar("Out")
 Say = Callable[[str], None]
@@ -70,33 +69,10 @@ def bounded_map(
         yield waiting.popleft().result()
 
 
-@contextmanager
-def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """A function that appends a block to an Arrow stream file, unless it is empty."""
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-        yield lambda block: writer.write_batch(block) if len(block) else None
-
-
-def arrow_blocks(path: Path) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, read one by one: mapped, its pages would count as memory of ours."""
-    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-        yield from reader
-
-
 def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
     """64-bit hashes, equal for equal pairs."""
     digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
-
-
-def text_block(pairs: list[Pair], lines: list[int]) -> pa.RecordBatch:
-    """Pairs, and the lines of the corpus that they stand on, as a block."""
-    return pa.record_batch([*([pair[side] for pair in pairs] for side in (0, 1)), lines], schema=TEXT_SCHEMA)
-
-
-def text_pairs(block: pa.RecordBatch) -> list[Pair]:
-    """The pairs of a block."""
-    return list(zip(block.column(0).to_pylist(), block.column(1).to_pylist(), strict=True))
 
 
 def clean_and_filter(
@@ -187,6 +163,8 @@ class Preparation:
         """
         import datasets
 
+        if not keep.any():
+            raise self.nothing_left()
         text = datasets.Dataset.from_file(str(self.text))
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
         wanted = {split: sizes[split] for split in splits}
@@ -211,7 +189,7 @@ class Preparation:
         if others := int((keep & alike).sum()) - sum(map(len, drawn.values())):
             self.counts["train"]["dropped"]["like a held-out line"] = others
         keep &= ~alike
-        if open_splits:
+        if open_splits or not keep.any():
             raise NMTError(
                 f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
                 f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
@@ -330,25 +308,6 @@ def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None)
         return encoded, 0
     short = np.maximum(*lengths) <= limit
     return encoded.filter(pa.array(short)), int((~short).sum())
-
-
-def list_column(rows: list[list[int]], lengths: NDArray[np.int32]) -> pa.ListArray:
-    """An Arrow column of lists, without a look at each number's type."""
-    ends = np.append(0, lengths.cumsum(dtype=np.int32))
-    return pa.ListArray.from_arrays(ends, np.fromiter(chain.from_iterable(rows), np.int32, ends[-1]))
-
-
-def save_as_dataset(path: Path, folder: Path) -> None:
-    """Move an Arrow stream file into a folder that `datasets` loads from disk.
-
-    Its `save_to_disk` would copy the file and hold its pages in memory, so that saves the first row alone.
-    """
-    import datasets
-
-    datasets.disable_progress_bars()
-    datasets.Dataset.from_file(str(path)).select([0]).save_to_disk(str(folder))
-    (first_row,) = folder.glob("*.arrow")
-    path.replace(first_row)
 
 
 def preprocess(config: PreprocessAndTrainConfig, say: Say) -> tuple[Manifest, bool]:

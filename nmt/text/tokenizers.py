@@ -34,11 +34,17 @@ class Tokenizer(Protocol):
     @property
     def vocabulary_size(self) -> int: ...
 
+    def vocabulary(self) -> list[str]:
+        """How every id is written, each in its own way."""
+
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line."""
 
     def decode(self, ids: Sequence[int]) -> str:
         """The line of the ids; special symbols give nothing."""
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """What each id stands for, as people may look at it; a blank is U+2581."""
 
     def save(self, path: Path) -> None:
         """Write the one file that `load_tokenizer` reads."""
@@ -61,6 +67,9 @@ class SentencePieceTokenizer:
     def vocabulary_size(self) -> int:
         return int(self.processor.vocab_size())
 
+    def vocabulary(self) -> list[str]:
+        return [str(self.processor.id_to_piece(i)) for i in range(self.vocabulary_size)]
+
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         escaped = [nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1") for line in lines]
         return self.processor.encode(escaped)  # type: ignore[no-any-return]
@@ -68,6 +77,9 @@ class SentencePieceTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
         return text.replace(ESCAPE + "1", META).replace(ESCAPE + "0", ESCAPE)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [str(self.processor.id_to_piece(int(i))) for i in ids]
 
     def save(self, path: Path) -> None:
         path.write_bytes(self.model)
@@ -100,12 +112,21 @@ class WordPieceTokenizer:
     def vocabulary_size(self) -> int:
         return int(self.tokenizer.get_vocab_size())
 
+    def vocabulary(self) -> list[str]:
+        return [str(self.tokenizer.id_to_token(i)) for i in range(self.vocabulary_size)]
+
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self.tokenizer.encode_batch([nfkc(line) for line in lines])]
 
     def decode(self, ids: Sequence[int]) -> str:
         pieces = [str(self.tokenizer.id_to_token(int(i))).removeprefix(CONTINUES) for i in ids if i > UNK]
         return str(self.bytes.decode(pieces))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        symbols = [str(self.tokenizer.id_to_token(int(i))) for i in ids]
+        texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
+        # Bytes that are no character by themselves stay as they are written in the vocabulary.
+        return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
     def save(self, path: Path) -> None:
         path.write_text(self.definition, encoding="utf-8")

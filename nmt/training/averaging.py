@@ -7,7 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from nmt.config import AverageConfig, ModelConfig
-from nmt.decoding.model_directory import ModelDescription, write_model_directory
+from nmt.decoding.model_directory import ModelDescription
+from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.text.manifest import difference

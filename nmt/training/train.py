@@ -18,15 +18,15 @@ from nmt.config import PreprocessAndTrainConfig
 from nmt.data.datamodule import UpdateModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.model_directory import read_description
-from nmt.decoding.translator import Translator
+from nmt.decoding.torch_engine import torch_translator
 from nmt.errors import NMTError
+from nmt.model.memory import forget_old_kernels, keep_freed_memory
 from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint, remove_leftovers
 from nmt.training.finite import FiniteGradients
 from nmt.training.logbook import check_installed
-from nmt.training.memory import forget_old_kernels, keep_freed_memory
 from nmt.training.meters import Meters
 from nmt.training.micro_batches import first_device, settle_shards
 from nmt.training.module import TranslationModule
@@ -228,7 +228,7 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     said = None
     if config.validation.bleu_sentences != 0:
         average.model.to(first_device(config))
-        translator = Translator(average.model, load_tokenizer(corpus.tokenizer_file), config.decode)
+        translator = torch_translator([average.model], load_tokenizer(corpus.tokenizer_file), config.decode)
         score = validation_bleu(translator, corpus, config.validation.bleu_sentences)
         average.model.cpu()
         whole = len(corpus.split("valid"))

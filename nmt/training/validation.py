@@ -15,7 +15,9 @@ from torch import Tensor
 
 from nmt.config import DecodeConfig, ValidationConfig
 from nmt.data.prepared import PreparedCorpus
-from nmt.decoding.translator import Translator, batches_by_length
+from nmt.decoding.engine import batches_by_length
+from nmt.decoding.torch_engine import torch_translator
+from nmt.decoding.translator import Translator
 from nmt.evaluation.scores import Score, score
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.meters import Meters
@@ -81,7 +83,7 @@ class Validation(UpdateCallback):
             metrics = self.losses(trainer, module)
             words = "update {step:,}: validation loss {valid_loss:.3f}, perplexity {valid_perplexity:.2f}"
             if self.config.bleu_sentences != 0:
-                translator = Translator(module.model, self.tokenizer, self.decode)
+                translator = torch_translator([module.model], self.tokenizer, self.decode)
                 metrics["valid_bleu"] = validation_bleu(translator, self.corpus, self.config.bleu_sentences).value
                 words += ", BLEU {valid_bleu:.1f}"
         module.train()

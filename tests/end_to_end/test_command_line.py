@@ -25,7 +25,7 @@ def complaint(*words, folder, stdin=""):
 def test_help_names_every_command(tmp_path):
     result = nmt("--help", folder=tmp_path)
     assert result.returncode == 0
-    for command in ("preprocess", "train", "translate", "score", "average", "report"):
+    for command in ("preprocess", "train", "translate", "score", "average", "export", "report", "attention"):
         assert f"\n  {command} " in result.stdout
 
 
@@ -39,8 +39,10 @@ def test_help_names_every_command(tmp_path):
         ("train", ["model=base", "big", "optim.warmup=4000", "trainer.devices=auto", "checkpoints.keep=5", "P_drop"]),
         ("train", ["--sweep", "--dry-run"]),
         ("translate", ["decode=paper", "decode.beam_size=4", "checkpoint=runs/latest"]),
-        ("score", ["reference=NEEDED", "metrics=[bleu,chrf,ter]", "--json"]),
+        ("score", ["reference=null", "metrics=[bleu,chrf,ter]", "--json", "--model", "filter"]),
         ("average", ["run=runs/latest", "last=null"]),
+        ("export", ["FOLDER", "checkpoint=runs/latest", "format=ctranslate2", "precision=float32", "sample=null"]),
+        ("attention", ["SENTENCE", "sentence=NEEDED", "layer=null", "decode=paper"]),
         ("report", ["FOLDER", "decode=paper", "run=runs/latest", "sentences=500", "examples=4"]),
     ],
 )
@@ -101,6 +103,11 @@ def test_config_dir_adds_groups_of_ones_own(tmp_path):
         (["score"], "reference=VALUE"),
         (["score", "reference=nowhere"], "nowhere: No such file or directory"),
         (["score", "reference=r", "metrics=[blue]"], "metrics=blue"),
+        (["score", "reference=r", "format=tsv"], "text, json"),
+        (["score", "model=runs/x"], "source=VALUE"),
+        (["score", "--model", "runs/x", "source=s"], "model=runs/x: no such folder"),
+        (["score", "--model=runs/x", "source=s", "reference=r"], "leave reference"),
+        (["score", "model=runs/x", "source=-"], "name the other"),
         (["average"], "no checkpoints"),
     ],
 )

@@ -110,9 +110,9 @@ def while_reporting() -> None:
 
 
 def while_averaging() -> None:
-    from nmt.decoding import model_directory
+    from nmt.decoding import weights
 
-    die_at(model_directory, "save_weights", 1)
+    die_at(weights, "save_weights", 1)
 
 
 MOMENTS = [

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
-from nmt.decoding.search import Hypothesis, beam_search, length_penalty
+from nmt.decoding.engine import Hypothesis, length_penalty
+from nmt.decoding.search import beam_search
 from nmt.errors import NMTError
 from nmt.model import Transformer
 
@@ -71,7 +72,8 @@ def random_sources(model: Transformer, lengths: list[int], seed: int = 7) -> lis
 
 def search(model: Transformer, sources: list[list[int]], **settings) -> list[list[Hypothesis]]:
     longest = max(map(len, sources))
-    return beam_search(model, torch.tensor([s + [PAD] * (longest - len(s)) for s in sources]), DecodeConfig(**settings))
+    source_BS = torch.tensor([s + [PAD] * (longest - len(s)) for s in sources])
+    return beam_search([model], source_BS, DecodeConfig(**settings))
 
 
 @torch.no_grad()
@@ -325,11 +327,14 @@ class Chain:
     def start(self, source_BS: Tensor, hypotheses: int) -> "Chain":
         return self
 
-    def select(self, sentences: Tensor | None, hypotheses: Tensor) -> "Chain":
+    def select(self, sentences: Tensor) -> "Chain":
         return self
 
-    def step(self, tokens_R: Tensor, cache: "Chain") -> Tensor:
-        return self.log_probabilities[tokens_R]
+    def reorder(self, parents_BK: Tensor) -> None:
+        pass
+
+    def step(self, tokens_BK: Tensor, cache: "Chain") -> Tensor:
+        return self.log_probabilities[tokens_BK]
 
 
 @pytest.mark.parametrize(

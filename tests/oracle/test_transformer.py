@@ -165,28 +165,29 @@ class Searched:
     """Hypotheses decoded step by step, and the same computed anew from all of their tokens."""
 
     def __init__(self, model, source, hypotheses):
-        self.model, self.source, self.hypotheses = model, source, hypotheses
+        self.model, self.source = model, source
         self.cache = model.start(source, hypotheses)
-        self.tokens = torch.empty(len(source) * hypotheses, 0, dtype=torch.long)
+        self.tokens = torch.empty(len(source), hypotheses, 0, dtype=torch.long)
 
     def extend(self):
-        last = torch.full((len(self.tokens),), BOS) if not self.cache.length else self.random_tokens()
-        self.tokens = torch.cat((self.tokens, last[:, None]), dim=1)
-        anew = self.model(self.source.repeat_interleave(self.hypotheses, dim=0), self.tokens)[:, -1]
+        shape = self.tokens.shape[:2]
+        last = torch.randint(4, VOCABULARY, shape) if self.cache.length else torch.full(shape, BOS)
+        self.tokens = torch.cat((self.tokens, last[:, :, None]), dim=2)
+        anew = self.model(self.source.repeat_interleave(shape[1], dim=0), self.tokens.flatten(0, 1))[:, -1]
         stepwise = self.model.step(last, self.cache)
-        torch.testing.assert_close(stepwise.double(), anew.log_softmax(dim=-1), rtol=1e-5, atol=1e-5)
+        expected = anew.log_softmax(dim=-1).view(*shape, -1)
+        torch.testing.assert_close(stepwise.double(), expected, rtol=1e-5, atol=1e-5)
 
-    def random_tokens(self):
-        return torch.randint(4, VOCABULARY, (len(self.tokens),))
+    def reorder(self, parents):
+        """Let the hypotheses be others' continuations, as a beam search does."""
+        rows = torch.tensor(parents)
+        self.cache.reorder(rows)
+        self.tokens = self.tokens.gather(1, rows[:, :, None].expand_as(self.tokens))
 
-    def select(self, kept, hypotheses):
-        """Keep the sentences `kept` (None: all) and the rows `hypotheses`, as a beam search does."""
-        rows = torch.tensor(hypotheses)
-        sentence_rows = None if kept is None else torch.tensor(kept)
-        self.cache = self.cache.select(sentence_rows, rows)
-        self.tokens = self.tokens[rows]
-        self.source = self.source if kept is None else self.source[sentence_rows]
-        self.hypotheses = len(rows) // len(self.source)
+    def select(self, kept):
+        """Go on with the sentences `kept`."""
+        rows = torch.tensor(kept)
+        self.cache, self.tokens, self.source = self.cache.select(rows), self.tokens[rows], self.source[rows]
 
 
 @SHAPES
@@ -200,17 +201,20 @@ def test_decoding_step_by_step_is_decoding_at_once(changes):
 @SHAPES
 @torch.no_grad()
 def test_a_reordered_cache_continues_the_hypotheses_chosen(changes):
-    searched = Searched(tiny_model(**changes), sentences(7, 3, 5), 1)
+    searched = Searched(tiny_model(**changes), sentences(7, 3, 5), 3)
     searched.extend()
-    searched.select(None, [0, 0, 0, 1, 1, 1, 2, 2, 2])  # one hypothesis becomes three
+    searched.reorder([[0, 0, 0], [1, 1, 1], [2, 2, 2]])  # one hypothesis becomes three
     searched.extend()
     searched.extend()
-    searched.select(None, [2, 0, 0, 4, 5, 3, 8, 8, 8])  # the beam's survivors
+    searched.reorder([[2, 0, 0], [1, 2, 0], [2, 2, 2]])  # the beam's survivors
     searched.extend()
-    searched.select([0, 2], [1, 2, 0, 7, 6, 6])  # sentence 1 is finished
+    searched.reorder([[1, 1, 0], [2, 1, 0], [0, 2, 1]])
+    searched.select([0, 2])  # sentence 1 is finished
     searched.extend()
-    searched.select([1, 0], [5, 0])  # sentences swap places, a hypothesis each
-    searched.extend()
+    searched.select([1, 0])  # sentences swap places
+    searched.reorder([[2, 1, 0], [0, 0, 1]])
+    for _ in range(3):
+        searched.extend()
 
 
 @torch.no_grad()
@@ -218,7 +222,8 @@ def test_a_selected_cache_leaves_the_first_as_it_was():
     searched = Searched(tiny_model(), sentences(4, 6), 2)
     searched.extend()
     other = copy(searched)
-    other.select(None, [0, 1, 3, 2])
+    other.select([0, 1])
+    other.reorder([[0, 1], [1, 0]])
     other.extend()
     searched.extend()
 

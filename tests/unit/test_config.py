@@ -68,6 +68,11 @@ SELF_EVIDENT = {"beta1", "beta2", "epsilon", "trainer", "experiment"}
         (DecodeConfig, {"max_extra": -1}, "decode.max_extra=-1"),
         (DecodeConfig, {"batch_tokens": 0}, "decode.batch_tokens=0"),
         (DecodeConfig, {"n_best": 5}, "decode.n_best=5"),
+        (DecodeConfig, {"length_penalty": 10.1}, "decode.length_penalty=10.1"),
+        (DecodeConfig, {"temperature": 1e-7}, "decode.temperature=1e-07"),
+        (DecodeConfig, {"top_p": 1e-7}, "decode.top_p=1e-07"),
+        (DecodeConfig, {"max_length": 10**6 + 1}, "decode.max_length=1000001"),
+        (TranslateConfig, {"checkpoint": [], "decode": DecodeConfig()}, "checkpoint: name a run"),
         (DecodeConfig, {"n_best": 0}, "decode.n_best=0"),
         (PreprocessAndTrainConfig, {"workers": 0}, "workers=0"),
         (PreprocessAndTrainConfig, {"seed": -1}, "seed=-1"),
@@ -101,6 +106,7 @@ def test_a_broken_rule_is_one_line_that_names_the_key_and_its_value(
         (ValidationConfig, {"bleu_sentences": None}),
         (DecodeConfig, {"beam_size": 1, "length_penalty": 0.0, "max_extra": 0}),
         (DecodeConfig, {"beam_size": 4, "n_best": 4}),
+        (DecodeConfig, {"sample": True, "n_best": 9, "temperature": 1e-6, "top_p": 1e-6, "length_penalty": 10}),
         (TranslateConfig, {"format": "tsv", "decode": DecodeConfig(n_best=4)}),
     ],
 )
@@ -117,7 +123,9 @@ def test_a_head_is_as_wide_as_the_model_over_the_heads_unless_told(values: dict[
     assert (model.d_k, model.d_v) == (d_k, d_v)
 
 
-@pytest.mark.parametrize(("value", "items"), [(None, []), ("a", ["a"]), (["a", "b"], ["a", "b"]), ([], [])])
+@pytest.mark.parametrize(
+    ("value", "items"), [(None, []), ("a", ["a"]), (["a", "b"], ["a", "b"]), ([], []), (2024, ["2024"])]
+)
 def test_one_path_several_or_none_are_a_list(value: Any, items: list[str]) -> None:
     assert as_list(value) == items
     assert DataConfig(name="toy", kind="files", train=value).train == items

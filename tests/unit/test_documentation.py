@@ -43,7 +43,7 @@ def test_commands_behind_launchers_are_found():
 
 def test_the_readme_shows_every_command():
     shown = {words[0] for words in commands((ROOT / "README.md").read_text())}
-    assert shown >= {"preprocess", "train", "translate", "score", "report"}
+    assert shown >= {"preprocess", "train", "translate", "score", "export", "report"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -9,17 +9,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.decoding.model_directory import (
-    FORMAT_VERSION,
-    ModelDescription,
-    find_model_directory,
-    load_model,
-    load_translator,
-    read_description,
-    write_model_directory,
-)
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.decoding.load import load_translator
+from nmt.decoding.model_directory import FORMAT_VERSION, ModelDescription, find_model_directory, read_description
+from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
+from nmt.decoding.weights import load_model, write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint, train_tokenizer
@@ -57,6 +52,10 @@ def folder(written, tmp_path) -> Path:
     return shutil.copytree(written, tmp_path / "model")
 
 
+def load(folder: Path) -> Translator:
+    return load_translator(TranslateConfig(checkpoint=str(folder), device="cpu", format="tsv", decode=DECODE), print)
+
+
 def change_config(folder: Path, **changes) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
@@ -64,10 +63,11 @@ def change_config(folder: Path, **changes) -> None:
 
 def assert_refused(folder: Path, file: str, *words: str) -> None:
     with pytest.raises(NMTError) as refusal:
-        load_translator(folder, DECODE)
+        load(folder)
     message = str(refusal.value)
     assert "\n" not in message
-    assert str(folder / file) in message
+    assert str(folder) in message
+    assert file in message
     for word in words:
         assert word in message
 
@@ -76,9 +76,7 @@ def assert_refused(folder: Path, file: str, *words: str) -> None:
 def test_a_loaded_model_translates_as_the_written_one(tmp_path, kind):
     model = write(tmp_path / "model", kind)
     tokenizer = load_tokenizer(tmp_path / "tokenizer-model")
-    assert load_translator(tmp_path / "model", DECODE).translate(LINES) == Translator(
-        model, tokenizer, DECODE
-    ).translate(LINES)
+    assert load(tmp_path / "model").translate(LINES) == torch_translator([model], tokenizer, DECODE).translate(LINES)
 
 
 @pytest.mark.parametrize(

@@ -6,39 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
-from nmt.decoding.model_directory import ModelDescription, load_translator, write_model_directory
-from nmt.decoding.translate import choose_device, input_lines, render, translate
+from nmt.config import DecodeConfig, TranslateConfig
+from nmt.decoding.load import choose_device, load_translator
+from nmt.decoding.translate import input_lines, render, translate
 from nmt.decoding.translator import Translation
 from nmt.errors import NMTError
-from nmt.model import Transformer
-from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 BOM = b"\xef\xbb\xbf"
 TWO = [Translation("Grüße", -0.123456, -0.5), Translation("zwei Wörter", -2.0, -3.0)]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory) -> str:
-    """A model directory with a random model."""
-    folder = tmp_path_factory.mktemp("translate")
-    tokenizer, tokenizer_file = train_tokenizer(LINES, TokenizerConfig("bpe", 300)), folder / "tokenizer.model"
-    tokenizer.save(tokenizer_file)
-    torch.manual_seed(1)
-    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
-    model = Transformer(config, tokenizer.vocabulary_size)
-    description = ModelDescription(
-        asdict(config), tokenizer.vocabulary_size, "en", "de", tokenizer_fingerprint(tokenizer_file), {}
-    )
-    write_model_directory(folder / "model", model, tokenizer_file, description, "")
-    return str(folder / "model")
 
 
 def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
@@ -108,20 +89,21 @@ def test_a_line_is_given_before_the_next_one_is_there():
 
 
 def test_text_is_the_best_translation_alone():
-    assert render(7, TWO, "text") == "Grüße\n"
+    assert render(7, "zwei", TWO, "text") == "Grüße\n"
 
 
 def test_tsv_has_number_score_and_text_of_every_translation():
-    assert render(7, TWO, "tsv") == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
+    assert render(7, "zwei", TWO, "tsv") == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
 
 
 def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
-    line = render(7, TWO, "jsonl")
+    line = render(7, "zwei", TWO, "jsonl")
     assert line.count("\n") == 1
     assert line.endswith("\n")
     assert "Grüße" in line
     assert json.loads(line) == {
         "line": 7,
+        "source": "zwei",
         "translations": [
             {"text": "Grüße", "score": -0.123456, "log_probability": -0.5},
             {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0},
@@ -131,14 +113,16 @@ def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
 
 @pytest.mark.parametrize(("format", "expected"), [("text", "\n"), ("tsv", "3\t0.0000\t\n")])
 def test_the_empty_translation_has_its_line(format, expected):
-    assert render(3, [Translation("", 0.0, 0.0)], format) == expected
+    assert render(3, "", [Translation("", 0.0, 0.0)], format) == expected
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 2000])
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
 def test_a_file_of_lines_becomes_a_file_of_as_many(checkpoint, tmp_path, buffer, end):
     lines = ["", *LINES[:4], "  ", "a\u2028b\x85c\x0bd", "☃ 漢字", "last"]
-    expected = load_translator(Path(checkpoint), DecodeConfig(beam_size=2, max_extra=3)).translate(lines)
+    expected = load_translator(
+        TranslateConfig(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra=3)), print
+    ).translate(lines)
     output = run(checkpoint, tmp_path, "\n".join(lines).encode() + end, buffer=buffer)
     assert output.decode().split("\n") == [*(translations[0].text for translations in expected), ""]
 

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.decoding.search import Hypothesis, beam_search
-from nmt.decoding.translator import Translation, Translator, batches_by_length, pad_source
+from nmt.decoding.engine import Hypothesis, batches_by_length
+from nmt.decoding.search import beam_search
+from nmt.decoding.torch_engine import pad_source, torch_translator
+from nmt.decoding.translator import Translation, Translator
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
@@ -49,7 +51,7 @@ def model(tokenizer) -> Transformer:
 
 
 def translator(model: Transformer, tokenizer: Tokenizer, **settings) -> Translator:
-    return Translator(model, tokenizer, DecodeConfig(**{"beam_size": 2, "max_extra": 3, **settings}))
+    return torch_translator([model], tokenizer, DecodeConfig(**{"beam_size": 2, "max_extra": 3, **settings}))
 
 
 def assert_same(found: list[list[Translation]], expected: list[list[Translation]]) -> None:
@@ -64,10 +66,11 @@ def assert_same(found: list[list[Translation]], expected: list[list[Translation]
     [
         ([], 5, []),
         ([3, 3, 3], 6, [[0, 1], [2]]),
-        ([5, 1], 5, [[1], [0]]),
-        ([2, 2, 4], 8, [[0, 1], [2]]),
-        ([2, 2, 4], 12, [[0, 1, 2]]),
-        ([9, 7], 4, [[1], [0]]),
+        ([1, 5], 5, [[1], [0]]),
+        ([2, 4, 2], 8, [[1, 0], [2]]),
+        ([2, 2, 4], 12, [[2, 0, 1]]),
+        ([7, 9], 4, [[1], [0]]),
+        ([2] * 30, 40, [list(range(16)), list(range(16, 30))]),
         ([1, 1, 1, 1], 4, [[0, 1, 2, 3]]),
     ],
 )
@@ -94,8 +97,8 @@ def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenize
     line = LINES[0]
     config = DecodeConfig(beam_size=3, n_best=3, max_extra=3)
     ids = tokenizer.encode([line])[0]
-    [hypotheses] = beam_search(model.eval(), torch.tensor([[*ids, EOS]]), config)
-    [translations] = Translator(model, tokenizer, config).translate([line])
+    [hypotheses] = beam_search([model.eval()], torch.tensor([[*ids, EOS]]), config)
+    [translations] = torch_translator([model], tokenizer, config).translate([line])
     assert [t.text for t in translations] == [clean(tokenizer.decode(h.tokens)) for h in hypotheses]
     assert [(t.score, t.log_probability) for t in translations] == [(h.score, h.log_probability) for h in hypotheses]
 

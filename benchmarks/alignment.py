@@ -1,0 +1,68 @@
+"""Which layer's attention aligns best, and at which step: python benchmarks/alignment.py MODEL PREPARED [PAIRS]
+
+Nobody has aligned the corpora that models of this size train on. The links that IBM model 1 finds in both directions,
+with a preference for the diagonal, stand in for that: the share of them is printed to which attention averaged over
+heads leads, read at the step that has a target token as its output, or as its input.
+"""
+
+import sys
+from pathlib import Path
+
+import datasets
+import numpy as np
+import torch
+
+from nmt.decoding.attention import model_attention
+from nmt.decoding.forced import pad_inputs
+from nmt.decoding.model_directory import find_model_directory
+from nmt.decoding.torch_engine import pad_source
+from nmt.decoding.weights import load_model
+
+Pair = tuple[list[int], list[int]]
+
+
+def best_sources(pairs: list[Pair], count: int, rounds: int = 6) -> list[np.ndarray]:
+    """The source token that IBM model 1 links each target token of the first `count` pairs to."""
+
+    def every(make):
+        return np.concatenate([make(s, t) for s, t in pairs])
+
+    sources = every(lambda s, t: np.repeat(s, len(t))).astype(np.int64)
+    targets = every(lambda s, t: np.tile(t, len(s)))
+    apart = every(lambda s, t: np.abs(np.arange(len(s))[:, None] / len(s) - np.arange(len(t)) / len(t)).ravel())
+    first = np.cumsum([0] + [len(t) for _, t in pairs])
+    place = np.concatenate(
+        [np.tile(np.arange(b, e), len(s)) for (s, _), b, e in zip(pairs, first, first[1:], strict=False)]
+    )
+    links, link = np.unique(sources * 2**32 + targets, return_inverse=True)
+    words = links // 2**32
+    table = np.ones(len(links))
+    for _ in range(rounds):
+        weights = table[link] * np.exp(-4 * apart)
+        counts = np.bincount(link, weights / np.bincount(place, weights)[place])
+        table = counts / np.bincount(words, counts)[words]
+    weights = table[link] * np.exp(-4 * apart)
+    sizes = np.cumsum([len(s) * len(t) for s, t in pairs[:count]])
+    parts = np.split(weights[: sizes[-1]], sizes[:-1])
+    return [part.reshape(len(s), len(t)).argmax(0) for part, (s, t) in zip(parts, pairs, strict=False)]
+
+
+def main(name: str, prepared: str, count: int = 500) -> None:
+    table = datasets.load_from_disk(str(Path(prepared) / "train"))
+    pairs: list[Pair] = list(zip(table["source"], table["target"], strict=True))
+    forth, back = best_sources(pairs, count), best_sources([(t, s) for s, t in pairs], count)
+    model, cpu = load_model(find_model_directory(name)), torch.device("cpu")
+    hits, total = torch.zeros(len(model.decoder_layers), 2), 0
+    for (source, target), sources, targets in zip(pairs, forth, back, strict=False):
+        sure = [t for t, s in enumerate(sources) if targets[s] == t]
+        found = model_attention(model, pad_source([source], cpu), pad_inputs([target], cpu)).cross[0].mean(1)
+        for step in (0, 1):
+            best = found[:, step : step + len(target), : len(source)].argmax(2)
+            hits[:, step] += (best[:, sure] == torch.from_numpy(sources[sure])).sum(1)
+        total += len(sure)
+    print(f"{total} links in {count} pairs")
+    for layer, (output, reading) in enumerate((hits / total).tolist(), 1):
+        print(f"layer {layer}: as output {output:.3f}, as input {reading:.3f}")
+
+
+main(*sys.argv[1:3], *map(int, sys.argv[3:]))

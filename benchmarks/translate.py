@@ -1,0 +1,258 @@
+"""How fast `nmt translate` is: the search alone and the whole command, beside other engines on the same weights.
+
+    python benchmarks/translate.py MODEL TEXT [LINES] [ROUNDS]
+    python benchmarks/translate.py base [LINES] [ROUNDS]
+
+MODEL is a run or a model directory, TEXT a file of source lines; `base` makes a model of the paper's base shapes with
+random weights, and random sentences whose translations are held to 20 tokens. Each contender is a process of its own;
+they translate the first LINES (1,000) lines by turns, ROUNDS (5) times, with a beam of 4 and greedily:
+
+- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count;
+- CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread;
+- Hugging Face: `generate` of transformers on the exported model, sorted by length, in batches of 32.
+
+Prints medians of sentences/s and output tokens/s, loading excluded, the ratios to Hugging Face and to CTranslate2 in
+float32, and the most memory. Then the whole command, cold, on 32 lines.
+"""
+
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+BEAMS = {"beam 4": 4, "greedy": 1}
+BASE_TOKENS, BASE_VOCABULARY = 20, 32_000
+THREADS = os.cpu_count() or 1
+CONTENDERS = [
+    "nmt torch",
+    "nmt ctranslate2 float32",
+    "nmt ctranslate2 int8",
+    f"CTranslate2 float32, 1 x {THREADS}",
+    f"CTranslate2 float32, {THREADS} x 1",
+    f"CTranslate2 int8, 1 x {THREADS}",
+    f"CTranslate2 int8, {THREADS} x 1",
+    "Hugging Face",
+]
+Translate = Callable[[list[str]], int]
+"""Raw lines, or tokens joined by blanks, to the number of tokens that came out."""
+
+
+def decode_options(folder: Path, beam: int) -> dict[str, object]:
+    held = {"min_length": BASE_TOKENS, "max_length": BASE_TOKENS} if (folder / "held").exists() else {}
+    return {"beam_size": beam, **held}
+
+
+def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
+    from nmt.decoding.model_directory import read_tokenizer
+    from nmt.text.tokenizers import clean
+
+    return read_tokenizer(folder).encode([clean(line) for line in lines])
+
+
+def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Translate:
+    from nmt.compose import compose
+    from nmt.decoding.load import load_translator
+
+    options = [f"decode.{key}={value}" for key, value in decode_options(folder, beam).items()]
+    config = compose("translate", [f"checkpoint={folder}", f"engine={engine}", f"precision={precision}", *options])
+    translator = load_translator(config, lambda words: None)
+
+    def translate(lines: list[str]) -> int:
+        texts = [translations[0].text for translations in translator.translate(lines)]
+        return sum(map(len, translator.tokenizer.encode(texts)))
+
+    return translate
+
+
+def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, threads: int) -> Translate:
+    import ctranslate2
+
+    model = ctranslate2.Translator(
+        str(folder / f"ctranslate2-{precision}"), inter_threads=workers, intra_threads=threads, compute_type=precision
+    )
+    vocabulary = json.loads((folder / f"ctranslate2-{precision}" / "shared_vocabulary.json").read_text())
+    held = decode_options(folder, beam)
+    limits = {"max_decoding_length": held.get("max_length", 256), "min_decoding_length": held.get("min_length", 1)}
+
+    def translate(lines: list[str]) -> int:
+        ids = sorted(tokenised(folder, lines), key=len, reverse=True)
+        tokens = [[vocabulary[i] for i in sentence] + ["</s>"] for sentence in ids]
+        start = time.perf_counter()
+        results = model.translate_batch(tokens, beam_size=beam, max_batch_size=1024, batch_type="tokens", **limits)
+        translate.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
+        return sum(len(result.hypotheses[0]) for result in results)
+
+    return translate
+
+
+def hugging_face(folder: Path, beam: int) -> Translate:
+    import torch
+    from transformers import AutoModelForSeq2SeqLM
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder / "huggingface").eval()
+    held = decode_options(folder, beam)
+    limits = {"max_new_tokens": held.get("max_length", 255) + 1, "min_new_tokens": held.get("min_length", 0) + 1}
+
+    def translate(lines: list[str]) -> int:
+        ids = sorted(([*sentence, 2] for sentence in tokenised(folder, lines)), key=len, reverse=True)
+        start, tokens = time.perf_counter(), 0
+        for first in range(0, len(ids), 32):
+            batch = [torch.tensor(sentence) for sentence in ids[first : first + 32]]
+            source = torch.nn.utils.rnn.pad_sequence(batch, batch_first=True)
+            with torch.inference_mode():
+                out = model.generate(
+                    input_ids=source, attention_mask=(source != 0).long(), num_beams=beam, do_sample=False, **limits
+                )
+            tokens += int((out > 2).sum())
+        translate.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
+        return tokens
+
+    return translate
+
+
+def contender(name: str, folder: Path, beam: int) -> Translate:
+    kind, *rest = name.replace(",", "").split()
+    if kind == "nmt":
+        return nmt_translator(folder, beam, rest[0], rest[1] if len(rest) > 1 else "float32")
+    if kind == "CTranslate2":
+        return ctranslate2_by_hand(folder, beam, rest[0], int(rest[1]), int(rest[3]))
+    return hugging_face(folder, beam)
+
+
+def contend(name: str, folder: Path, text: Path, lines: int) -> None:
+    """A contender's process: for each line of standard input, a beam, it translates the text and says how long it took.
+
+    What a contender's own clock leaves out, as tokenising, is not counted.
+    """
+    source = text.read_text(encoding="utf-8").split("\n")[:lines]
+    translators = {beam: contender(name, folder, beam) for beam in BEAMS.values()}
+    for translate in translators.values():
+        translate(source[: lines // 4])
+    print("ready", flush=True)
+    for word in sys.stdin:
+        translate = translators[int(word)]
+        start = time.perf_counter()
+        tokens = translate(source)
+        seconds = vars(translate).get("seconds", time.perf_counter() - start)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": peak}), flush=True)
+
+
+def make_base(folder: Path, lines: int) -> Path:
+    """A model directory of base shapes with random weights, and a file of random sentences; gives the file."""
+    from dataclasses import asdict
+
+    from nmt.compose import compose
+    from nmt.config import TokenizerConfig
+    from nmt.decoding.model_directory import ModelDescription
+    from nmt.decoding.weights import write_model_directory
+    from nmt.model import Transformer
+    from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+
+    draw = random.Random(1)
+    syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
+    words = ["".join(draw.choices(syllables, k=3)) for _ in range(60_000)]
+    text = [" ".join(draw.choices(words, k=max(3, int(draw.gauss(14, 4))))) for _ in range(20_000)]
+    tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=BASE_VOCABULARY))
+    tokenizer.save(folder / "tokenizer")
+    config = compose("train", ["data=files", "model=base"]).model
+    model = Transformer(config, tokenizer.vocabulary_size)
+    fingerprint = tokenizer_fingerprint(folder / "tokenizer")
+    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
+    write_model_directory(folder / "model", model, folder / "tokenizer", description, "")
+    (folder / "model" / "held").touch()
+    path = folder / "text"
+    path.write_text("\n".join(text[:lines]) + "\n")
+    return path
+
+
+def prepare(model: str, folder: Path) -> Path:
+    """A copy of the model directory, with its exports inside."""
+    import shutil
+
+    from nmt.decoding import ctranslate2_model
+    from nmt.decoding.model_directory import find_model_directory
+    from nmt.export import huggingface
+
+    copy = folder / "model"
+    if not copy.exists():
+        shutil.copytree(find_model_directory(model), copy)
+    for precision in ("float32", "int8"):
+        ctranslate2_model.write(copy, copy / f"ctranslate2-{precision}", precision)
+    huggingface.write(copy, copy / "huggingface")
+    return copy
+
+
+def start(name: str, folder: Path, text: Path, lines: int) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, "contend", name, str(folder), str(text), str(lines)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(THREADS), "HF_HUB_OFFLINE": "1"}
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    while process.stdout.readline() != "ready\n":
+        assert process.poll() is None, name
+    return process
+
+
+def turn(process: subprocess.Popen[str], beam: int) -> dict[str, float]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print(beam, file=process.stdin, flush=True)
+    return json.loads(process.stdout.readline())
+
+
+def cold(folder: Path, text: Path, rounds: int) -> Iterator[tuple[str, float, float]]:
+    """Each engine's whole command on 32 lines: seconds, and gigabytes at most."""
+    short = "\n".join(text.read_text(encoding="utf-8").split("\n")[:32]) + "\n"
+    for engine in ("ctranslate2", "torch"):
+        options = [f"decode.{key}={value}" for key, value in decode_options(folder, 4).items()]
+        command = [sys.executable, "-m", "nmt", "translate", f"checkpoint={folder}", f"engine={engine}", *options]
+        times = []
+        for _ in range(rounds):
+            begin = time.perf_counter()
+            subprocess.run(command, input=short, text=True, stdout=subprocess.DEVNULL, check=True)
+            times.append(time.perf_counter() - begin)
+        yield engine, statistics.median(times), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+
+
+def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        text = text or make_base(folder, lines)
+        copy = prepare(model, folder)
+        for engine, seconds, memory in cold(copy, text, 5):
+            print(f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB")
+        processes = {name: start(name, copy, text, lines) for name in CONTENDERS}
+        for label, beam in BEAMS.items():
+            results: dict[str, list[dict[str, float]]] = {name: [] for name in CONTENDERS}
+            for _ in range(rounds):
+                for name, process in processes.items():
+                    results[name].append(turn(process, beam))
+            print(f"{label}, {lines:,} lines, {rounds} rounds, {THREADS} threads")
+            medians = {name: statistics.median(r["seconds"] for r in results[name]) for name in CONTENDERS}
+            for name in CONTENDERS:
+                tokens, memory = results[name][0]["tokens"], results[name][-1]["memory"]
+                print(
+                    f"  {name:28} {lines / medians[name]:8.1f} sentences/s {tokens / medians[name]:8.0f} tokens/s  "
+                    f"{medians['Hugging Face'] / medians[name]:5.2f} x Hugging Face  "
+                    f"{medians[CONTENDERS[3]] / medians[name]:5.2f} x CTranslate2 float32  {memory:.2f} GB"
+                )
+        for process in processes.values():
+            process.kill()
+            process.wait()
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    if arguments[0] == "contend":
+        contend(arguments[1], Path(arguments[2]), Path(arguments[3]), int(arguments[4]))
+    else:
+        given = None if arguments[0] == "base" else Path(arguments.pop(1))
+        counts = [int(word) for word in arguments[1:]] + [1000, 5][len(arguments) - 1 :]
+        main(arguments[0], given, *counts)

@@ -1,0 +1,84 @@
+"""Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, recomputed beside a model that runs as it always does.
+
+Shapes: B sentences, T queries or target positions, S keys or source positions, L layers, H heads, K d_k.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from nmt.model import Transformer
+from nmt.model.layers import DecoderLayer, EncoderLayer, Residual
+from nmt.model.transformer import padding_mask
+
+
+def attention_weights(q_BHTK: Tensor, k_BHSK: Tensor, visible: Tensor) -> Tensor:
+    """softmax(Q K^T / sqrt(d_k)), [B, H, T, S]; `visible`, broadcastable to that, is True where a query may look."""
+    scores_BHTS = q_BHTK @ k_BHSK.transpose(2, 3) / math.sqrt(q_BHTK.shape[3])
+    return scores_BHTS.masked_fill(~visible, -torch.inf).softmax(dim=3)
+
+
+@contextmanager
+def watching(residuals: Sequence[Residual]) -> Iterator[list[Tensor]]:
+    """What enters the sub-layers within these residuals, as the model runs through them."""
+    seen: list[Tensor] = []
+
+    def look(residual: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        assert isinstance(residual, Residual)
+        seen.append(inputs[0] if residual.post_norm else residual.norm(inputs[0]))
+
+    handles = [residual.register_forward_pre_hook(look) for residual in residuals]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@dataclass
+class Attention:
+    """The weights of every layer and head; those that one query gives to all keys sum to 1."""
+
+    encoder: Tensor
+    """[B, L, H, S, S]."""
+    decoder: Tensor
+    """[B, L, H, T, T]: queries are the decoder's inputs, of which the first is the start symbol."""
+    cross: Tensor
+    """[B, L, H, T, S]."""
+
+
+@torch.inference_mode()
+def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
+    """All attention weights of a model that reads these sources, and these tokens behind the start symbol."""
+    encoder = cast("list[EncoderLayer]", list(model.encoder_layers))
+    decoder = cast("list[DecoderLayer]", list(model.decoder_layers))
+    with watching([layer.residual_1 for layer in encoder]) as into_encoder:
+        memory_BSD = model.encode(source_BS)
+    with (
+        watching([layer.residual_1 for layer in decoder]) as into_decoder,
+        watching([layer.residual_2 for layer in decoder]) as into_cross,
+    ):
+        model.decode(inputs_BT, memory_BSD, source_BS)
+    real = padding_mask(source_BS)
+    causal = torch.ones(inputs_BT.shape[1], inputs_BT.shape[1], dtype=torch.bool, device=source_BS.device).tril()
+    own = [own_weights(layer, x, real) for layer, x in zip(encoder, into_encoder, strict=True)]
+    past = [own_weights(layer, x, causal) for layer, x in zip(decoder, into_decoder, strict=True)]
+    cross = [cross_weights(layer, x, memory_BSD, real) for layer, x in zip(decoder, into_cross, strict=True)]
+    return Attention(torch.stack(own, 1), torch.stack(past, 1), torch.stack(cross, 1))
+
+
+def own_weights(layer: EncoderLayer | DecoderLayer, x_BTD: Tensor, visible: Tensor) -> Tensor:
+    """The weights of a layer's self-attention to what enters it, [B, H, T, T]."""
+    q, k, _ = layer.self_attention.project(x_BTD)
+    return attention_weights(q, k, visible)
+
+
+def cross_weights(layer: DecoderLayer, x_BTD: Tensor, memory_BSD: Tensor, visible: Tensor) -> Tensor:
+    """The weights of a layer's attention to the encoder's output, [B, H, T, S]."""
+    cross = layer.cross_attention
+    return attention_weights(cross.queries(x_BTD), cross.keys_values(memory_BSD)[0], visible)

@@ -1,0 +1,132 @@
+"""What is told of translations beside their texts: tokens, their log probabilities, which words answer which. No torch.
+
+Words are what blanks separate in a line, or in a translation, as users see it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from nmt.config import EOS
+from nmt.decoding.engine import Hypothesis, Judge, Judgement
+from nmt.text.tokenizers import SYMBOLS, Tokenizer, clean
+
+END = SYMBOLS[EOS]
+Item = TypeVar("Item")
+
+
+@dataclass
+class Piece:
+    """Tokens that are translated at once: those of a line, or of a stretch of it."""
+
+    ids: list[int]
+    text: str
+    start: int = 0
+    """The character of the clean line that `text` begins at."""
+    skipped: int = 0
+    """Tokens of `text` before these ones."""
+    prefixed: int = 0
+    """Tokens of the source prefix that stand before those of a part of `text`."""
+
+
+@dataclass
+class Details:
+    """What a model thinks of a translation, token by token.
+
+    The end symbol comes last, without standing among the tokens; where a line was translated in pieces, that of each
+    piece but the last does. `alignment` are pairs of a source word and a target word, counted from 0.
+    """
+
+    tokens: list[str]
+    token_log_probabilities: list[float]
+    alignment: list[tuple[int, int]]
+
+
+def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """The word that each token belongs to, in the text that all of them decode to; a blank belongs to the next word."""
+    words = []
+    for end in range(1, len(ids) + 1):
+        text = tokenizer.decode(ids[:end])
+        words.append(max(len(text.split()) - (not text[-1:].isspace()), 0))
+    last = max(len(tokenizer.decode(ids).split()) - 1, 0)
+    return [min(word, last) for word in words]
+
+
+def source_words(tokenizer: Tokenizer, line: str, prefix: str, piece: Piece) -> list[int | None]:
+    """The word of the line that each token of a piece belongs to; None where that is a word of the prefix alone."""
+    # Normalisation may make several words of one, never one of several.
+    owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
+    first = len(f"{clean(line)[: piece.start]}.".split()) - 1
+    own = clean(piece.text)
+    whole = own if piece.prefixed else clean(prefix + piece.text)
+    before = len(whole.split()) - len(own.split())
+    words = words_of_tokens(tokenizer, tokenizer.encode([whole])[0])
+    words = words[piece.skipped : piece.skipped + len(piece.ids) - piece.prefixed]
+    none: list[int | None] = [None] * piece.prefixed
+    return none + [owners[first + word - before] if word >= before else None for word in words]
+
+
+def alignment(judgement: Judgement, sources: list[int | None], targets: list[int]) -> set[tuple[int, int]]:
+    """Pairs of words, of which a token of the target word looks most at a token of the source word."""
+    places = [place for place, word in enumerate(sources) if word is not None]
+    owners = [word for word in sources if word is not None]
+    if not places or not targets:
+        return set()
+    assert judgement.attention is not None
+    # Of a prefix that is not told again, the first tokens have no words.
+    best = judgement.attention[-len(targets) :, places].argmax(axis=1)
+    return {(owners[place], target) for place, target in zip(best, targets, strict=True)}
+
+
+class Describer:
+    """Finds the details of translations, whichever engine has found these."""
+
+    def __init__(self, judge: Judge, tokenizer: Tokenizer, source_prefix: str = "", target_prefix: int = 0) -> None:
+        """`target_prefix` is the length of what all translations begin with, and of a line's pieces the first tells."""
+        self.judge, self.tokenizer, self.source_prefix = judge, tokenizer, source_prefix
+        self.target_prefix = target_prefix
+
+    def describe(
+        self, lines: list[str], pieces: list[list[Piece]], found: list[list[list[Hypothesis]]]
+    ) -> list[list[Details]]:
+        """The details of each line's translations, all judged together; `found` are the hypotheses of each piece."""
+        pairs = [
+            (piece.ids, hypothesis.tokens)
+            for line_pieces, line_found in zip(pieces, found, strict=True)
+            for piece, hypotheses in zip(line_pieces, line_found, strict=True)
+            for hypothesis in hypotheses
+        ]
+        judged = iter(self.judge(pairs))
+        return [
+            self.line_details(line, line_pieces, [[(h, next(judged)) for h in hypotheses] for hypotheses in line_found])
+            for line, line_pieces, line_found in zip(lines, pieces, found, strict=True)
+        ]
+
+    def line_details(
+        self, line: str, pieces: list[Piece], judged: list[list[tuple[Hypothesis, Judgement]]]
+    ) -> list[Details]:
+        """Of the translations of one line."""
+        words = [source_words(self.tokenizer, line, self.source_prefix, piece) for piece in pieces]
+        return [self.join(words, parts) for parts in nth_of_each(judged)]
+
+    def join(self, sources: list[list[int | None]], parts: list[tuple[Hypothesis, Judgement]]) -> Details:
+        """The details of a translation that is made of these parts; `sources` are the words of their pieces' tokens."""
+        details, before = Details([], [], []), 0
+        for number, (words, (hypothesis, judgement)) in enumerate(zip(sources, parts, strict=True)):
+            told = hypothesis.tokens[self.target_prefix if number else 0 :]
+            targets = words_of_tokens(self.tokenizer, told)
+            count = len(self.tokenizer.decode(told).split())
+            # Without a text there is no word to align.
+            pairs = alignment(judgement, words, targets) if count else set()
+            details.tokens += [END] * bool(details.token_log_probabilities)
+            details.tokens += self.tokenizer.pieces(hypothesis.tokens)
+            details.token_log_probabilities += judgement.log_probabilities
+            details.alignment += sorted((source, before + target) for source, target in pairs)
+            before += count
+        return details
+
+
+def nth_of_each(lists: list[list[Item]]) -> Iterator[list[Item]]:
+    """The first of each list, the second of each, ...; of a list that is too short its last. [] once, of no lists."""
+    for n in range(max(map(len, lists), default=1)):
+        yield [items[min(n, len(items) - 1)] for items in lists]

@@ -1,0 +1,159 @@
+"""From model directories to a translator, by the engine that is wanted."""
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from nmt.config import TranslateConfig
+from nmt.decoding.details import Describer
+from nmt.decoding.engine import Engine, Judge
+from nmt.decoding.model_directory import (
+    ModelDescription,
+    find_model_directory,
+    is_exported,
+    longest_sentence,
+    positions,
+    read_description,
+    read_tokenizer,
+)
+from nmt.decoding.translator import Options, Translator
+from nmt.errors import NMTError
+from nmt.text.tokenizers import Tokenizer
+
+
+def choose_device(name: str) -> str:
+    """auto -> cuda where there is one, else cpu; NMTError for a device that torch has not."""
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise NMTError(f"device={name}: not available here ({str(error).splitlines()[0]}); use device=cpu") from error
+    return name
+
+
+def load_engine(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
+    """The engine of these model directories; NMTError where it is not for them, or not for what is wanted."""
+    if config.engine == "ctranslate2":
+        return load_ctranslate2(config, folders, notice)
+    for folder in folders:
+        if is_exported(folder):
+            raise NMTError(f"checkpoint={folder}: exported for another program; pass engine=ctranslate2, or the run")
+    from nmt.decoding.torch_engine import TorchEngine
+    from nmt.decoding.weights import load_model
+    from nmt.model.memory import keep_freed_memory
+
+    keep_freed_memory()
+    device = choose_device(config.device)
+    return TorchEngine([load_model(folder, device) for folder in folders], config.decode, keeps_kernels=True)
+
+
+def require_ctranslate2(key: str) -> None:
+    """NMTError unless CTranslate2, which `key` asks for, is installed."""
+    if importlib.util.find_spec("ctranslate2") is None:
+        raise NMTError(f"{key}=ctranslate2: not installed; pip install 'nmt-toolkit[ctranslate2]'")
+
+
+def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
+    """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
+    if len(folders) > 1:
+        raise NMTError(f"engine=ctranslate2: {len(folders)} checkpoints, but it has no ensembles; use engine=torch")
+    if config.device not in ("auto", "cpu"):
+        raise NMTError(f"device={config.device} with engine=ctranslate2: that is for processors; use engine=torch")
+    require_ctranslate2("engine")
+    from nmt.decoding import ctranslate2_engine
+
+    [folder] = folders
+    longest = ctranslate2_engine.positions(read_description(folder))
+    with ExitStack() as stack:
+        precision = "default"
+        if is_exported(folder):
+            precision = "int8" if config.precision == "int8" else precision
+        else:
+            folder = converted(folder, config.precision, notice, stack)
+        return ctranslate2_engine.CTranslate2Engine(folder, config.decode, longest, precision, config.threads)
+
+
+def ctranslate2_folder(folder: Path, precision: str) -> Path:
+    """Where the model of CTranslate2 lies that was made of a model directory."""
+    return folder / f"ctranslate2-{precision}"
+
+
+def is_current(output: Path, folder: Path) -> bool:
+    """Whether `output` was written from `folder` as that is now, by time."""
+    model = output / "model.bin"
+    newest = (folder / "model.safetensors").stat().st_mtime_ns if (folder / "model.safetensors").is_file() else 0
+    return is_exported(output) and model.is_file() and model.stat().st_mtime_ns >= newest
+
+
+def converted(folder: Path, precision: str, notice: Callable[[str], None], stack: ExitStack) -> Path:
+    """The model of CTranslate2 in a model directory, written where there is none yet.
+
+    It goes into a temporary folder, which `stack` removes, where the model directory cannot be written.
+    """
+    output = ctranslate2_folder(folder, precision)
+    if is_current(output, folder):
+        return output
+    from nmt.decoding.ctranslate2_model import write
+
+    if not os.access(folder, os.W_OK):
+        output = Path(stack.enter_context(tempfile.TemporaryDirectory())) / output.name
+    notice(f"converting the model for CTranslate2, once: {output}")
+    write(folder, output, precision)
+    return output
+
+
+def load_judge(config: TranslateConfig, folders: list[Path], engine: Engine) -> Judge:
+    """What these models think of translations, by torch whichever engine finds them."""
+    from nmt.decoding.forced import force
+    from nmt.decoding.torch_engine import TorchEngine
+    from nmt.decoding.weights import load_model
+
+    if isinstance(engine, TorchEngine):
+        models = engine.models
+    else:
+        models = [load_model(folder, choose_device(config.device)) for folder in folders]
+    return lambda pairs: force(models, pairs, config.decode.batch_tokens, align=True)
+
+
+def find_models(names: list[str], key: str = "checkpoint") -> tuple[list[Path], list[ModelDescription], Tokenizer]:
+    """The model directories behind what was given for `key`, and their tokenizer.
+
+    Raises NMTError where there is none, or where they have different vocabularies.
+    """
+    folders = [find_model_directory(name, key) for name in names]
+    descriptions = [read_description(folder) for folder in folders]
+    for folder, description in zip(folders, descriptions, strict=True):
+        if description.tokenizer != descriptions[0].tokenizer:
+            raise NMTError(f"{folder} and {folders[0]} have different vocabularies: they are no ensemble")
+    tokenizers = [read_tokenizer(folder) for folder in folders]
+    return folders, descriptions, tokenizers[0]
+
+
+def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> Translator:
+    """A translator from model directories, which is an ensemble where they are several.
+
+    `notice` is told what a user should know of. Raises NMTError where parts do not belong together.
+    """
+    folders, descriptions, tokenizer = find_models(config.checkpoint)
+    options = Options(
+        length_penalty=config.decode.length_penalty,
+        source_prefix=config.source_prefix,
+        target_prefix=config.target_prefix,
+        longest=min(filter(None, map(longest_sentence, descriptions)), default=None) if config.split else None,
+        source=descriptions[0].source,
+        positions=min(filter(None, map(positions, descriptions)), default=None),
+        notice=notice,
+    )
+    engine = load_engine(config, folders, options.notice)
+    translator = Translator(engine, tokenizer, options)
+    if config.format == "jsonl":
+        translator.describer = Describer(
+            load_judge(config, folders, engine), tokenizer, config.source_prefix, len(translator.prefix)
+        )
+    return translator

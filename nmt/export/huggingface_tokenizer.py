@@ -1,0 +1,89 @@
+"""Our tokenizers as a pipeline of the tokenizers library, which transformers loads from tokenizer.json.
+
+MarianTokenizer would spell no bytes: the pipeline is that of PreTrainedTokenizerFast, takes raw lines, and appends the
+end symbol. Its ids are ours, and decoding gives the same text, but for
+
+- characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
+- BPE: where two overlapping pairs make the same piece, sentencepiece merges the left one, the library the one that it
+  was told of first;
+- unigram: segmentations whose scores are equal but for rounding, and lines that spell a symbol or a byte as
+  sentencepiece writes them, such as <s> or <0x41>: a piece that reaches over the < is not found there;
+- bytes that are no UTF-8: sentencepiece replaces each byte that is wrong, the library all of their run.
+"""
+
+import tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+
+from nmt.config import EOS
+from nmt.text.tokenizers import CONTINUES, ESCAPE, META, SYMBOLS, SentencePieceTokenizer, Tokenizer, WordPieceTokenizer
+
+# What str.split takes for white space and NFKC leaves.
+BLANKS = Regex("[\t-\r\x1c- \x85\u1680\u2028\u2029]+")
+# Unigram finds every piece of the vocabulary in the text, those of symbols and bytes too, unless it is cut in them.
+SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
+
+
+def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
+    """A pipeline from raw lines to our ids, closed by the end symbol, and back."""
+    if isinstance(ours, SentencePieceTokenizer):
+        pipeline = from_sentencepiece(ours)
+    else:
+        assert isinstance(ours, WordPieceTokenizer)
+        pipeline = from_wordpiece(ours)
+    end = SYMBOLS[EOS]
+    pipeline.post_processor = processors.TemplateProcessing(single=f"$A {end}", special_tokens=[(end, EOS)])
+    pipeline.add_special_tokens([AddedToken(symbol, special=True, normalized=False) for symbol in SYMBOLS])
+    return pipeline
+
+
+def cleaning() -> list[normalizers.Normalizer]:
+    """What `clean` does to a line."""
+    return [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
+
+
+def from_wordpiece(ours: WordPieceTokenizer) -> tokenizers.Tokenizer:
+    pipeline = tokenizers.Tokenizer.from_str(ours.definition)
+    pipeline.normalizer = normalizers.Sequence(cleaning())
+    pipeline.decoder = decoders.Sequence([decoders.Replace(CONTINUES, ""), decoders.ByteLevel()])
+    return pipeline
+
+
+def from_sentencepiece(ours: SentencePieceTokenizer) -> tokenizers.Tokenizer:
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto.FromString(ours.model)  # type: ignore[attr-defined]
+    unigram = model.trainer_spec.model_type == model.trainer_spec.UNIGRAM
+    pieces = [(piece.piece, piece.score) for piece in model.pieces]
+    if unigram:
+        pipeline = tokenizers.Tokenizer(models.Unigram(pieces, model.trainer_spec.unk_id, byte_fallback=True))
+        pipeline.pre_tokenizer = pre_tokenizers.Split(SPELT_SYMBOL, "merged_with_previous")
+    else:
+        normal = {piece.piece for piece in model.pieces if piece.type == piece.NORMAL}
+        vocabulary = {piece: place for place, (piece, _) in enumerate(pieces)}
+        merges = [pair for piece, _ in pieces if piece in normal for pair in halves(piece, normal)]
+        pipeline = tokenizers.Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True))
+    escapes = [(ESCAPE, ESCAPE + "0"), (META, ESCAPE + "1")]
+    pipeline.normalizer = normalizers.Sequence(
+        [
+            *cleaning(),
+            *(normalizers.Replace(plain, escaped) for plain, escaped in escapes),
+            normalizers.Replace(" ", META),
+            normalizers.Prepend(META),
+        ]
+    )
+    pipeline.decoder = decoders.Sequence(
+        [
+            decoders.Replace(META, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+            *(decoders.Replace(escaped, plain) for plain, escaped in reversed(escapes)),
+        ]
+    )
+    return pipeline
+
+
+def halves(piece: str, known: set[str]) -> list[tuple[str, str]]:
+    """The pairs of pieces that BPE merges into this one."""
+    pairs = [(piece[:cut], piece[cut:]) for cut in range(1, len(piece))]
+    return [pair for pair in pairs if known.issuperset(pair)]

@@ -1,0 +1,167 @@
+"""`nmt attention`: the page holds each weight of each head, asks nothing of any other place, and runs no script."""
+
+import base64
+import io
+import re
+import struct
+import sys
+import xml.etree.ElementTree as ElementTree
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.compose import compose
+from nmt.config import BOS, EOS
+from nmt.decoding.attention import model_attention
+from nmt.decoding.model_directory import read_tokenizer
+from nmt.decoding.weights import load_model
+from nmt.errors import NMTError
+from nmt.report.bands import LEAST, Matrix, draw_bands
+from nmt.report.heat import head_colour, png
+
+SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
+
+
+def pixels(image: bytes) -> np.ndarray:
+    """The pixels of a PNG of 8-bit RGBA without filters and interlacing, each part of it checked."""
+    assert image[:8] == b"\x89PNG\r\n\x1a\n"
+    stream, parts = io.BytesIO(image[8:]), {}
+    while size := stream.read(4):
+        kind, content = stream.read(4), stream.read(struct.unpack(">I", size)[0])
+        assert struct.unpack(">I", stream.read(4))[0] == zlib.crc32(kind + content)
+        parts[kind] = content
+    width, height, *rest = struct.unpack(">IIBBBBB", parts[b"IHDR"])
+    assert rest == [8, 6, 0, 0, 0]
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, 1 + 4 * width)
+    assert not rows[:, 0].any()
+    return rows[:, 1:].reshape(height, width, 4)
+
+
+def test_pictures_hold_the_weights_as_opacity():
+    weights = torch.rand(3, 5, generator=torch.Generator().manual_seed(1)).numpy()
+    found = pixels(png(weights, (1, 2, 3)))
+    assert (found[..., :3] == (1, 2, 3)).all()
+    assert np.abs(found[..., 3] / 255 - weights).max() < 0.5 / 255 + 1e-6
+
+
+def test_heads_have_colours_of_their_own():
+    assert len({head_colour(head, 16) for head in range(16)}) == 16
+
+
+def test_bands_are_as_opaque_as_their_weights_are_great():
+    weights = np.array([[[0.9, 0.1], [0.02, 0.98]]], dtype=np.float32)
+    drawn = ElementTree.fromstring(draw_bands(Matrix(1, [2], 4, weights, ["a", "b"], ["c", "d"]), ("x", "y")))
+    bands = {path.get("class"): float(path.get("opacity")) for path in drawn.iter("path")}
+    assert bands == {"q0 k0": 0.9, "q0 k1": 0.1, "q1 k1": 0.98}
+    assert LEAST > 0.02
+
+
+@pytest.fixture
+def page(nmt, finished, tmp_path) -> tuple[str, ElementTree.Element]:
+    done = nmt("attention", SENTENCE, f"target={TARGET}", f"checkpoint={finished}", "device=cpu")
+    assert (done.code, done.out) == (0, "attention.html\n"), done.err
+    text = (tmp_path / "attention.html").read_text(encoding="utf-8")
+    return text, ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+
+
+def test_every_weight_of_every_head_is_on_the_page(page, finished):
+    model, tokenizer = load_model(finished / "model"), read_tokenizer(finished / "model")
+    source, target = tokenizer.encode([SENTENCE, TARGET])
+    found = model_attention(model, torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
+    sections = page[1].findall(".//section")
+    assert [s.find("h2").text for s in sections] == [
+        "Encoder self-attention",
+        "Decoder self-attention",
+        "Cross-attention",
+    ]
+    for part, weights in zip(sections, (found.encoder, found.decoder, found.cross), strict=True):
+        images = part.findall(".//image")
+        assert len(images) == 1 + model.config.heads
+        expected = [weights[0, 0].mean(0), *weights[0, 0]]
+        for image, matrix in zip(images, expected, strict=True):
+            held = pixels(base64.b64decode(image.get("href").removeprefix("data:image/png;base64,")))
+            assert np.abs(held[..., 3] / 255 - matrix.numpy()).max() < 0.5 / 255 + 1e-5
+
+
+def test_the_page_shows_sentence_translation_and_tokens(page, finished):
+    text, tree = page
+    shown = [node.text for node in tree.findall(".//dd")]
+    assert shown == [SENTENCE, TARGET]
+    tokenizer = read_tokenizer(finished / "model")
+    ids = tokenizer.encode([TARGET])[0]
+    cross = tree.findall(".//section")[2]
+    titles = [node.text for node in cross.findall(".//title")]
+    assert titles == [*tokenizer.pieces(ids), "</s>", *tokenizer.pieces(tokenizer.encode([SENTENCE])[0]), "</s>"]
+    assert "&lt;lo&gt;" in text
+
+
+def test_the_page_asks_nothing_of_any_other_place_and_runs_no_script(page):
+    text, tree = page
+    assert "<script" not in text
+    assert not re.search(r"https?://|@import|url\(", text)
+    assert "default-src 'none'" in tree.find(".//meta[@http-equiv]").get("content")
+    assert all(node.get("href", "data:").startswith("data:") for node in tree.iter())
+
+
+def test_one_choice_of_each_kind_is_made_at_first(page):
+    pressed: dict[str, int] = {}
+    for button in page[1].iter("input"):
+        pressed[button.get("name")] = pressed.get(button.get("name"), 0) + (button.get("checked") is not None)
+    assert set(pressed.values()) == {1}
+    assert len(pressed) == 6
+
+
+def test_without_a_target_the_model_translates_and_one_head_can_be_asked_for(nmt, finished, tmp_path):
+    words = ["attention", "ka = lo / mi", f"checkpoint={finished}", "device=cpu", "layer=1", "head=2", "output=x.html"]
+    assert nmt(*words).code == 0
+    text = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "translation by the model" in text
+    assert "ka = lo / mi" in text
+    assert "head-2" in text
+    assert "head-1" not in text
+
+
+def test_mistakes_are_one_line(nmt, finished):
+    words = ["attention", SENTENCE, f"checkpoint={finished}", "device=cpu"]
+    nmt("attention").refused("sentence=VALUE")
+    nmt(*words, "head=9").refused("head=9: the model has 2 heads")
+    nmt(*words, "layer=2").refused("layer=2: the model has 1 layers")
+    nmt(*words, "layer=0").refused("counted from 1")
+    nmt(*words, "output=x.pdf").refused(".html or .png")
+    nmt(*words, "output=nowhere/x.html").refused("no folder nowhere")
+    nmt(*words, "checkpoint=nowhere").refused("checkpoint=nowhere: no such folder")
+    nmt("attention", "ka", "lo").refused("takes one sentence")
+    nmt("attention", " ").refused("sentence: is empty")
+    nmt("attention", "ka " * 300, f"checkpoint={finished}", "target=ka").refused("at most 200")
+
+
+def test_a_sentence_is_a_bare_word():
+    for sentence in ("ka lo mi", "a = b", "it's \\odd\\'", 'say "no", [or] {yes}', "ka"):
+        assert compose("attention", [sentence, "layer=1"]).sentence == sentence
+
+
+def test_a_target_needs_no_quotes_of_its_own():
+    for target in ("mi lo, ka.", "<a> [b] {c}: d = e", "it's \\odd", "a", "7", "true"):
+        assert compose("attention", ["ka", f"target={target}"]).target == target
+    assert compose("attention", ["ka", "target='a, b'"]).target == "a, b"
+    assert compose("attention", ["ka", "target=null"]).target is None
+
+
+def test_without_matplotlib_a_picture_is_refused_in_one_line(nmt, finished, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    nmt("attention", SENTENCE, f"checkpoint={finished}", "output=x.png").refused("nmt-toolkit[figures]", ".html")
+
+
+def test_a_picture_is_written(nmt, finished, tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    done = nmt("attention", SENTENCE, f"target={TARGET} $5", f"checkpoint={finished}", "output=x.png", "device=cpu")
+    assert done.code == 0, done.err
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_broken_sentence_names_its_key():
+    with pytest.raises(NMTError, match="sentence"):
+        compose("attention", ["sentence=''"])

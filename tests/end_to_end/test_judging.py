@@ -1,0 +1,114 @@
+"""What a model thinks of pairs: `nmt score model=...` and the details of `nmt translate format=jsonl`."""
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt.config import BOS, EOS
+from nmt.decoding.model_directory import read_tokenizer
+from nmt.decoding.weights import load_model
+
+SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]
+TARGETS = ["mi lo ka", "", "va tu so ri pe nu", "ka", "ka we"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    (tmp_path / "s").write_text("".join(f"{line}\n" for line in SOURCES))
+    (tmp_path / "t").write_text("".join(f"{line}\n" for line in TARGETS))
+    return ["source=s", "hypothesis=t", "device=cpu"]
+
+
+def expected(run: Path) -> list[list[float]]:
+    """log P of each token of each pair, by the model's logits for it alone."""
+    model, tokenizer = load_model(run / "model"), read_tokenizer(run / "model")
+    found = []
+    for pair in zip(SOURCES, TARGETS, strict=True):
+        source, target = tokenizer.encode([" ".join(line.split()) for line in pair])
+        logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))[0]
+        places = torch.arange(len(target) + 1), torch.tensor([*target, EOS])
+        found.append(logits.log_softmax(-1)[places].tolist())
+    return found
+
+
+@pytest.mark.parametrize("spelling", [["--model"], ["--model="], ["model="]], ids=str)
+def test_pairs_are_scored_line_by_line(nmt, finished, files, spelling):
+    words = [spelling[0], str(finished)] if spelling == ["--model"] else [f"{spelling[0]}{finished}"]
+    done = nmt("score", *words, *files, "format=tsv", "buffer=2")
+    assert done.code == 0, done.err
+    wanted = expected(finished)
+    for row, tokens, number in zip(done.out.splitlines(), wanted, range(1, 6), strict=True):
+        line, log_probability, perplexity, length = map(float, row.split("\t"))
+        assert (line, length) == (number, len(tokens))
+        assert log_probability == pytest.approx(sum(tokens), abs=1e-4)
+        assert perplexity == pytest.approx(math.exp(-sum(tokens) / len(tokens)), rel=1e-3)
+    summary = done.err.splitlines()[-1]
+    total, count = sum(map(sum, wanted)), sum(map(len, wanted))
+    assert f"5 pairs, {count} tokens, log probability {total:.2f}" in summary
+    assert float(summary.rsplit(" ", 1)[1]) == pytest.approx(math.exp(-total / count), rel=1e-3)
+
+
+def test_machines_are_told_each_token(nmt, finished, files):
+    done = nmt("score", "--model", str(finished), *files, "--json", "batch_tokens=7")
+    records = [json.loads(line) for line in done.out.splitlines()]
+    for record, target, wanted in zip(records, TARGETS, expected(finished), strict=True):
+        assert record["token_log_probabilities"] == pytest.approx(wanted, abs=1e-4)
+        assert record["log_probability"] == pytest.approx(sum(wanted), abs=1e-4)
+        assert record["length"] == len(record["tokens"]) + 1 == len(wanted)
+        assert "".join(record["tokens"]).replace("\u2581", " ").strip() == target
+
+
+def test_an_ensemble_of_a_model_and_itself_is_that_model(nmt, finished, files):
+    once = nmt("score", f"model={finished}", *files).out
+    assert nmt("score", "--model", str(finished), "--model", str(finished), *files).out == once
+    assert nmt("score", f"model=[{finished},{finished}]", *files).out == once
+    assert len(once.splitlines()) == len(SOURCES)
+    assert all("perplexity" in line for line in once.splitlines())
+
+
+def test_compressed_files_are_read(nmt, finished, files, tmp_path):
+    plain = nmt("score", f"model={finished}", *files).out
+    for name in ("s", "t"):
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    words = ["source=s.gz", "hypothesis=t.gz", "device=cpu"]
+    assert nmt("score", f"model={finished}", *words).out == plain
+    (tmp_path / "s.gz").write_bytes((tmp_path / "s.gz").read_bytes()[:-9])
+    nmt("score", f"model={finished}", *words).failed("s.gz: cannot be read")
+
+
+def test_mistakes_are_one_line(nmt, finished, files, tmp_path):
+    words = ["score", f"model={finished}", *files]
+    nmt(*words, "source=nowhere").refused("nowhere: No such file")
+    nmt(*words, "hypothesis=.").refused(".: Is a directory")
+    nmt("score", "model=nowhere", *files).refused("model=nowhere: no such folder")
+    nmt(*words, "device=abacus").refused("device=abacus")
+    (tmp_path / "t").write_text("ka\n")
+    nmt(*words).refused("s has 5 lines but t has 1")
+
+
+def test_empty_files_are_no_mistake(nmt, finished, files, tmp_path):
+    for name in ("s", "t"):
+        (tmp_path / name).write_text("")
+    done = nmt("score", f"model={finished}", *files)
+    assert (done.code, done.out) == (0, "")
+    assert "nothing to score" in done.err
+
+
+def test_translations_have_the_log_probability_that_score_gives_them(nmt, finished, tmp_path):
+    (tmp_path / "s").write_text("ka lo mi\nnu  pe ri\n\n")
+    words = ["translate", f"checkpoint={finished}", "input=s", "format=jsonl", "device=cpu"]
+    records = [json.loads(line) for line in nmt(*words, "decode.n_best=2").out.splitlines()]
+    assert [record["source"] for record in records] == ["ka lo mi", "nu  pe ri", ""]
+    for record in records[:2]:
+        for translation in record["translations"]:
+            assert sum(translation["token_log_probabilities"]) == pytest.approx(
+                translation["log_probability"], abs=1e-4
+            )
+            assert {target for _, target in translation["alignment"]} == set(range(len(translation["text"].split())))
+    assert records[2]["translations"] == [
+        {"text": "", "score": 0.0, "log_probability": 0.0, "tokens": [], "token_log_probabilities": [], "alignment": []}
+    ]

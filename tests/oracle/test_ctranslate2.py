@@ -1,0 +1,232 @@
+"""CTranslate2 with an exported model, beside the torch engine with the model itself."""
+
+import json
+import random
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("ctranslate2")
+
+from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.decoding.ctranslate2_engine import CTranslate2Engine, Terms, positions
+from nmt.decoding.ctranslate2_model import sinusoids, write
+from nmt.decoding.engine import length_penalty
+from nmt.decoding.model_directory import EXPORTED, ModelDescription, read_description
+from nmt.decoding.torch_engine import TorchEngine
+from nmt.decoding.weights import load_model, write_model_directory
+from nmt.errors import NMTError
+from nmt.model import Transformer
+from nmt.model.embedding import sinusoids as torch_sinusoids
+from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+
+SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
+KINDS = {
+    "post": {},
+    "pre": {"norm": "pre"},
+    "untied": {"tied_embeddings": False, "encoder_layers": 1, "decoder_layers": 3},
+    "learned": {"positions": "learned", "max_positions": 40},
+    "one head": {"heads": 1, "norm": "pre", "tied_embeddings": False},
+}
+
+
+def random_text(count: int) -> list[str]:
+    draw = random.Random(1)
+    return [" ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(1, 6))) for _ in range(count)]
+
+
+def learn_to_reverse(model: Transformer, vocabulary_size: int) -> None:
+    """So many updates that a model is neither sure nor at a loss."""
+    generator = torch.Generator().manual_seed(1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(60):
+        words = torch.randint(UNK + 1, vocabulary_size, (32, 6), generator=generator)
+        end, start = torch.full((32, 1), EOS), torch.full((32, 1), 1)
+        target = torch.cat((words.flip(1)[:, :4], end), dim=1)
+        logits = model(torch.cat((words, end), dim=1), torch.cat((start, target[:, :-1]), dim=1))
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), label_smoothing=0.1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def make(folder: Path, **kind) -> Path:
+    """A model directory with its models of CTranslate2, float32/ and int8/, beside it."""
+    tokenizer = train_tokenizer(random_text(60), TokenizerConfig("bpe", 320))
+    tokenizer.save(folder / "tokenizer.model")
+    torch.manual_seed(2)
+    settings = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "heads": 4, "dropout": 0.0}
+    config = ModelConfig(name="x", **{**settings, **kind})
+    model = Transformer(config, tokenizer.vocabulary_size)
+    learn_to_reverse(model, tokenizer.vocabulary_size)
+    fingerprint = tokenizer_fingerprint(folder / "tokenizer.model")
+    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
+    write_model_directory(folder / "model", model, folder / "tokenizer.model", description, "")
+    for precision in ("float32", "int8"):
+        write(folder / "model", folder / precision, precision)
+    return folder
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def each(request, tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("each"), **KINDS[request.param])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("ctranslate2"), **KINDS["untied"])
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[list[int]]:
+    return train_tokenizer(random_text(60), TokenizerConfig("bpe", 320)).encode(random_text(30))
+
+
+def searches(folder: Path, sentences: list[list[int]], prefixes: list[list[int]] | None = None, **settings):
+    """What torch and CTranslate2 find."""
+    config = DecodeConfig(**{"beam_size": 4, "max_extra": 8, **settings})
+    longest = positions(read_description(folder / "float32"))
+    engines = (
+        TorchEngine([load_model(folder / "model")], config),
+        CTranslate2Engine(folder / "float32", config, longest, threads=1),
+    )
+    return [engine.search(sentences, prefixes or [[]] * len(sentences)) for engine in engines]
+
+
+def assert_same(torch_found, found, least: int = 30) -> None:
+    """As many lines of the 30 have the same best translation, and then with the same score."""
+    pairs = [(a[0], b[0]) for a, b in zip(torch_found, found, strict=True) if a[0].tokens == b[0].tokens]
+    assert len(pairs) >= least
+    for expected, hypothesis in pairs:
+        assert hypothesis.log_probability == pytest.approx(expected.log_probability, abs=1e-3)
+        assert hypothesis.score == pytest.approx(expected.score, abs=1e-3)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, alpha):
+    assert_same(*searches(each, sentences, beam_size=beam_size, length_penalty=alpha), least=30)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_extra": 0},
+        {"max_length": 3},
+        {"max_length": 3, "beam_size": 1},
+        {"min_length": 7},
+        {"min_length": 7, "beam_size": 1},
+        {"batch_tokens": 20},
+        {"no_repeat_ngram": 2, "beam_size": 1},
+    ],
+    ids=str,
+)
+def test_limits_are_those_of_torch(folder, sentences, settings):
+    assert_same(*searches(folder, sentences, **settings), least=29)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_length_can_be_prescribed(folder, sentences, beam_size):
+    found = searches(folder, sentences, beam_size=beam_size, min_length=7, max_length=7)[1]
+    assert {len(hypothesis.tokens) for hypotheses in found for hypothesis in hypotheses} == {7}
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_prefixes_are_kept_and_counted(folder, sentences, beam_size):
+    """Each has one of its own: how its second best translation begins."""
+    prefixes = [hypotheses[1].tokens[:2] for hypotheses in searches(folder, sentences, n_best=2)[0]]
+    torch_found, found = searches(folder, sentences, prefixes, beam_size=beam_size)
+    for prefix, hypotheses in zip(prefixes, found, strict=True):
+        assert hypotheses[0].tokens[: len(prefix)] == prefix
+    assert_same(torch_found, found, least=29)
+
+
+def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
+    model = load_model(each / "model")
+    for settings in ({}, {"min_length": 7}, {"no_repeat_ngram": 2}, {"max_extra": 0}):
+        found = searches(each, sentences, n_best=3, **settings)[1]
+        for ids, hypotheses in zip(sentences, found, strict=True):
+            assert len(hypotheses) == 3
+            assert hypotheses == sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
+            for hypothesis in hypotheses:
+                target = torch.tensor([[*hypothesis.tokens, EOS]])
+                with torch.no_grad():
+                    logits = model(torch.tensor([[*ids, EOS]]), torch.tensor([[1, *hypothesis.tokens]]))
+                logp = logits.log_softmax(-1).gather(2, target[:, :, None]).sum().item()
+                assert hypothesis.log_probability == pytest.approx(logp, abs=1e-3)
+                assert hypothesis.score == pytest.approx(logp / length_penalty(target.shape[1], 0.6), abs=1e-3)
+
+
+def test_no_ngram_comes_twice(folder, sentences):
+    for hypotheses in searches(folder, sentences, no_repeat_ngram=2, max_extra=20, min_length=12)[1]:
+        pairs = list(zip(hypotheses[0].tokens, hypotheses[0].tokens[1:], strict=False))
+        assert len(pairs) == len(set(pairs))
+
+
+def test_int8_is_close(each, sentences):
+    """By the log probabilities of the same translations."""
+    config = DecodeConfig(beam_size=4, max_extra=8)
+    precise, small = (CTranslate2Engine(each / name, config, 40, threads=1) for name in ("float32", "int8"))
+    requests = [precise.request(ids, []) for ids in sentences]
+    pairs = [
+        (r, c.tokens)
+        for r, candidates in zip(requests, precise.candidates(requests, Terms()), strict=True)
+        for c in candidates
+    ]
+    expected, found = (np.concatenate(engine.forced_decoding(pairs)) for engine in (precise, small))
+    assert 0 < np.abs(expected - found).mean() < 0.1
+    assert np.corrcoef(expected, found)[0, 1] > 0.99
+    assert (each / "int8" / "model.bin").stat().st_size < (each / "float32" / "model.bin").stat().st_size
+
+
+def test_workers_and_their_number_change_nothing(folder, sentences):
+    config = DecodeConfig(beam_size=4, max_extra=8)
+    one, three = (
+        CTranslate2Engine(folder / "float32", config, 40, threads=threads).search(sentences, [[]] * len(sentences))
+        for threads in (1, 3)
+    )
+    assert [[h.tokens for h in hypotheses] for hypotheses in one] == [[h.tokens for h in h3] for h3 in three]
+
+
+@pytest.fixture
+def eager(folder, tmp_path) -> Path:
+    """The same model, which would rather write the padding and unknown symbols than anything else."""
+    description = read_description(folder / "model")
+    model = load_model(folder / "model")
+    with torch.no_grad():
+        for number in (PAD, UNK):
+            model.output.weight[number] = model.output.weight[EOS] * 1.5
+    write_model_directory(tmp_path / "model", model, folder / "tokenizer.model", description, "")
+    write(tmp_path / "model", tmp_path / "float32", "float32")
+    return tmp_path
+
+
+def test_symbols_that_are_no_text_are_never_written(eager, sentences):
+    model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra=8), 2048, threads=1)
+    raw = model.candidates([model.request(ids, []) for ids in sentences], Terms())
+    assert any(piece in candidate.tokens for row in raw for candidate in row for piece in ("<pad>", "<unk>"))
+    for hypotheses in searches(eager, sentences, n_best=4)[1]:
+        assert not any({PAD, 1, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
+
+
+def test_no_sentences_give_no_translations(folder):
+    assert searches(folder, [])[1] == []
+
+
+def test_sinusoids_are_those_of_the_model():
+    assert torch.equal(torch.from_numpy(sinusoids(300, 20)), torch_sinusoids(300, 20))
+
+
+def test_a_sentence_without_positions_is_an_error_that_names_them(folder):
+    engine = CTranslate2Engine(folder / "float32", DecodeConfig(), 40, threads=1)
+    with pytest.raises(NMTError, match="41 tokens is longer than the 40 positions"):
+        engine.search([[5] * 40], [[]])
+
+
+def test_the_folder_has_all_that_translating_needs(folder):
+    names = {path.name for path in (folder / "int8").iterdir()}
+    assert names == {"model.bin", "config.json", "shared_vocabulary.json", "tokenizer.model", EXPORTED}
+    assert json.loads((folder / "int8" / EXPORTED).read_text()) == asdict(read_description(folder / "model"))

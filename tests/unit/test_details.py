@@ -1,0 +1,171 @@
+"""Which words answer which, token by token, in lines as users see them."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.decoding.details import Describer, Details, Piece, source_words, words_of_tokens
+from nmt.decoding.engine import Hypothesis, Judgement
+from nmt.decoding.forced import force
+from nmt.decoding.torch_engine import TorchEngine
+from nmt.decoding.translate import render
+from nmt.decoding.translator import Options, Translation, Translator
+from nmt.model import Transformer
+from nmt.text.tokenizers import META, Tokenizer, clean, train_tokenizer
+
+WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
+ODD = [
+    "  zwei  \u3000 W\u00f6rter ",
+    "\u00b4a b\u00b4c d",
+    "\ufb01n\u2160 \u212b",
+    "\u2603 \u6f22\u5b57 \U0001f600!",
+    "a\u2581b \ue000 c",
+]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram", "wordpiece"])
+def tokenizer(request) -> Tokenizer:
+    draw = random.Random(1)
+    lines = [" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(200)]
+    return train_tokenizer(lines, TokenizerConfig(kind=request.param, vocabulary_size=620))
+
+
+def line_piece(tokenizer: Tokenizer, line: str, prefix: str = "") -> Piece:
+    return Piece(tokenizer.encode([clean(prefix + line)])[0], line)
+
+
+@pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
+def test_tokens_of_each_word_spell_that_word(tokenizer, line):
+    text = clean(line)
+    ids = tokenizer.encode([text])[0]
+    places = words_of_tokens(tokenizer, ids)
+    assert places == sorted(places)
+    for place, word in enumerate(text.split()):
+        assert tokenizer.decode([i for i, p in zip(ids, places, strict=True) if p == place]).strip() == word
+
+
+def test_tokens_that_give_no_text_belong_to_the_first_word(tokenizer):
+    assert words_of_tokens(tokenizer, []) == []
+    assert words_of_tokens(tokenizer, [0, 1, 2]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("prefix", ["", "<2de> ", "to de: "])
+@pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
+def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
+    piece = line_piece(tokenizer, line, prefix)
+    words = source_words(tokenizer, line, prefix, piece)
+    of_prefix = [i for i, word in zip(piece.ids, words, strict=True) if word is None]
+    assert tokenizer.decode(of_prefix).strip() == prefix.strip()
+    for place, word in enumerate(line.split()):
+        spelt = tokenizer.decode([i for i, p in zip(piece.ids, words, strict=True) if p == place])
+        assert spelt.strip() == clean(word)
+
+
+def test_a_prefix_that_is_glued_to_the_first_word_is_part_of_it(tokenizer):
+    piece = line_piece(tokenizer, "ka lo", "x y")
+    words = source_words(tokenizer, "ka lo", "x y", piece)
+    assert {None, 0, 1} == set(words)
+    assert tokenizer.decode([i for i, p in zip(piece.ids, words, strict=True) if p == 0]).strip() == "yka"
+
+
+def diagonal(pairs):
+    """A judge that sees the n-th token of one side in the n-th of the other, the last where there is none."""
+    return [
+        Judgement(
+            [-1.0] * (len(target) + 1),
+            np.eye(max(len(source), len(target)), dtype=np.float32)[: len(target), : len(source)],
+        )
+        for source, target in pairs
+    ]
+
+
+def test_alignment_by_hand(tokenizer):
+    line = "ka  lo mi"
+    ids = tokenizer.encode(["ka lo mi"])[0]
+    [[details]] = Describer(diagonal, tokenizer).describe(
+        [line], [[Piece(ids, line)]], [[[Hypothesis(ids, -1.0, -1.0)]]]
+    )
+    assert details.alignment == [(0, 0), (1, 1), (2, 2)]
+    assert details.token_log_probabilities == [-1.0] * (len(ids) + 1)
+    assert "".join(details.tokens).replace(META, " ").strip() == "ka lo mi"
+
+
+def test_words_of_the_prefix_are_aligned_to_nothing(tokenizer):
+    piece = line_piece(tokenizer, "ka lo", "mi ")
+    found = [[[Hypothesis(piece.ids, -1.0, -1.0)]]]
+    [[details]] = Describer(diagonal, tokenizer, "mi ").describe(["ka lo"], [[piece]], found)
+    assert (0, 1) in details.alignment
+    assert (1, 2) in details.alignment
+    assert {source for source, _ in details.alignment} == {0, 1}
+
+
+def test_an_empty_line_and_an_empty_translation_have_no_alignment(tokenizer):
+    piece = line_piece(tokenizer, "ka")
+    details = Describer(diagonal, tokenizer).describe(["", "ka"], [[], [piece]], [[], [[Hypothesis([], -1.0, -1.0)]]])
+    assert details == [[Details([], [], [])], [Details([], [-1.0], [])]]
+
+
+class Echo:
+    """An engine that answers with the source, and with its first half."""
+
+    def search(self, sentences, prefixes):
+        return [[Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)] for ids in sentences]
+
+
+@pytest.mark.parametrize("longest", [3, 5, 9, 1000])
+def test_lines_in_pieces_keep_the_indices_of_the_whole_line(tokenizer, longest):
+    lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
+    translator = Translator(Echo(), tokenizer, Options(longest=longest, source="en", source_prefix="x "))
+    translator.describer = Describer(diagonal, tokenizer, "x ")
+    for line, (best, second) in zip(lines[::2], translator.translate(lines)[::2], strict=True):
+        for translation in (best, second):
+            details = translation.details
+            assert len(details.token_log_probabilities) == len(details.tokens) + 1
+            assert all(0 <= source < len(line.split()) for source, _ in details.alignment)
+            assert all(0 <= target < len(translation.text.split()) for _, target in details.alignment)
+        answered = {source: line.split()[source] for source, _ in best.details.alignment}
+        assert list(answered) == list(range(len(line.split())))
+        if longest == 1000:
+            assert [(s, t) for s, t in best.details.alignment if t] == [(t - 1, t) for t in range(1, len(answered) + 1)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_best": 3}, {"sample": True, "n_best": 2}])
+@pytest.mark.parametrize("longest", [None, 4])
+def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, settings, longest):
+    torch.manual_seed(1)
+    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2)
+    models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
+    decode = DecodeConfig(beam_size=3, max_extra=4, **settings)
+    options = Options(decode.length_penalty, "x ", "lo", longest, source="en")
+    translator = Translator(TorchEngine(models, decode), tokenizer, options)
+    plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
+    translator.describer = Describer(
+        lambda pairs: force(models, pairs, 100, align=True), tokenizer, "x ", len(translator.prefix)
+    )
+    described = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
+    for before, after in zip(plain, described, strict=True):
+        for one, other in zip(before, after, strict=True):
+            assert one == Translation(other.text, other.score, other.log_probability)
+            assert sum(other.details.token_log_probabilities) == pytest.approx(other.log_probability, abs=1e-4)
+
+
+def test_jsonl_holds_the_details():
+    translation = Translation("zwei", -1.0, -2.0, Details(["\u2581zw", "ei"], [-0.5, -0.5, -1.0], [(1, 0)]))
+    assert json.loads(render(1, "one two", [translation], "jsonl")) == {
+        "line": 1,
+        "source": "one two",
+        "translations": [
+            {
+                "text": "zwei",
+                "score": -1.0,
+                "log_probability": -2.0,
+                "tokens": ["\u2581zw", "ei"],
+                "token_log_probabilities": [-0.5, -0.5, -1.0],
+                "alignment": [[1, 0]],
+            }
+        ],
+    }

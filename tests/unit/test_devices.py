@@ -1,0 +1,182 @@
+"""Several devices give what one gives, in order, and end together."""
+
+import os
+import queue
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt.config import DecodeConfig, TranslateConfig
+from nmt.decoding.devices import Answer, DeviceTranslator, device_names
+from nmt.decoding.load import load_translator
+from nmt.errors import NMTError
+
+WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
+DECODE = DecodeConfig(beam_size=2, max_extra=3)
+
+
+def random_lines(count: int) -> list[str]:
+    draw = random.Random(2)
+    return ["", *(" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(count - 2)), "  "]
+
+
+def config(checkpoint: str, devices: int) -> TranslateConfig:
+    return TranslateConfig([checkpoint], device="cpu", devices=devices, decode=DECODE)
+
+
+@pytest.fixture(scope="module")
+def two(checkpoint) -> Iterator[DeviceTranslator]:
+    with DeviceTranslator(config(checkpoint, 2), print) as translator:
+        yield translator
+
+
+@pytest.mark.parametrize("buffer", [1, 7, 2000])
+def test_two_devices_give_what_one_gives_in_order(two, checkpoint, buffer):
+    lines = random_lines(40)
+    expected = list(load_translator(config(checkpoint, 1), print).stream(lines, buffer))
+    assert len({translations[0].text for translations in expected}) > 20
+    assert list(two.stream(lines, buffer)) == expected
+
+
+def test_no_lines_give_no_translations(two):
+    assert list(two.stream([], 5)) == []
+
+
+def test_a_line_is_translated_before_the_next_one_is_there(two):
+    typed: queue.Queue[str | None] = queue.Queue()
+    stream = two.stream(iter(typed.get, None), 2000)
+    for line in ("ka lo", "mi"):
+        typed.put(line)
+        assert next(stream)[0].text
+    typed.put(None)
+    assert list(stream) == []
+
+
+def test_an_endless_stream_is_read_only_a_few_blocks_ahead(two):
+    read = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal read
+        while True:
+            read += 1
+            yield "ka"
+
+    stream = two.stream(endless(), 3)
+    next(stream)
+    time.sleep(0.5)
+    # Two blocks for each device, one that waits for its place, one that is being given, two in the reader.
+    assert 3 < read <= 3 * (2 * 2 + 4) + 1
+    stream.close()
+
+
+def test_an_error_while_reading_comes_after_the_lines_before_it(two):
+    def broken() -> Iterator[str]:
+        yield "ka"
+        raise OSError("the disk is gone")
+
+    stream = two.stream(broken(), 10)
+    assert next(stream)[0].text
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(stream)
+
+
+def test_notices_of_all_devices_are_told_once(two, capsys):
+    for count in ("1,234", "99"):
+        two.tell(Answer(notices=[f"a line of {count} tokens"]))
+    assert capsys.readouterr().out == "a line of 1,234 tokens\n"
+
+
+def test_an_error_in_a_process_is_one_line_that_names_the_device(checkpoint):
+    with (
+        DeviceTranslator(config(checkpoint, 1), print) as translator,
+        pytest.raises(NMTError, match=r"^cpu: \w+Error: [^\n]+$"),
+    ):
+        translator.workers[0].translate([None])
+
+
+def test_a_process_that_is_killed_is_told_and_ends_the_stream(checkpoint):
+    with DeviceTranslator(config(checkpoint, 1), print) as translator:
+        stream = translator.stream(random_lines(20), 4)
+        next(stream)
+        os.kill(translator.workers[0].process.pid, signal.SIGKILL)
+        with pytest.raises(NMTError, match=r"^the process that translates on cpu died \(exit code -9\)"):
+            list(stream)
+    assert translator.workers[0].process.exitcode == -9
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "devices", "expected"),
+    [
+        ("cpu", 0, 3, ["cpu"] * 3),
+        ("cpu", 8, 2, ["cpu"] * 2),
+        ("auto", 0, 2, ["cpu"] * 2),
+        ("auto", 4, 4, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"]),
+        ("cuda", 4, 2, ["cuda:0", "cuda:1"]),
+    ],
+)
+def test_devices_by_hand(monkeypatch, device, gpus, devices, expected):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    assert device_names(TranslateConfig(device=device, devices=devices, decode=DECODE)) == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "named"),
+    [
+        ("auto", 1, "devices=4: there is 1 GPU here"),
+        ("auto", 3, "devices=4: there are 3 GPUs here"),
+        ("cuda", 0, "devices=4: there are 0 GPUs here"),
+        ("abacus", 3, "device=abacus: not available"),
+        ("meta", 3, "devices=4: device=meta is one device"),
+    ],
+)
+def test_more_devices_than_there_are_are_refused(monkeypatch, device, gpus, named):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    with pytest.raises(NMTError, match=f"^{named}"):
+        device_names(TranslateConfig(device=device, devices=4, decode=DECODE))
+
+
+def children(process: subprocess.Popen) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def wait_until_gone(processes: list[int]) -> None:
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
+@pytest.mark.parametrize("end", ["interrupt", "closed pipe", "killed"])
+def test_however_the_command_ends_so_do_its_processes(checkpoint, end):
+    command = [sys.executable, "-m", "nmt", "translate", f"checkpoint={checkpoint}", "device=cpu", "devices=2"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, start_new_session=True) as process:
+        try:
+            process.stdin.write(b"ka nu\n")
+            process.stdin.flush()
+            assert process.stdout.readline().endswith(b"\n")
+            started = children(process)
+            assert len(started) >= 2
+            if end == "interrupt":
+                os.killpg(process.pid, signal.SIGINT)
+            elif end == "killed":
+                process.kill()
+            else:
+                process.stdout.close()
+                process.stdin.write(b"ka nu\n")
+                process.stdin.flush()
+            assert process.wait(timeout=20) == {"interrupt": 130, "closed pipe": 1, "killed": -9}[end]
+            wait_until_gone(started)
+            assert not re.search(b"Traceback|Error", process.stderr.read())
+        finally:
+            process.kill()

@@ -1,0 +1,210 @@
+"""What is exported where, what is refused, and what is said of it."""
+
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("ctranslate2")
+
+from nmt.config import DecodeConfig, ExportConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.decoding.ctranslate2_engine import CTranslate2Engine
+from nmt.decoding.ctranslate2_model import write
+from nmt.decoding.load import load_translator
+from nmt.decoding.model_directory import ModelDescription
+from nmt.decoding.weights import write_model_directory
+from nmt.errors import NMTError
+from nmt.export.export import compare, export
+from nmt.model import Transformer
+from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+
+LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
+GREEDY = DecodeConfig(beam_size=1, max_extra=3)
+
+
+def make(folder: Path, training: dict | None = None, **settings) -> Path:
+    """A model directory with a random model."""
+    tokenizer, tokenizer_file = train_tokenizer(LINES, TokenizerConfig("bpe", 300)), folder / "tokenizer.model"
+    tokenizer.save(tokenizer_file)
+    torch.manual_seed(1)
+    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
+    config = ModelConfig(name="tiny", **{**base, **settings})
+    size, fingerprint = tokenizer.vocabulary_size, tokenizer_fingerprint(tokenizer_file)
+    description = ModelDescription(asdict(config), size, "en", "de", fingerprint, training or {})
+    write_model_directory(folder / "model", Transformer(config, size), tokenizer_file, description, "")
+    return folder / "model"
+
+
+@pytest.fixture
+def model(tmp_path) -> Path:
+    return make(tmp_path)
+
+
+def said(model: Path, **settings) -> list[str]:
+    return list(export(ExportConfig(str(model), decode=GREEDY, **settings), lambda words: None))
+
+
+def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -> list[str]:
+    config = TranslateConfig(str(checkpoint), decode=GREEDY, **{"engine": "ctranslate2", "threads": 1, **settings})
+    translator = load_translator(config, notices.append if notices is not None else lambda words: None)
+    return [translations[0].text for translations in translator.translate(LINES)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"d_k": 4}, "model.d_k=4 and model.d_v=8 differ"),
+        ({"d_k": 4, "d_v": 4}, "model.d_k=4 times model.heads=2 is not model.d_model=16"),
+    ],
+)
+def test_a_model_that_ctranslate2_has_not_is_refused_with_the_reason(tmp_path, settings, reason):
+    with pytest.raises(NMTError, match=reason):
+        said(make(tmp_path, **settings))
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
+        *("README.md", "config.json", "model.safetensors", "tokenizer.model")
+    ]
+
+
+def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
+    (tmp_path / "sample").write_text("\n".join(LINES) + "\n")
+    lines = said(model, sample=str(tmp_path / "sample"), output=str(tmp_path / "out"))
+    assert lines == [
+        f"{tmp_path}/out: {model} with format=ctranslate2 precision=float32",
+        f"12 of 12 lines (100.0%) are translated as by torch: {tmp_path}/sample",
+    ]
+
+
+def test_lines_that_differ_are_shown():
+    assert list(compare(["one", "two", "three", "four"], ["1", "2", "3", "4"], ["1", "zwei", "drei", "vier"], "x")) == [
+        "1 of 4 lines (25.0%) are translated as by torch: x",
+        *("line 2: two", "  torch:    2", "  exported: zwei"),
+        *("line 3: three", "  torch:    3", "  exported: drei"),
+    ]
+
+
+def test_the_validation_set_is_the_sample_where_it_still_is(tmp_path):
+    filters = {"filters": {"max_tokens": 50}}
+    model = make(tmp_path, {"config": {"prepared": str(tmp_path / "prepared"), "data": filters}})
+    valid = tmp_path / "prepared" / "valid.en"
+    assert said(model)[1] == f"no sample was compared: {valid} is not there; pass sample=FILE"
+    valid.parent.mkdir()
+    valid.write_text("ka nu\n" * 300)
+    assert said(model)[1].startswith("200 of 200 lines (100.0%)")
+    valid.write_text("")
+    assert said(model)[1] == f"no sample was compared: {valid} is empty; pass sample=FILE"
+
+
+def test_what_is_there_is_replaced_only_where_it_is_an_exported_model(model, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").write_text("dear")
+    with pytest.raises(NMTError, match="no exported model; name another folder"):
+        said(model, output=str(tmp_path / "mine"))
+    assert (tmp_path / "mine" / "letter").read_text() == "dear"
+    for precision in ("float32", "int8"):
+        said(model, output=str(tmp_path / "out"), precision=precision)
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "out", "model", "tokenizer.model"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"checkpoint": "exported"}, "exported already"),
+        ({"sample": "missing"}, "sample=missing: No such file"),
+    ],
+)
+def test_what_cannot_be_exported_is_named(model, tmp_path, monkeypatch, settings, words):
+    monkeypatch.chdir(tmp_path)
+    write(model, tmp_path / "exported", "float32")
+    with pytest.raises(NMTError, match=words):
+        said(**{"model": model, **settings} if "checkpoint" not in settings else {"model": Path("exported")})
+
+
+def test_a_model_directory_is_converted_at_its_first_use(model):
+    notices = []
+    first = translated(model, notices)
+    assert notices == [f"converting the model for CTranslate2, once: {model}/ctranslate2-float32"]
+    assert translated(model, notices) == first == translated(model, engine="torch", device="cpu")
+    assert len(notices) == 1
+
+
+def test_a_model_that_changed_is_converted_again(model, tmp_path):
+    notices = []
+    translated(model, notices)
+    weights = model / "model.safetensors"
+    weights.write_bytes(weights.read_bytes())
+    translated(model, notices)
+    assert len(notices) == 2
+
+
+def test_a_directory_that_cannot_be_written_stays_as_it_is(model, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert translated(model) == translated(model, engine="torch", device="cpu")
+    assert not (model / "ctranslate2-float32").exists()
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precision):
+    expected = translated(model, precision=precision)
+    write(model, tmp_path / "out", precision)
+    model.rename(tmp_path / "away")
+    assert translated(tmp_path / "out", precision=precision) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"device": "cuda"}, "device=cuda with engine=ctranslate2"),
+        ({"checkpoint": 2}, "2 checkpoints, but it has no ensembles"),
+        ({"decode": DecodeConfig(sample=True)}, "decode.sample=true"),
+        ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
+    ],
+    ids=str,
+)
+def test_what_the_engine_cannot_do_is_said_in_one_line(model, tmp_path, settings, words):
+    write(model, tmp_path / "out", "float32")
+    checkpoint = {0: str(tmp_path / "out"), 2: [str(model), str(model)]}.get(settings.pop("checkpoint", 1), str(model))
+    config = TranslateConfig(checkpoint, **{"engine": "ctranslate2", "decode": GREEDY, **settings})
+    with pytest.raises(NMTError, match=words) as refused:
+        load_translator(config, lambda words: None)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_broken_model_is_named(model, tmp_path):
+    write(model, tmp_path / "out", "float32")
+    (tmp_path / "out" / "model.bin").write_bytes(b"nothing")
+    with pytest.raises(NMTError, match="out: not a model that CTranslate2 can load"):
+        CTranslate2Engine(tmp_path / "out", GREEDY, 100)
+
+
+def test_torch_is_never_imported(model, tmp_path):
+    """Neither to convert nor to translate."""
+    program = (
+        "import sys\nfrom nmt.cli import main\n"
+        "try:\n    main()\nfinally:\n    print('torch' in sys.modules, 'lightning' in sys.modules, file=sys.stderr)"
+    )
+    for precision in ("float32", "int8"):
+        words = [
+            "translate",
+            f"checkpoint={model}",
+            "engine=ctranslate2",
+            f"precision={precision}",
+            "decode.max_extra=3",
+        ]
+        done = subprocess.run(
+            [sys.executable, "-c", program, *words], input="\n".join(LINES) + "\n", capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("\n") == len(LINES)
+        assert done.stderr.splitlines()[-1] == "False False"
+
+
+def test_the_command_takes_a_bare_word(model, nmt, tmp_path):
+    (tmp_path / "sample").write_text("ka nu\n")
+    done = nmt("export", str(model), "precision=int8", f"sample={tmp_path}/sample", "decode=greedy")
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"{model}/ctranslate2-int8: {model} with format=ctranslate2 precision=int8\n")
+    nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, huggingface")
+    nmt("export", str(model), "format=huggingface", "precision=int8").refused("precision=int8", "format=huggingface")
