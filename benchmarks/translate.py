@@ -5,7 +5,7 @@
 
 MODEL is a run or a model directory, TEXT a file of source lines; `base` makes a model of the paper's base shapes with
 random weights, and random sentences whose translations are held to 20 tokens. Each contender is a process of its own;
-they translate the first LINES (1,000) lines by turns, ROUNDS (5) times, with a beam of 4 and greedily:
+they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
 
 - nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count;
 - CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread;
@@ -29,6 +29,7 @@ from pathlib import Path
 
 BEAMS = {"beam 4": 4, "greedy": 1}
 BASE_TOKENS, BASE_VOCABULARY = 20, 32_000
+MAX_EXTRA = 50
 THREADS = os.cpu_count() or 1
 CONTENDERS = [
     "nmt torch",
@@ -79,10 +80,11 @@ def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, t
     )
     vocabulary = json.loads((folder / f"ctranslate2-{precision}" / "shared_vocabulary.json").read_text())
     held = decode_options(folder, beam)
-    limits = {"max_decoding_length": held.get("max_length", 256), "min_decoding_length": held.get("min_length", 1)}
 
     def translate(lines: list[str]) -> int:
         ids = sorted(tokenised(folder, lines), key=len, reverse=True)
+        longest = held.get("max_length", len(ids[0]) + MAX_EXTRA)
+        limits = {"max_decoding_length": longest, "min_decoding_length": held.get("min_length", 1)}
         tokens = [[vocabulary[i] for i in sentence] + ["</s>"] for sentence in ids]
         start = time.perf_counter()
         results = model.translate_batch(tokens, beam_size=beam, max_batch_size=1024, batch_type="tokens", **limits)
@@ -98,7 +100,7 @@ def hugging_face(folder: Path, beam: int) -> Translate:
 
     model = AutoModelForSeq2SeqLM.from_pretrained(folder / "huggingface").eval()
     held = decode_options(folder, beam)
-    limits = {"max_new_tokens": held.get("max_length", 255) + 1, "min_new_tokens": held.get("min_length", 0) + 1}
+    model.generation_config.max_length = None
 
     def translate(lines: list[str]) -> int:
         ids = sorted(([*sentence, 2] for sentence in tokenised(folder, lines)), key=len, reverse=True)
@@ -106,6 +108,8 @@ def hugging_face(folder: Path, beam: int) -> Translate:
         for first in range(0, len(ids), 32):
             batch = [torch.tensor(sentence) for sentence in ids[first : first + 32]]
             source = torch.nn.utils.rnn.pad_sequence(batch, batch_first=True)
+            longest = held.get("max_length", source.shape[1] + MAX_EXTRA)
+            limits = {"max_new_tokens": longest + 1, "min_new_tokens": held.get("min_length", 0) + 1}
             with torch.inference_mode():
                 out = model.generate(
                     input_ids=source, attention_mask=(source != 0).long(), num_beams=beam, do_sample=False, **limits
@@ -227,7 +231,7 @@ def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
         text = text or make_base(folder, lines)
         copy = prepare(model, folder)
         for engine, seconds, memory in cold(copy, text, 5):
-            print(f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB")
+            print(f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB", flush=True)
         processes = {name: start(name, copy, text, lines) for name in CONTENDERS}
         for label, beam in BEAMS.items():
             results: dict[str, list[dict[str, float]]] = {name: [] for name in CONTENDERS}
@@ -241,7 +245,8 @@ def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
                 print(
                     f"  {name:28} {lines / medians[name]:8.1f} sentences/s {tokens / medians[name]:8.0f} tokens/s  "
                     f"{medians['Hugging Face'] / medians[name]:5.2f} x Hugging Face  "
-                    f"{medians[CONTENDERS[3]] / medians[name]:5.2f} x CTranslate2 float32  {memory:.2f} GB"
+                    f"{medians[CONTENDERS[3]] / medians[name]:5.2f} x CTranslate2 float32  {memory:.2f} GB",
+                    flush=True,
                 )
         for process in processes.values():
             process.kill()
@@ -254,5 +259,5 @@ if __name__ == "__main__":
         contend(arguments[1], Path(arguments[2]), Path(arguments[3]), int(arguments[4]))
     else:
         given = None if arguments[0] == "base" else Path(arguments.pop(1))
-        counts = [int(word) for word in arguments[1:]] + [1000, 5][len(arguments) - 1 :]
+        counts = [int(word) for word in arguments[1:]] + [400, 3][len(arguments) - 1 :]
         main(arguments[0], given, *counts)
