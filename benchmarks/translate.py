@@ -11,8 +11,8 @@ they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a be
 - CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread;
 - Hugging Face: `generate` of transformers on the exported model, sorted by length, in batches of 32.
 
-Prints medians of sentences/s and output tokens/s, loading excluded, the ratios to Hugging Face and to CTranslate2 in
-float32, and the most memory. Then the whole command, cold, on 32 lines.
+Prints medians of sentences/s and output tokens/s, loading excluded, the most memory, and the ratios to Hugging Face and
+to CTranslate2 in float32. Then the whole command, cold, on 32 lines.
 """
 
 import json
@@ -41,6 +41,7 @@ CONTENDERS = [
     f"CTranslate2 int8, {THREADS} x 1",
     "Hugging Face",
 ]
+REFERENCES = ["Hugging Face", CONTENDERS[3], CONTENDERS[4]]
 Translate = Callable[[list[str]], int]
 """Raw lines, or tokens joined by blanks, to the number of tokens that came out."""
 
@@ -182,7 +183,8 @@ def prepare(model: str, folder: Path) -> Path:
     import shutil
 
     from nmt.decoding import ctranslate2_model
-    from nmt.decoding.model_directory import find_model_directory
+    from nmt.decoding.model_directory import find_model_directory, read_description
+    from nmt.errors import NMTError
     from nmt.export import huggingface
 
     copy = folder / "model"
@@ -190,7 +192,12 @@ def prepare(model: str, folder: Path) -> Path:
         shutil.copytree(find_model_directory(model), copy)
     for precision in ("float32", "int8"):
         ctranslate2_model.write(copy, copy / f"ctranslate2-{precision}", precision)
-    huggingface.write(copy, copy / "huggingface")
+    try:
+        huggingface.check(read_description(copy))
+        huggingface.write(copy, copy / "huggingface")
+    except NMTError as error:
+        print(f"without Hugging Face: {error}")
+        CONTENDERS.remove("Hugging Face")
     return copy
 
 
@@ -240,12 +247,13 @@ def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
                     results[name].append(turn(process, beam))
             print(f"{label}, {lines:,} lines, {rounds} rounds, {THREADS} threads")
             medians = {name: statistics.median(r["seconds"] for r in results[name]) for name in CONTENDERS}
+            others = [name for name in REFERENCES if name in medians]
             for name in CONTENDERS:
                 tokens, memory = results[name][0]["tokens"], results[name][-1]["memory"]
+                ratios = "  ".join(f"{medians[other] / medians[name]:5.2f} x {other}" for other in others)
                 print(
                     f"  {name:28} {lines / medians[name]:8.1f} sentences/s {tokens / medians[name]:8.0f} tokens/s  "
-                    f"{medians['Hugging Face'] / medians[name]:5.2f} x Hugging Face  "
-                    f"{medians[CONTENDERS[3]] / medians[name]:5.2f} x CTranslate2 float32  {memory:.2f} GB",
+                    f"{memory:.2f} GB  {ratios}",
                     flush=True,
                 )
         for process in processes.values():
