@@ -47,8 +47,8 @@ TREES: dict[str, tuple[str, type]] = {
 }
 BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence"}
 """The key that a word without = is the value of."""
-TEXTS = {"attention": ("target",)}
-"""Keys whose values are running text, with commas and brackets that need no quotes."""
+TEXTS = {"attention": ("target",), "translate": ("source_prefix", "target_prefix")}
+"""Keys whose values are running text, with commas, brackets and blanks at the end that need no quotes."""
 
 
 def conf_folder() -> Path:
@@ -72,13 +72,16 @@ def name_bare_word(command: str, overrides: list[str]) -> list[str]:
 
 
 def quote_text(command: str, word: str) -> str:
-    """The override of a key for running text, quoted where Hydra would take that for something else."""
+    """The override of a key for running text, quoted where Hydra would take that for something else.
+
+    What is null, or quoted in Hydra's way, stays so.
+    """
     key, _, value = word.partition("=")
     if key not in TEXTS.get(command, ()):
         return word
     parsed = parse(word)
-    is_text = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), str | None)
-    return word if is_text else set_text(key, value)
+    understood = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), str | None)
+    return word if understood and (value == "null" or value.startswith(("'", '"'))) else set_text(key, value)
 
 
 def compose_tree(command: str, overrides: list[str], config_dir: Path | None = None) -> DictConfig:

@@ -341,3 +341,22 @@ def test_a_bare_word_is_the_run_to_report_on():
     for words in (["a", "b"], ["a", "run=b"]):
         with pytest.raises(NMTError, match="takes one run"):
             compose("report", words)
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("<2de> ", "<2de> "),
+        ("de ", "de "),
+        ("a, b [c] {d}", "a, b [c] {d}"),
+        ("'<2de> '", "<2de> "),
+        ('"x "', "x "),
+        ("'tis", "'tis"),
+        ("17", "17"),
+        ("true", "true"),
+        ("", ""),
+    ],
+)
+def test_a_prefix_is_taken_as_it_is_written_or_without_its_quotes(word, text):
+    config = compose("translate", [f"source_prefix={word}", f"target_prefix={word}"])
+    assert (config.source_prefix, config.target_prefix) == (text, text)
