@@ -1,14 +1,13 @@
 """How fast `nmt translate` is: the search alone and the whole command, beside other engines on the same weights.
 
     python benchmarks/translate.py MODEL TEXT [LINES] [ROUNDS]
-    python benchmarks/translate.py base [LINES] [ROUNDS]
 
-MODEL is a run or a model directory, TEXT a file of source lines; `base` makes a model of the paper's base shapes with
-random weights, and random sentences whose translations are held to 20 tokens. Each contender is a process of its own;
-they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
+MODEL is a run or a model directory, TEXT a file of source lines. Each contender is a process of its own; they translate
+the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
 
 - nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count;
-- CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread;
+- CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread,
+  in batches of the size that was found to be fastest;
 - Hugging Face: `generate` of transformers on the exported model, sorted by length, in batches of 32.
 
 Prints medians of sentences/s and output tokens/s, loading excluded, the most memory, and the ratios to Hugging Face and
@@ -17,8 +16,8 @@ to CTranslate2 in float32. Then the whole command, cold, on 32 lines.
 
 import json
 import os
-import random
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 BEAMS = {"beam 4": 4, "greedy": 1}
-BASE_TOKENS, BASE_VOCABULARY = 20, 32_000
 MAX_EXTRA = 50
 THREADS = os.cpu_count() or 1
 CONTENDERS = [
@@ -46,11 +44,6 @@ Translate = Callable[[list[str]], int]
 """Raw lines, or tokens joined by blanks, to the number of tokens that came out."""
 
 
-def decode_options(folder: Path, beam: int) -> dict[str, object]:
-    held = {"min_length": BASE_TOKENS, "max_length": BASE_TOKENS} if (folder / "held").exists() else {}
-    return {"beam_size": beam, **held}
-
-
 def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
     from nmt.decoding.model_directory import read_tokenizer
     from nmt.text.tokenizers import clean
@@ -62,8 +55,8 @@ def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Tran
     from nmt.compose import compose
     from nmt.decoding.load import load_translator
 
-    options = [f"decode.{key}={value}" for key, value in decode_options(folder, beam).items()]
-    config = compose("translate", [f"checkpoint={folder}", f"engine={engine}", f"precision={precision}", *options])
+    options = [f"checkpoint={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
+    config = compose("translate", options)
     translator = load_translator(config, lambda words: None)
 
     def translate(lines: list[str]) -> int:
@@ -80,15 +73,16 @@ def ctranslate2_by_hand(folder: Path, beam: int, precision: str, workers: int, t
         str(folder / f"ctranslate2-{precision}"), inter_threads=workers, intra_threads=threads, compute_type=precision
     )
     vocabulary = json.loads((folder / f"ctranslate2-{precision}" / "shared_vocabulary.json").read_text())
-    held = decode_options(folder, beam)
+    size = 512 if precision == "int8" else 1024 if beam > 1 else 2048
 
     def translate(lines: list[str]) -> int:
         ids = sorted(tokenised(folder, lines), key=len, reverse=True)
-        longest = held.get("max_length", len(ids[0]) + MAX_EXTRA)
-        limits = {"max_decoding_length": longest, "min_decoding_length": held.get("min_length", 1)}
         tokens = [[vocabulary[i] for i in sentence] + ["</s>"] for sentence in ids]
+        longest = len(ids[0]) + MAX_EXTRA
         start = time.perf_counter()
-        results = model.translate_batch(tokens, beam_size=beam, max_batch_size=1024, batch_type="tokens", **limits)
+        results = model.translate_batch(
+            tokens, beam_size=beam, max_batch_size=size, batch_type="tokens", max_decoding_length=longest
+        )
         translate.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
         return sum(len(result.hypotheses[0]) for result in results)
 
@@ -100,7 +94,6 @@ def hugging_face(folder: Path, beam: int) -> Translate:
     from transformers import AutoModelForSeq2SeqLM
 
     model = AutoModelForSeq2SeqLM.from_pretrained(folder / "huggingface").eval()
-    held = decode_options(folder, beam)
     model.generation_config.max_length = None
 
     def translate(lines: list[str]) -> int:
@@ -109,11 +102,14 @@ def hugging_face(folder: Path, beam: int) -> Translate:
         for first in range(0, len(ids), 32):
             batch = [torch.tensor(sentence) for sentence in ids[first : first + 32]]
             source = torch.nn.utils.rnn.pad_sequence(batch, batch_first=True)
-            longest = held.get("max_length", source.shape[1] + MAX_EXTRA)
-            limits = {"max_new_tokens": longest + 1, "min_new_tokens": held.get("min_length", 0) + 1}
+            longest = source.shape[1] + MAX_EXTRA
             with torch.inference_mode():
                 out = model.generate(
-                    input_ids=source, attention_mask=(source != 0).long(), num_beams=beam, do_sample=False, **limits
+                    input_ids=source,
+                    attention_mask=(source != 0).long(),
+                    num_beams=beam,
+                    do_sample=False,
+                    max_new_tokens=longest + 1,
                 )
             tokens += int((out > 2).sum())
         translate.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
@@ -150,46 +146,14 @@ def contend(name: str, folder: Path, text: Path, lines: int) -> None:
         print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": peak}), flush=True)
 
 
-def make_base(folder: Path, lines: int) -> Path:
-    """A model directory of base shapes with random weights, and a file of random sentences; gives the file."""
-    from dataclasses import asdict
-
-    from nmt.compose import compose
-    from nmt.config import TokenizerConfig
-    from nmt.decoding.model_directory import ModelDescription
-    from nmt.decoding.weights import write_model_directory
-    from nmt.model import Transformer
-    from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
-
-    draw = random.Random(1)
-    syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
-    words = ["".join(draw.choices(syllables, k=3)) for _ in range(60_000)]
-    text = [" ".join(draw.choices(words, k=max(3, int(draw.gauss(14, 4))))) for _ in range(20_000)]
-    tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=BASE_VOCABULARY))
-    tokenizer.save(folder / "tokenizer")
-    config = compose("train", ["data=files", "model=base"]).model
-    model = Transformer(config, tokenizer.vocabulary_size)
-    fingerprint = tokenizer_fingerprint(folder / "tokenizer")
-    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
-    write_model_directory(folder / "model", model, folder / "tokenizer", description, "")
-    (folder / "model" / "held").touch()
-    path = folder / "text"
-    path.write_text("\n".join(text[:lines]) + "\n")
-    return path
-
-
 def prepare(model: str, folder: Path) -> Path:
     """A copy of the model directory, with its exports inside."""
-    import shutil
-
     from nmt.decoding import ctranslate2_model
     from nmt.decoding.model_directory import find_model_directory, read_description
     from nmt.errors import NMTError
     from nmt.export import huggingface
 
-    copy = folder / "model"
-    if not copy.exists():
-        shutil.copytree(find_model_directory(model), copy)
+    copy = Path(shutil.copytree(find_model_directory(model), folder / "model"))
     for precision in ("float32", "int8"):
         ctranslate2_model.write(copy, copy / f"ctranslate2-{precision}", precision)
     try:
@@ -222,8 +186,7 @@ def cold(folder: Path, text: Path, rounds: int) -> Iterator[tuple[str, float, fl
     """Each engine's whole command on 32 lines: seconds, and gigabytes at most."""
     short = "\n".join(text.read_text(encoding="utf-8").split("\n")[:32]) + "\n"
     for engine in ("ctranslate2", "torch"):
-        options = [f"decode.{key}={value}" for key, value in decode_options(folder, 4).items()]
-        command = [sys.executable, "-m", "nmt", "translate", f"checkpoint={folder}", f"engine={engine}", *options]
+        command = [sys.executable, "-m", "nmt", "translate", f"checkpoint={folder}", f"engine={engine}"]
         times = []
         for _ in range(rounds):
             begin = time.perf_counter()
@@ -232,10 +195,9 @@ def cold(folder: Path, text: Path, rounds: int) -> Iterator[tuple[str, float, fl
         yield engine, statistics.median(times), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
 
 
-def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
+def main(model: str, text: Path, lines: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        text = text or make_base(folder, lines)
         copy = prepare(model, folder)
         for engine, seconds, memory in cold(copy, text, 5):
             print(f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB", flush=True)
@@ -266,6 +228,5 @@ if __name__ == "__main__":
     if arguments[0] == "contend":
         contend(arguments[1], Path(arguments[2]), Path(arguments[3]), int(arguments[4]))
     else:
-        given = None if arguments[0] == "base" else Path(arguments.pop(1))
-        counts = [int(word) for word in arguments[1:]] + [400, 3][len(arguments) - 1 :]
-        main(arguments[0], given, *counts)
+        counts = [int(word) for word in arguments[2:]] + [400, 3][len(arguments) - 2 :]
+        main(arguments[0], Path(arguments[1]), *counts)

@@ -5,9 +5,9 @@ the best of them. What differs is made up for here:
 
 - CTranslate2 ranks by log P / |Y|^alpha. It is asked for the log probabilities of all that ended, and these are
   ranked by the penalty of Wu et al.
-- It searches on until so many hypotheses have ended, PATIENCE times as many as the beam is wide. The torch engine ends
-  once nothing that lives can win. Where something as good as the worst that has ended could still win, more is waited
-  for.
+- The torch engine ends once nothing that lives can win. CTranslate2 searches on until as many hypotheses have ended as
+  the beam is wide, and one of them was the likeliest of the beam when it did: nothing that lives is likelier then. A
+  longer one may still win by its penalty, the rather the larger alpha is, so more are waited for then.
 - It cuts at the limit, where the torch engine lets all that lives end: what was cut is given its end symbol.
 - It forbids tokens before the softmax, the torch engine after it. So the padding, start and unknown symbols are
   forbidden only to a sentence that would else be given one; and for min_length nothing is forbidden, but what ends too
@@ -15,16 +15,18 @@ the best of them. What differs is made up for here:
 - It does not count the probability of a prefix, and lets nothing but the best end right behind one: both are added.
 
 Wherever tokens were forbidden or added, log probabilities are computed by forced decoding, so that they are the model's
-own. Translations are those of the torch engine but for these: a winner that ends later than CTranslate2 searches; a
-padding, start or unknown symbol that takes a place in the beam for a while; what lives in the beam where
-no_repeat_ngram forbids tokens; what is cut in the very step in which others end; rounding.
+own. Translations are those of the torch engine but for these: a winner that ends later than CTranslate2 searches (up to
+7 of 1,000 sentences where it was measured); a padding, start or unknown symbol that takes a place in the beam for a
+while; what lives in the beam where no_repeat_ngram forbids tokens; what is cut in the very step in which others end;
+rounding.
 """
 
 import json
+import math
 import os
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,12 +40,13 @@ from nmt.errors import NMTError
 
 POSITIONS = 2048
 """Longest sequence of sinusoidal positions, which CTranslate2 takes as a table."""
-PATIENCE, MORE_PATIENCE = 2, 4
-"""Hypotheses that are to end before a search does, as a multiple of the beam: of all sentences, of those in doubt."""
-HORIZON = 1.5
-"""How much longer than those that have ended a hypothesis is thought to become."""
+BATCH_TOKENS = {"int8": 512, "float32": 1024}
+"""Source tokens of a beam search at once at most, by what is computed with: of more, a processor is no faster, or
+slower. Twice as many of a greedy search."""
+PATIENCE = 2
+"""Hypotheses that are to end before a search does, as a multiple of the beam: with min_length, and more."""
 NO_PENALTY = 1e-30
-"""|Y| to the power of this is 1; with 0 a search would end as soon as its best hypothesis has."""
+"""|Y| to the power of this is 1, as to that of 0; with 0, a search ends only when its likeliest hypothesis has."""
 IMPOSSIBLE = -1e9
 """Above the score of hypotheses that are none, which is -1e10."""
 
@@ -58,15 +61,6 @@ class Request:
     """Tokens of its translation at most, the end symbol counted."""
 
 
-@dataclass(frozen=True)
-class Terms:
-    """How requests are searched."""
-
-    patience: int = PATIENCE
-    forbid: bool = False
-    """Padding, start and unknown symbols, and to end before min_length."""
-
-
 @dataclass
 class Candidate:
     """A translation that ended, or was cut at the limit of its batch."""
@@ -75,6 +69,12 @@ class Candidate:
     """Without the end symbol."""
     ended: bool
     log_probability: float
+
+    def cut(self, limit: int) -> "Candidate":
+        """What a greedy search with this limit finds."""
+        if self.ended and len(self.tokens) < limit:
+            return self
+        return Candidate(self.tokens[: limit - 1], False, self.log_probability)
 
 
 def positions(description: ModelDescription) -> int:
@@ -97,6 +97,9 @@ class CTranslate2Engine:
     Its workers have a core each, which is faster than one search on several, and share the weights.
     """
 
+    scores = True
+    """False: where nothing is ranked by them, log probabilities are not computed, and are nan."""
+
     def __init__(
         self, folder: Path, config: DecodeConfig, longest: int, precision: str = "default", threads: int | None = None
     ) -> None:
@@ -111,39 +114,30 @@ class CTranslate2Engine:
             self.pieces: list[str] = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf-8"))
         except (OSError, RuntimeError, ValueError) as error:
             raise NMTError(f"{folder}: not a model that CTranslate2 can load ({error}); export it again") from error
+        computed_in = self.translator.compute_type
+        most = BATCH_TOKENS["int8" if computed_in.startswith("int8") else "float32"]
+        self.batch_tokens = min(config.batch_tokens, most if config.beam_size > 1 else 2 * most)
         self.ids = {piece: number for number, piece in enumerate(self.pieces)}
         self.never = [[self.pieces[number]] for number in (PAD, BOS, UNK)]
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, in batches of sentences of similar length, longest first."""
         requests = [self.request(ids, prefix) for ids, prefix in zip(sentences, prefixes, strict=True)]
-        results = self.ranked(requests, Terms())
-        for terms, wrong in (
-            (Terms(MORE_PATIENCE), self.in_doubt),
-            (Terms(MORE_PATIENCE, forbid=True), self.ill_formed),
-        ):
-            places = [place for place, request in enumerate(requests) if wrong(request, results[place])]
-            again = self.ranked([requests[place] for place in places], terms)
-            for place, hypotheses in zip(places, again, strict=True):
-                results[place] = hypotheses
-        return [hypotheses[: self.config.n_best] for hypotheses in results]
+        results = self.ranked(requests)
+        places = [place for place, hypotheses in enumerate(results) if self.ill_formed(hypotheses)]
+        again = self.ranked([requests[place] for place in places], forbid=True)
+        for place, hypotheses in zip(places, again, strict=True):
+            results[place] = hypotheses
+        return results
 
-    def in_doubt(self, request: Request, hypotheses: list[Hypothesis]) -> bool:
-        """Whether what had not ended yet could be better, by the worst that had."""
-        n_best, greedy = self.config.n_best, self.config.beam_size == 1
-        if greedy or any(len(hypothesis.tokens) + 1 >= request.limit for hypothesis in hypotheses):
-            return False
-        if len(hypotheses) < n_best:
-            return True
-        worst = min(hypothesis.log_probability for hypothesis in hypotheses)
-        longest = max(len(hypothesis.tokens) + 1 for hypothesis in hypotheses)
-        horizon = min(HORIZON * longest, request.limit)
-        return worst / length_penalty(horizon, self.config.length_penalty) > hypotheses[n_best - 1].score
+    @property
+    def ranks(self) -> bool:
+        """Whether log probabilities are needed."""
+        return self.scores or self.config.beam_size > 1
 
-    def ill_formed(self, request: Request, hypotheses: list[Hypothesis]) -> bool:
+    def ill_formed(self, hypotheses: list[Hypothesis]) -> bool:
         """Whether a symbol would be given that no translation has, or nothing."""
-        given = hypotheses[: self.config.n_best]
-        return not given or any({PAD, BOS, UNK}.intersection(hypothesis.tokens) for hypothesis in given)
+        return not hypotheses or any({PAD, BOS, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
 
     def request(self, ids: list[int], prefix: list[int]) -> Request:
         """What is asked for a sentence; NMTError where the model has no positions for it."""
@@ -158,76 +152,102 @@ class CTranslate2Engine:
         limit = min(max(limit, len(prefix) + 1), self.longest)
         return Request([self.pieces[i] for i in ids], [self.pieces[i] for i in prefix], limit)
 
-    def ranked(self, requests: list[Request], terms: Terms) -> list[list[Hypothesis]]:
-        """All that is found for each, best first."""
-        found = self.candidates(requests, terms)
+    def ranked(self, requests: list[Request], forbid: bool = False) -> list[list[Hypothesis]]:
+        """The n_best found for each, best first.
+
+        `forbid`: padding, start and unknown symbols, and to end before min_length.
+        """
+        found = self.candidates(requests, forbid)
         config = self.config
         early = config.min_length > 0 and config.beam_size == 1
-        changed = terms.forbid or config.no_repeat_ngram > 0 or early
+        changed = forbid or config.no_repeat_ngram > 0 or early
         pairs = list(zip(requests, found, strict=True))
         self.count_prefixes([(request, candidates) for request, candidates in pairs if request.prefix])
-        self.score([(r, c) for r, candidates in pairs for c in candidates if changed or not c.ended])
+        if self.ranks:
+            self.score([(r, c) for r, candidates in pairs for c in candidates if changed or not c.ended])
         return [self.best(candidates) for candidates in found]
 
-    def candidates(self, requests: list[Request], terms: Terms) -> list[list[Candidate]]:
+    def candidates(self, requests: list[Request], forbid: bool) -> list[list[Candidate]]:
         """All that ended for each. A batch has one limit: who meets its own within searches again, with its likes."""
         lengths = [len(request.source) + 1 for request in requests]
-        budget = min(self.config.batch_tokens, -(-sum(lengths) // self.workers))
+        # As many batches for each worker.
+        rounds = math.ceil(sum(lengths) / self.batch_tokens / self.workers)
+        budget = math.ceil(sum(lengths) / max(rounds, 1) / self.workers)
         results: list[list[Candidate]] = [[] for _ in requests]
-        self.run(requests, batches_by_length(lengths, budget), terms, results)
         alike: dict[int, list[int]] = defaultdict(list)
-        for place, (request, candidates) in enumerate(zip(requests, results, strict=True)):
-            if any(len(candidate.tokens) + 1 >= request.limit for candidate in candidates):
-                alike[request.limit].append(place)
+        for batch, found in self.run(requests, batches_by_length(lengths, budget), forbid):
+            limit = max(requests[place].limit for place in batch)
+            for place, candidates in zip(batch, found, strict=True):
+                own = requests[place].limit
+                results[place] = candidates
+                if own < limit and any(len(candidate.tokens) + 1 >= own for candidate in candidates):
+                    alike[own].append(place)
+        if self.config.beam_size == 1:
+            for limit, places in alike.items():
+                for place in places:
+                    results[place] = [candidate.cut(limit) for candidate in results[place]]
+            return results
         batches = (
             [places[number] for number in batch]
             for _, places in sorted(alike.items(), reverse=True)
             for batch in batches_by_length([lengths[place] for place in places], budget)
         )
-        self.run(requests, batches, terms, results)
+        for batch, found in self.run(requests, batches, forbid):
+            for place, candidates in zip(batch, found, strict=True):
+                results[place] = candidates
         return results
 
     def run(
-        self, requests: list[Request], batches: Iterable[list[int]], terms: Terms, results: list[list[Candidate]]
-    ) -> None:
-        """Search batches, each a list of places of requests, and put what is found in these places of the results."""
-        running: list[tuple[int, Any]] = []
-        for batch in batches:
-            running += zip(batch, self.start([requests[place] for place in batch], terms), strict=True)
-        for place, result in running:
-            results[place] = self.allowed(requests[place], result.result())
+        self, requests: list[Request], batches: Iterable[list[int]], forbid: bool
+    ) -> Iterator[tuple[list[int], list[list[Candidate]]]]:
+        """Search batches, each a list of places of requests; gives each with what is found, while others run."""
+        running: deque[tuple[list[int], list[Any]]] = deque()
 
-    def start(self, batch: list[Request], terms: Terms) -> list[Any]:
+        def first() -> tuple[list[int], list[list[Candidate]]]:
+            batch, results = running.popleft()
+            return batch, [self.allowed(result.result()) for result in results]
+
+        for batch in batches:
+            running.append((batch, self.start([requests[place] for place in batch], forbid)))
+            if len(running) > 2 * self.workers:
+                yield first()
+        while running:
+            yield first()
+
+    def start(self, batch: list[Request], forbid: bool) -> list[Any]:
         """Search a batch as soon as a worker is free, for translations up to the limit of the longest, which is cut."""
         config = self.config
         # The limit is where a translation can only end: one token less is searched.
         longest = max(request.limit for request in batch) - 1
         greedy = config.beam_size == 1
-        patience = 1 if greedy else terms.patience + config.min_length
+        by_count = config.min_length > 0
+        patience = PATIENCE + config.min_length if by_count else max(1.0, 0.4 + config.length_penalty)
+        wanted = 1 if greedy else math.ceil(config.beam_size * patience) + config.n_best - 1
         return self.translator.translate_batch(  # type: ignore[no-any-return]
             [request.source for request in batch],
             [request.prefix for request in batch] if any(request.prefix for request in batch) else None,
             asynchronous=True,
             beam_size=config.beam_size,
-            patience=patience,
-            num_hypotheses=config.beam_size * patience,
-            length_penalty=NO_PENALTY,
-            return_scores=True,
+            patience=wanted / config.beam_size,
+            num_hypotheses=wanted,
+            length_penalty=NO_PENALTY if by_count else 0,
+            return_scores=self.ranks,
             return_end_token=True,
             max_input_length=0,
             max_decoding_length=longest,
-            min_decoding_length=min(config.min_length, longest) if greedy or terms.forbid else 0,
+            min_decoding_length=min(config.min_length, longest) if greedy or forbid else 0,
             no_repeat_ngram_size=config.no_repeat_ngram,
-            suppress_sequences=self.never if terms.forbid else None,
+            suppress_sequences=self.never if forbid else None,
         )
 
-    def allowed(self, request: Request, result: Any) -> list[Candidate]:
-        """What was found for a request and may be its translation."""
+    def allowed(self, result: Any) -> list[Candidate]:
+        """What was found for a sentence and may be its translation."""
         end, least = [self.pieces[EOS]], self.config.min_length
+        scores = result.scores if self.ranks else [math.nan]
         candidates = [
             Candidate(tokens[:-1], True, score) if tokens[-1:] == end else Candidate(tokens, False, score)
-            for tokens, score in zip(result.hypotheses, result.scores, strict=True)
-            if score > IMPOSSIBLE
+            for tokens, score in zip(result.hypotheses, scores, strict=True)
+            if not score <= IMPOSSIBLE
         ]
         return [candidate for candidate in candidates if not candidate.ended or len(candidate.tokens) >= least]
 
@@ -261,13 +281,11 @@ class CTranslate2Engine:
         return [result.log_probs for result in scored]
 
     def best(self, candidates: list[Candidate]) -> list[Hypothesis]:
-        """The translations of a sentence by their scores, best first."""
-        hypotheses = [
-            Hypothesis(
-                [self.ids[token] for token in candidate.tokens],
-                candidate.log_probability,
-                candidate.log_probability / length_penalty(len(candidate.tokens) + 1, self.config.length_penalty),
-            )
-            for candidate in candidates
+        """The translations of a sentence by their scores, best first, n_best of them."""
+        alpha = self.config.length_penalty
+        scored = [(c.log_probability / length_penalty(len(c.tokens) + 1, alpha), c) for c in candidates]
+        scored.sort(key=lambda pair: -pair[0])
+        return [
+            Hypothesis([self.ids[token] for token in candidate.tokens], candidate.log_probability, score)
+            for score, candidate in scored[: self.config.n_best]
         ]
-        return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

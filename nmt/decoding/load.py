@@ -76,7 +76,10 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
             precision = "int8" if config.precision == "int8" else precision
         else:
             folder = converted(folder, config.precision, notice, stack)
-        return ctranslate2_engine.CTranslate2Engine(folder, config.decode, longest, precision, config.threads)
+        engine = ctranslate2_engine.CTranslate2Engine(folder, config.decode, longest, precision, config.threads)
+        # Text has no scores in it; a corpus that Ray writes has.
+        engine.scores = config.format != "text" or config.ray.enabled
+        return engine
 
 
 def ctranslate2_folder(folder: Path, precision: str) -> Path:
