@@ -10,3 +10,8 @@ class NMTError(Exception):
 
 class SameForAll(NMTError):
     """What every process of a training meets alike: the first one tells it for all."""
+
+
+def one_line(error: BaseException) -> str:
+    """What an error of a library says, without line ends and not at any length."""
+    return " ".join(str(error).split())[:200]

@@ -59,6 +59,10 @@ class DecodeConfig:
         )
         require(self.top_k >= 0, f"decode.top_k={self.top_k}: must not be negative")
         require(1e-6 <= self.top_p <= 1, f"decode.top_p={self.top_p}: must be between 0.000001 and 1")
+        for key, value, unused in (
+            ("temperature", self.temperature, 1), ("top_k", self.top_k, 0), ("top_p", self.top_p, 1)
+        ):  # fmt: skip
+            require(self.sample or value == unused, f"decode.{key}={value} is for drawing; pass decode.sample=true too")
         require(self.seed >= 0, f"decode.seed={self.seed}: must not be negative")
         require(self.n_best >= 1, f"decode.n_best={self.n_best}: must be at least 1")
         require(

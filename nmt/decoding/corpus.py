@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from nmt.decoding.translate import input_lines
 from nmt.decoding.translator import Translation
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 from nmt.text.files import COMPRESSIONS, open_binary, replace_file
 
 DESCRIPTION = "_translation.json"
@@ -60,7 +60,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error, pa.ArrowException) as error:
-        raise NMTError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]})") from error
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
 
 
 def find_files(pattern: str) -> list[Path]:

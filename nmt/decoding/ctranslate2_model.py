@@ -24,11 +24,10 @@ from nmt.decoding.model_directory import (
     EXPORTED,
     ModelDescription,
     is_exported,
-    one_line,
     read_description,
     read_tokenizer,
 )
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 from nmt.text.files import replaced_folder
 
 Weights = Callable[[str], NDArray[np.float32]]

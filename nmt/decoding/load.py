@@ -112,7 +112,13 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None], stack
 
 
 def load_judge(config: TranslateConfig, folders: list[Path], engine: Engine) -> Judge:
-    """What these models think of translations, by torch whichever engine finds them."""
+    """What these models think of translations, by torch whichever engine finds them; NMTError without its weights."""
+    for folder in folders:
+        if is_exported(folder):
+            raise NMTError(
+                f"format=jsonl needs the model's own weights, which {folder} has not; pass the run as checkpoint, or "
+                "format=tsv"
+            )
     from nmt.decoding.forced import force
     from nmt.decoding.torch_engine import TorchEngine
     from nmt.decoding.weights import load_model

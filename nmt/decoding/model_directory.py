@@ -82,10 +82,6 @@ def positions(description: ModelDescription) -> int | None:
     return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
-def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
-
-
 def read_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
     path = folder / "tokenizer.model"

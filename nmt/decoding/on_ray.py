@@ -14,9 +14,9 @@ from rich.console import Console
 from nmt.config import TranslateConfig
 from nmt.decoding.corpus import Block, claim, cut, find_files, fingerprint, read_block, write_block
 from nmt.decoding.load import load_translator
-from nmt.decoding.model_directory import find_model_directory, one_line
+from nmt.decoding.model_directory import find_model_directory
 from nmt.decoding.translator import Translation, Translator
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 
 
 class BlockTranslator:

@@ -11,8 +11,8 @@ from safetensors.torch import load_model as load_weights
 from safetensors.torch import save_model as save_weights
 
 from nmt.config import ModelConfig
-from nmt.decoding.model_directory import ModelDescription, one_line, read_description
-from nmt.errors import NMTError
+from nmt.decoding.model_directory import ModelDescription, read_description
+from nmt.errors import NMTError, one_line
 from nmt.model import Transformer
 from nmt.text.files import replaced_folder
 

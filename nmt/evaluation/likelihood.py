@@ -19,7 +19,7 @@ from nmt.config import ScoreConfig
 from nmt.decoding.engine import Judgement
 from nmt.decoding.forced import force
 from nmt.decoding.load import choose_device, find_models
-from nmt.decoding.translate import input_lines
+from nmt.decoding.translate import input_lines, warn
 from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
 from nmt.text.files import open_binary
@@ -66,7 +66,7 @@ def open_text(name: str, stack: ExitStack) -> BinaryIO:
 def text_lines(name: str, file: BinaryIO) -> Iterator[str]:
     """The lines of a file; NMTError where it cannot be read to its end."""
     try:
-        yield from input_lines(file)
+        yield from input_lines(file, notice=lambda words: warn(f"{name}, {words}"))
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{name}: cannot be read ({error})") from error
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.config.rules import require
 from nmt.decoding.engine import length_penalty
-from nmt.decoding.model_directory import ModelDescription, one_line, read_description, read_tokenizer
-from nmt.errors import NMTError
+from nmt.decoding.model_directory import ModelDescription, read_description, read_tokenizer
+from nmt.errors import NMTError, one_line
 from nmt.export.huggingface_tokenizer import fast_tokenizer
 from nmt.text.files import replaced_folder
 from nmt.text.tokenizers import SYMBOLS

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 from nmt.text.manifest import Manifest, read_manifest
 from nmt.training import run_folder
 
@@ -39,7 +39,7 @@ def read_config(run: Path) -> dict[str, Any]:
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise NMTError(f"{path}: cannot be read ({' '.join(str(error).split())[:120]})") from error
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     if not isinstance(tree, dict):
         raise NMTError(f"{path}: not the configuration of a run")
     return tree

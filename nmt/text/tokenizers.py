@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
@@ -237,7 +237,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
         if content:
             return SentencePieceTokenizer(content)
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
-        raise NMTError(f"{path}: not a tokenizer ({' '.join(str(error).split())})") from error
+        raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
     raise NMTError(f"{path}: not a tokenizer, but an empty file")
 
 

@@ -19,7 +19,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.config import CheckpointConfig
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 from nmt.training.run_folder import list_checkpoints
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
@@ -37,7 +37,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         content = torch.load(path, map_location="cpu", weights_only=True)
         version = content["nmt"]["format_version"]
     except (OSError, EOFError, RuntimeError, LookupError, TypeError, pickle.UnpicklingError) as error:
-        reason = " ".join(str(error).split())[:120]
+        reason = one_line(error)
         raise NMTError(f"{path}: no readable checkpoint ({reason}); remove it to go on from the one before") from error
     if version != FORMAT_VERSION:
         raise NMTError(
@@ -74,7 +74,7 @@ def renamed_when_whole(path: Path) -> Iterator[Path]:
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         temporary.unlink(missing_ok=True)
         raise NMTError(
-            f"cannot write {path} ({' '.join(str(error).split())[:120]}): is the disk full? "
+            f"cannot write {path} ({one_line(error)}): is the disk full? "
             "The checkpoints before it are whole, and the same command goes on from them"
         ) from error
 

@@ -19,7 +19,7 @@ from nmt.data.datamodule import UpdateModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.model_directory import read_description
 from nmt.decoding.torch_engine import torch_translator
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 from nmt.model.memory import forget_old_kernels, keep_freed_memory
 from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer
@@ -111,7 +111,7 @@ def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trai
             limit_val_batches=0,
         )
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
-        raise NMTError(f"trainer: {' '.join(str(error).split())}") from error
+        raise NMTError(f"trainer: {one_line(error)}") from error
 
 
 @contextmanager

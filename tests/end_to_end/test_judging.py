@@ -86,6 +86,8 @@ def test_mistakes_are_one_line(nmt, finished, files, tmp_path):
     nmt(*words, "hypothesis=.").refused(".: Is a directory")
     nmt("score", "model=nowhere", *files).refused("model=nowhere: no such folder")
     nmt(*words, "device=abacus").refused("device=abacus")
+    (tmp_path / "t").write_bytes(b"ka\n\xff\n")
+    assert "nmt: t, line 2: invalid UTF-8 at byte 1, replaced" in nmt(*words).err
     (tmp_path / "t").write_text("ka\n")
     nmt(*words).refused("s has 5 lines but t has 1")
 

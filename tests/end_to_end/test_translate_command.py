@@ -51,7 +51,7 @@ def run(model: str, *words: str, content: bytes = b"", **settings) -> subprocess
 
 @contextmanager
 def started(words: list[str], **settings) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(words, stderr=subprocess.PIPE, **settings) as process:
+    with subprocess.Popen(words, **{"stderr": subprocess.PIPE, **settings}) as process:
         try:
             yield process
         finally:
@@ -133,7 +133,7 @@ def test_at_a_terminal_each_line_is_answered_before_the_next_is_typed(model):
 def test_a_terminal_at_every_end_shows_answers_and_no_progress(model):
     ours, theirs = pty.openpty()
     words = command(model)
-    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+    with started(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
         os.close(theirs)
         read_until(ours, b"Ctrl-D ends", 120)
         expected = run(model, content=b"ka lo\n").stdout.rstrip()

@@ -160,6 +160,7 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
         ({"checkpoint": 2}, "2 checkpoints, but it has no ensembles"),
         ({"decode": DecodeConfig(sample=True)}, "decode.sample=true"),
         ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
+        ({"checkpoint": 0, "format": "jsonl"}, "format=jsonl needs the model's own weights"),
     ],
     ids=str,
 )
