@@ -1,9 +1,11 @@
 """How fast `nmt translate` is: the search alone and the whole command, beside other engines on the same weights.
 
     python benchmarks/translate.py MODEL TEXT [LINES] [ROUNDS]
+    python benchmarks/translate.py base [LINES] [ROUNDS]
 
-MODEL is a run or a model directory, TEXT a file of source lines. Each contender is a process of its own; they translate
-the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
+MODEL is a run or a model directory, TEXT a file of source lines; `base` makes a model of the paper's base shapes and
+random weights, whose translations are 20 tokens long, and random sentences. Each contender is a process of its own;
+they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
 
 - nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count;
 - CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread,
@@ -16,6 +18,7 @@ to CTranslate2 in float32. Then the whole command, cold, on 32 lines.
 
 import json
 import os
+import random
 import resource
 import shutil
 import statistics
@@ -24,10 +27,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 BEAMS = {"beam 4": 4, "greedy": 1}
 MAX_EXTRA = 50
+BASE_TOKENS, BASE_VOCABULARY = 20, 32_000
 THREADS = os.cpu_count() or 1
 CONTENDERS = [
     "nmt torch",
@@ -146,6 +151,41 @@ def contend(name: str, folder: Path, text: Path, lines: int) -> None:
         print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": peak}), flush=True)
 
 
+def make_base(folder: Path, lines: int) -> tuple[str, Path]:
+    """A model directory of base shapes with random weights, and a file of random sentences."""
+    import torch
+
+    from nmt.compose import compose
+    from nmt.config import EOS, TokenizerConfig
+    from nmt.decoding.model_directory import ModelDescription
+    from nmt.decoding.weights import write_model_directory
+    from nmt.model import Transformer
+    from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+
+    draw = random.Random(1)
+    syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
+    words = ["".join(draw.choices(syllables, k=3)) for _ in range(60_000)]
+    text = [" ".join(draw.choices(words, k=max(3, int(draw.gauss(14, 4))))) for _ in range(20_000)]
+    tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=BASE_VOCABULARY))
+    tokenizer.save(folder / "tokenizer")
+    config = compose("train", ["data=files", "model=base", "model.positions=learned"]).model
+    torch.manual_seed(1)
+    model = Transformer(config, tokenizer.vocabulary_size)
+    with torch.no_grad():
+        # Sub-layers add little to what comes in, and from there on that is the end symbol.
+        for layer in model.decoder_layers:
+            for matrix in (layer.self_attention.output, layer.cross_attention.output, layer.feed_forward[2].weight):
+                matrix *= 0.05
+        end = model.target_embedding.weight[EOS]
+        model.target_embedding.positions.table[BASE_TOKENS:] += 100 * end / end.norm()
+    fingerprint = tokenizer_fingerprint(folder / "tokenizer")
+    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
+    write_model_directory(folder / "base", model, folder / "tokenizer", description, "")
+    path = folder / "text"
+    path.write_text("\n".join(text[:lines]) + "\n")
+    return str(folder / "base"), path
+
+
 def prepare(model: str, folder: Path) -> Path:
     """A copy of the model directory, with its exports inside."""
     from nmt.decoding import ctranslate2_model
@@ -195,9 +235,11 @@ def cold(folder: Path, text: Path, rounds: int) -> Iterator[tuple[str, float, fl
         yield engine, statistics.median(times), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
 
 
-def main(model: str, text: Path, lines: int, rounds: int) -> None:
+def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        if text is None:
+            model, text = make_base(folder, lines)
         copy = prepare(model, folder)
         for engine, seconds, memory in cold(copy, text, 5):
             print(f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB", flush=True)
@@ -228,5 +270,6 @@ if __name__ == "__main__":
     if arguments[0] == "contend":
         contend(arguments[1], Path(arguments[2]), Path(arguments[3]), int(arguments[4]))
     else:
-        counts = [int(word) for word in arguments[2:]] + [400, 3][len(arguments) - 2 :]
-        main(arguments[0], Path(arguments[1]), *counts)
+        given = None if arguments[0] == "base" else Path(arguments.pop(1))
+        counts = [int(word) for word in arguments[1:]] + [400, 3][len(arguments) - 1 :]
+        main(arguments[0], given, *counts)
