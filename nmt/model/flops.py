@@ -15,7 +15,8 @@ def training_flops(
 ) -> int:
     """FLOPs to train on `tokens` (source, target) once.
 
-    `pairs`: pairs of query and key in the encoder, in the decoder, and across; each costs d_k + d_v in every head.
+    `pairs`: pairs of query and key in the encoder, in the decoder, and across; each costs d_k + d_v in every head, also
+    where attention is additive: there v^T tanh(q + k) is the product, and q + k and its tanh are none.
     """
     c = config
     assert c.d_k is not None
