@@ -9,7 +9,7 @@ from nmt.config.rules import require, require_choice
 
 @dataclass
 class ModelConfig:
-    """The Transformer (section 3); the letters are those of Table 3."""
+    """The Transformer (section 3), with all that Table 3 varies of it (section 6.2); the letters are the table's."""
 
     name: str = MISSING
     """Names the run together with the corpus."""

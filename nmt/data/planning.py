@@ -88,7 +88,7 @@ def attention_weights(rows: Ints, widths: Ints) -> Ints:
 
 
 class UpdatePlanner:
-    """Names the sentences of every micro-batch of every update.
+    """Names the sentences of every micro-batch of every update (section 5.1).
 
     `source_lengths` and `target_lengths` count the end symbol. What self-attention is restricted to changes no more
     than the sizes that are told.

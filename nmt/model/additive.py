@@ -53,7 +53,7 @@ class AdditiveScores(torch.autograd.Function):
 
 
 def additive_scores(q_BHTK: Tensor, k_BHSK: Tensor, v_HK: Tensor) -> Tensor:
-    """v^T tanh(q + k) of every query and key, [B, H, T, S].
+    """v^T tanh(q + k) of every query and key (additive attention, section 3.2.1), [B, H, T, S].
 
     A compiler makes one loop of it, which keeps no hidden layer either; else it is computed in blocks of queries.
     """

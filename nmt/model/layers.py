@@ -16,7 +16,7 @@ from nmt.model.linear import feed_forward
 
 
 class Residual(nn.Module):
-    """The rule around every sub-layer: LayerNorm(x + Dropout(Sublayer(x))), or its pre-norm variant."""
+    """Around every sub-layer, LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4), or its pre-norm variant."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Residual(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """FFN(x) = max(0, x W1 + b1) W2 + b2 (equation 2)."""
+    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2)."""
 
     def __init__(self, config: ModelConfig) -> None:
         inner = nn.Linear(config.d_model, config.d_ff)
@@ -46,7 +46,7 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward (figure 1 left)."""
+    """Self-attention, then feed-forward (section 3.1, figure 1 left)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -89,7 +89,10 @@ class LayerCache:
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output, then feed-forward (figure 1 right)."""
+    """Causal self-attention, attention to the encoder's output, then feed-forward (section 3.1, figure 1 right).
+
+    The three uses of attention are those of section 3.2.3.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

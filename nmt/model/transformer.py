@@ -54,7 +54,7 @@ class DecoderCache:
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder of figure 1, over a joint vocabulary."""
+    """The encoder-decoder (section 3, figure 1), over a joint vocabulary."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
