@@ -12,7 +12,7 @@ from torch import nn
 
 from nmt.errors import NMTError
 from nmt.reproduce.complexity import measuring
-from nmt.reproduce.complexity.exponents import cells, curves, fit, row
+from nmt.reproduce.complexity.exponents import cells, curves, fit, notes, row
 from nmt.reproduce.complexity.figure import draw_layers
 from nmt.reproduce.complexity.layers import LAYERS, WrittenSelfAttention
 from nmt.reproduce.complexity.measuring import (
@@ -234,3 +234,8 @@ def test_measurements_are_plain_json():
     found = ideal(TINY)
     assert json.loads(found.dump())["setup"]["grid"]["n"] == [8, 16]
     assert curves(found, LAYERS[0], "memory")["n"] == [(8, 64), (16, 128)]
+
+
+def test_the_notes_say_what_was_measured():
+    first = notes(ideal(GRIDS["laptop"]))[0]
+    assert "2 sequences, the median of 5 rounds. n varies at d = 256, d at n = 1024" in first

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from nmt.reproduce.complexity.counting import count, path_length
-from nmt.reproduce.complexity.layers import LAYERS, Layer, dilated
+from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer, dilated
 from nmt.reproduce.complexity.measuring import Grid, Measurements
 
 COUNTED = Grid(
@@ -160,3 +160,22 @@ def growth(counted: dict[int, int]) -> str:
     if len(set(values)) == 1:
         return str(values[0])
     return ", ".join(f"{value} at n = {n}" for n, value in counted.items())
+
+
+def notes(found: Measurements) -> list[str]:
+    """What a reader of the table must know, a sentence or two each."""
+    grid = found.grid
+    return [
+        f"Measured on {found.setup['device']}, in {found.setup['dtype']}: a forward pass of {grid.batch} sequences, "
+        f"the median of {grid.rounds} rounds. n varies at d = {grid.at_d}, d at n = {grid.at_n}, the width at both; "
+        f"else k = {grid.at_k} and r = {grid.at_r}. Each power is fitted to the upper half of its logarithmic axis.",
+        f"Attention is counted and measured as in the paper's table, without the projections, which cost 8 n d^2 more; "
+        f"its heads are {D_K} wide. Operations are multiplications and additions in products.",
+        "Memory is not in the paper's table. In one kernel, self-attention keeps no scores; as equation 1 is written, "
+        "it keeps n^2 of them in each head. Restricted self-attention computes 2 r scores for each position, of which "
+        "it uses r, so that it works in blocks.",
+        "Sequential operations are the longest chain of operations on whole tensors, of which each needs another's "
+        "result. Paths are counted in steps of a recurrent layer, else in stacked layers.",
+        "The paper's log_k n holds for dilated convolutions, here with kernels that look back; stacked contiguous ones "
+        "need about 2 n / k layers, as section 4 says too: O(n/k).",
+    ]

@@ -98,7 +98,10 @@ class Point:
     d: int
     width: int
     memory: int
-    """Bytes at the peak of a forward pass beyond input and weights: its result and all that it keeps on the way."""
+    """Bytes at the peak of a forward pass beyond input and weights: its result and all that it keeps on the way.
+
+    A kernel that sorts the weights anew for itself keeps that copy, too.
+    """
     seconds: list[float] = field(default_factory=list)
     """Of a forward pass, in each round; on a processor one core's, so that other programs do not count."""
 
@@ -164,6 +167,7 @@ def measure(
     NMTError where `path` was begun with another grid or on another machine.
     """
     found = begun(path, setup(grid, device))
+    path.parent.mkdir(parents=True, exist_ok=True)
     points = {point.place: point for point in found.points}
     steps = [(number, case) for number in range(grid.rounds) for case in grid.cases()]
     for done, (number, (layer, n, d, width)) in enumerate(steps):
