@@ -9,7 +9,7 @@ from nmt.config.rules import require, require_choice
 
 @dataclass
 class ModelConfig:
-    """The Transformer (section 3); the letters are those of Table 3."""
+    """The Transformer (section 3), with all that Table 3 varies of it (section 6.2); the letters are the table's."""
 
     name: str = MISSING
     """Names the run together with the corpus."""
@@ -27,6 +27,10 @@ class ModelConfig:
     """Width of a head's queries and keys; null: d_model / heads."""
     d_v: int | None = None
     """Width of a head's values; null: d_model / heads."""
+    attention: str = "scaled_dot_product"
+    """The score of a query and a key: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1)."""
+    restricted_to: int | None = None
+    """r, positions that one sees in self-attention, around it or in the decoder the last (section 4); null: all."""
     dropout: float = 0.1
     """P_drop, on sub-layer outputs and on the sums of embeddings and positions (section 5.4)."""
     tied_embeddings: bool = True
@@ -41,6 +45,11 @@ class ModelConfig:
     def __post_init__(self) -> None:
         require_choice("model.positions", self.positions, ("sinusoidal", "learned"))
         require_choice("model.norm", self.norm, ("post", "pre"))
+        require_choice("model.attention", self.attention, ("scaled_dot_product", "dot_product", "additive"))
+        require(
+            self.restricted_to is None or self.restricted_to >= 1,
+            f"model.restricted_to={self.restricted_to}: must be at least 1, or null",
+        )
         for key in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads"):
             require(getattr(self, key) >= 1, f"model.{key}={getattr(self, key)}: must be at least 1")
         require(0 <= self.dropout < 1, f"model.dropout={self.dropout}: must be in [0, 1)")

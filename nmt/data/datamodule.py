@@ -40,10 +40,13 @@ class UpdateStream(IterableDataset[Batch]):
 class UpdateModule(LightningDataModule):
     """Training updates of a prepared corpus; where training stands, `trainer.global_step` alone tells."""
 
-    def __init__(self, corpus: PreparedCorpus, batching: BatchingConfig, seed: int) -> None:
+    def __init__(
+        self, corpus: PreparedCorpus, batching: BatchingConfig, seed: int, restricted_to: int | None = None
+    ) -> None:
         super().__init__()
         self.split = corpus.split("train")
-        self.planner = UpdatePlanner(self.split.source_lengths, self.split.target_lengths, batching, seed)
+        lengths = self.split.source_lengths, self.split.target_lengths
+        self.planner = UpdatePlanner(*lengths, batching, seed, restricted_to)
 
     def train_dataloader(self) -> DataLoader[Batch]:
         assert self.trainer is not None

@@ -43,14 +43,21 @@ class UpdateSize(NamedTuple):
         return 1 - (self.source_tokens + self.target_tokens) / self.positions
 
 
-def micro_batch_size(source: Ints, target: Ints) -> UpdateSize:
-    """The size of a micro-batch of sentences of these lengths."""
+def pairs_before(lengths: Ints, reach: int) -> int:
+    """Pairs of a position and one of the `reach` before it, in sentences of these lengths."""
+    seen = np.minimum(reach, lengths - 1)
+    return int(seen @ (2 * lengths - seen - 1)) // 2
+
+
+def micro_batch_size(source: Ints, target: Ints, restricted_to: int | None = None) -> UpdateSize:
+    """The size of a micro-batch of sentences of these lengths; self-attention may be restricted to some positions."""
+    r = restricted_to or 2 * int(max(source.max(), target.max()))
     return UpdateSize(
         source_tokens=int(source.sum()),
         target_tokens=int(target.sum()),
         positions=len(source) * int(source.max() + target.max()),
-        encoder_pairs=int(source @ source),
-        decoder_pairs=int(target @ (target + 1)) // 2,
+        encoder_pairs=int(source.sum()) + pairs_before(source, r // 2) + pairs_before(source, r - r // 2 - 1),
+        decoder_pairs=int(target.sum()) + pairs_before(target, r - 1),
         cross_pairs=int(source @ target),
     )
 
@@ -81,15 +88,21 @@ def attention_weights(rows: Ints, widths: Ints) -> Ints:
 
 
 class UpdatePlanner:
-    """Names the sentences of every micro-batch of every update.
+    """Names the sentences of every micro-batch of every update (section 5.1).
 
-    `source_lengths` and `target_lengths` count the end symbol.
+    `source_lengths` and `target_lengths` count the end symbol. What self-attention is restricted to changes no more
+    than the sizes that are told.
     """
 
     def __init__(
-        self, source_lengths: NDArray[Any], target_lengths: NDArray[Any], batching: BatchingConfig, seed: int
+        self,
+        source_lengths: NDArray[Any],
+        target_lengths: NDArray[Any],
+        batching: BatchingConfig,
+        seed: int,
+        restricted_to: int | None = None,
     ) -> None:
-        self.shards, self.seed = batching.shards, seed % 2**64
+        self.shards, self.seed, self.restricted_to = batching.shards, seed % 2**64, restricted_to
         self.source_lengths, self.target_lengths = source_lengths, target_lengths
         budget = batching.tokens // batching.shards
         longest = int(max(source_lengths.max(), target_lengths.max()))
@@ -128,7 +141,11 @@ class UpdatePlanner:
         order_key = shuffle_key(self.seed, passes, len(self.parts))  # the number of no group
         members = self._members(passes, shuffled(places, self.micro_batches, order_key))
         sizes = [
-            micro_batch_size(self.source_lengths[pairs].astype(np.int64), self.target_lengths[pairs].astype(np.int64))
+            micro_batch_size(
+                self.source_lengths[pairs].astype(np.int64),
+                self.target_lengths[pairs].astype(np.int64),
+                self.restricted_to,
+            )
             for pairs in members
         ]
         size = sum(sizes[1:], start=sizes[0])

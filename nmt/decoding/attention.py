@@ -1,9 +1,8 @@
-"""Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, recomputed beside a model that runs as it always does.
+"""Attention weights, for equation 1 softmax(Q K^T / sqrt(d_k)), recomputed beside a model that runs as it always does.
 
-Shapes: B sentences, T queries or target positions, S keys or source positions, L layers, H heads, K d_k.
+Shapes: B sentences, T target positions, S source positions, L layers, H heads, D d_model.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,12 +14,6 @@ from torch import Tensor, nn
 from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer, EncoderLayer, Residual
 from nmt.model.transformer import padding_mask
-
-
-def attention_weights(q_BHTK: Tensor, k_BHSK: Tensor, visible: Tensor) -> Tensor:
-    """softmax(Q K^T / sqrt(d_k)), [B, H, T, S]; `visible`, broadcastable to that, is True where a query may look."""
-    scores_BHTS = q_BHTK @ k_BHSK.transpose(2, 3) / math.sqrt(q_BHTK.shape[3])
-    return scores_BHTS.masked_fill(~visible, -torch.inf).softmax(dim=3)
 
 
 @contextmanager
@@ -64,21 +57,21 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
         watching([layer.residual_2 for layer in decoder]) as into_cross,
     ):
         model.decode(inputs_BT, memory_BSD, source_BS)
+    near, visible = model.source_mask(source_BS), model.past_mask(inputs_BT)
+    own = [own_weights(layer, x, near) for layer, x in zip(encoder, into_encoder, strict=True)]
+    past = [own_weights(layer, x, visible) for layer, x in zip(decoder, into_decoder, strict=True)]
     real = padding_mask(source_BS)
-    causal = torch.ones(inputs_BT.shape[1], inputs_BT.shape[1], dtype=torch.bool, device=source_BS.device).tril()
-    own = [own_weights(layer, x, real) for layer, x in zip(encoder, into_encoder, strict=True)]
-    past = [own_weights(layer, x, causal) for layer, x in zip(decoder, into_decoder, strict=True)]
     cross = [cross_weights(layer, x, memory_BSD, real) for layer, x in zip(decoder, into_cross, strict=True)]
     return Attention(torch.stack(own, 1), torch.stack(past, 1), torch.stack(cross, 1))
 
 
-def own_weights(layer: EncoderLayer | DecoderLayer, x_BTD: Tensor, visible: Tensor) -> Tensor:
-    """The weights of a layer's self-attention to what enters it, [B, H, T, T]."""
+def own_weights(layer: EncoderLayer | DecoderLayer, x_BTD: Tensor, visible: Tensor | None) -> Tensor:
+    """The weights of a layer's self-attention to what enters it, [B, H, T, T]; None: to all positions up to its own."""
     q, k, _ = layer.self_attention.project(x_BTD)
-    return attention_weights(q, k, visible)
+    return layer.self_attention.weights(q, k, visible, causal=visible is None)
 
 
 def cross_weights(layer: DecoderLayer, x_BTD: Tensor, memory_BSD: Tensor, visible: Tensor) -> Tensor:
     """The weights of a layer's attention to the encoder's output, [B, H, T, S]."""
     cross = layer.cross_attention
-    return attention_weights(cross.queries(x_BTD), cross.keys_values(memory_BSD)[0], visible)
+    return cross.weights(cross.queries(x_BTD), cross.keys_values(memory_BSD)[0], visible)

@@ -42,6 +42,9 @@ def check(description: ModelDescription) -> None:
         (f"model.d_k={model.d_k} and model.d_v={model.d_v} differ", model.d_k != model.d_v),
         (f"model.d_k={model.d_k} times model.heads={model.heads} is not model.d_model={model.d_model}",
          model.d_k * model.heads != model.d_model),
+        (f"model.attention={model.attention} is not scaled_dot_product", model.attention != "scaled_dot_product"),
+        (f"model.restricted_to={model.restricted_to} hides positions from self-attention",
+         model.restricted_to is not None),
     ):  # fmt: skip
         if broken:
             raise NMTError(f"format=ctranslate2: {problem}, which CTranslate2 cannot compute; use engine=torch")

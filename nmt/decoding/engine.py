@@ -42,7 +42,7 @@ Judge = Callable[[Sequence[tuple[list[int], list[int]]]], list[Judgement]]
 
 
 def length_penalty(length: float, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14); |Y| counts the end symbol."""
+    """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14); |Y| counts the end symbol."""
     return float(((5 + length) / 6) ** alpha)
 
 

@@ -78,7 +78,7 @@ class Finished:
 
 
 class Search:
-    """One search over a batch of sentences, by one model or an ensemble, whose probabilities are averaged."""
+    """One search over a batch of sentences (section 6.1), by one model or an ensemble of averaged probabilities."""
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ def beam_search(
     config: DecodeConfig,
     prefixes: Sequence[list[int]] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Translate sentences closed by the end symbol and padded to [B, S]: n_best hypotheses of each, best first.
+    """Translate sentences closed by the end symbol and padded to [B, S] (section 6.1): n_best hypotheses of each.
 
     Each translation of a sentence begins with its prefix. With `config.sample` hypotheses are drawn, not searched.
     """

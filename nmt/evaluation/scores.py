@@ -67,7 +67,7 @@ def sacrebleu_score(metric: str, hypotheses: list[str], references: list[str], l
 
 
 def paper_bleu(hypotheses: list[str], references: list[str], language: str, split: bool, lowercase: bool) -> Score:
-    """multi-bleu on Moses tokens, hypothesis and reference processed alike; `split`: hyphenated compounds too."""
+    """multi-bleu on Moses tokens, hypothesis and reference alike, as in Table 2; `split`: hyphenated compounds too."""
     from sacrebleu.metrics import BLEU
 
     def process(line: str) -> str:

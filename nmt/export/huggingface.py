@@ -52,6 +52,15 @@ def check(description: ModelDescription) -> None:
         f"model.d_k={model.d_k}, model.d_v={model.d_v}: Marian has d_k = d_v = d_model / heads = "
         f"{model.d_model} / {model.heads} only, so this is no model for it",
     )
+    require(
+        model.attention == "scaled_dot_product",
+        f"model.attention={model.attention}: Marian has scaled_dot_product only, so this is no model for it",
+    )
+    require(
+        model.restricted_to is None,
+        f"model.restricted_to={model.restricted_to}: Marian's self-attention sees all positions, so this is no model "
+        "for it",
+    )
 
 
 def described(description: ModelDescription) -> ModelConfig:

@@ -3,30 +3,57 @@
 Shapes: B batch, T queries, S keys, D d_model, H heads, K d_k, V d_v.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
+from nmt.model.additive import additive_scores
 from nmt.model.linear import linear
+
+
+def neighbourhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
+    """Restricted self-attention (section 4): True where query t may look at key s, [length, length].
+
+    These are the r positions around t, of which an even r has one more before it; or the last r, t among them, if
+    `causal`. At the ends of a sentence there are fewer, so r = 2 length - 1, or length, is no restriction.
+    """
+    places = torch.arange(length, device=device)
+    ahead = places - places[:, None]
+    return (ahead > -r) & (ahead <= 0) if causal else (ahead >= -(r // 2)) & (ahead < r - r // 2)
 
 
 class MultiHeadAttention(nn.Module):
     """Multi-head attention (section 3.2.2, figure 2 right), without biases as in the authors' code.
 
     The projections of queries, keys and values are one matrix, so that self-attention is one product.
+
+    `model.attention` says what the score of a query and a key is, in each head (section 3.2.1):
+
+    - scaled_dot_product: q k^T / sqrt(d_k), the paper's (equation 1);
+    - dot_product: q k^T;
+    - additive: v^T tanh(W q + U k) (Bahdanau et al. 2015), where W q and U k are this head's projections: W W_i^Q and
+      U W_i^K would be products of two matrices with nothing in between, so W_i^Q and W_i^K alone are as expressive
+      with the hidden layer d_k wide. Only v, d_k numbers a head, is added.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         assert config.d_k is not None
         assert config.d_v is not None
+        self.kind = config.attention
         self.heads = config.heads
         self.widths = [config.heads * config.d_k, config.heads * config.d_k, config.heads * config.d_v]
         self.input = nn.Parameter(torch.empty(sum(self.widths), config.d_model))
         self.output = nn.Parameter(torch.empty(config.d_model, self.widths[2]))
         for matrix in (*self.input.split(self.widths), self.output):
             nn.init.xavier_uniform_(matrix)
+        if self.kind == "additive":
+            self.v = nn.Parameter(torch.empty(config.heads, config.d_k))
+            for vector in self.v.split(1):
+                nn.init.xavier_uniform_(vector)
 
     def split_heads(self, x_BTD: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
@@ -46,12 +73,32 @@ class MultiHeadAttention(nn.Module):
         k, v = linear(memory_BSD, self.input[self.widths[0] :]).split(self.widths[1:], dim=-1)
         return self.split_heads(k), self.split_heads(v)
 
+    def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """The softmax of the scores, [B, H, T, S]; masks are those of `attend`."""
+        if self.kind == "additive":
+            scores_BHTS = additive_scores(q_BHTK, k_BHSK, self.v)
+        else:
+            scores_BHTS = q_BHTK @ k_BHSK.transpose(2, 3)
+            if self.kind == "scaled_dot_product":
+                scores_BHTS = scores_BHTS / math.sqrt(q_BHTK.shape[3])
+        if causal:
+            mask = torch.ones(scores_BHTS.shape[2:], dtype=torch.bool, device=scores_BHTS.device).tril()
+        if mask is not None:
+            hidden = mask.dtype == torch.bool
+            scores_BHTS = scores_BHTS.masked_fill(~mask, -torch.inf) if hidden else scores_BHTS + mask
+        return scores_BHTS.softmax(dim=3)
+
     def attend(
         self, q_BHTK: Tensor, k_BHSK: Tensor, v_BHSV: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """softmax(Q K^T / sqrt(d_k)) V (equation 1) of all heads, then W^O: [B, T, D].
+        """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) of all heads, then W^O: [B, T, D].
 
-        `mask` is broadcastable to [B, H, T, S], True where a query may look; `causal` hides keys after t from query t.
+        `mask` is broadcastable to [B, H, T, S]: True where a query may look, or numbers that are added to the scores.
+        `causal` hides keys after t from query t.
         """
-        x_BHTV = F.scaled_dot_product_attention(q_BHTK, k_BHSK, v_BHSV, attn_mask=mask, is_causal=causal)
+        if self.kind == "additive":
+            x_BHTV = self.weights(q_BHTK, k_BHSK, mask, causal) @ v_BHSV
+        else:
+            scale = 1.0 if self.kind == "dot_product" else None
+            x_BHTV = F.scaled_dot_product_attention(q_BHTK, k_BHSK, v_BHSV, mask, is_causal=causal, scale=scale)
         return linear(x_BHTV.transpose(1, 2).flatten(2), self.output)

@@ -35,7 +35,7 @@ class MaskedScale(torch.autograd.Function):
 
 
 class Dropout(nn.Dropout):
-    """Zeroes elements with probability `p` in training and scales the others up, so that the expectation stays.
+    """Zeroes elements with probability `p` in training and scales the others up (section 5.4, "Residual Dropout").
 
     On a processor `p` is rounded to a 65,536th, and the scale belongs to the rounded one.
     """

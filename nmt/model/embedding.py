@@ -15,7 +15,7 @@ from nmt.model.dropout import Dropout
 
 
 def sinusoids(length: int, d_model: int) -> Tensor:
-    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same: [length, d_model]."""
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of that (section 3.5): [length, d_model]."""
     positions = torch.arange(length, dtype=torch.float64)[:, None]
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
     angles = positions / 10000**exponents

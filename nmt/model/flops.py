@@ -13,9 +13,10 @@ BACKWARD = 2
 def training_flops(
     config: ModelConfig, vocabulary_size: int, tokens: tuple[int, int], pairs: tuple[int, int, int]
 ) -> int:
-    """FLOPs to train on `tokens` (source, target) once.
+    """FLOPs to train on `tokens` (source, target) once, for Table 2's training cost.
 
-    `pairs`: pairs of query and key in the encoder, in the decoder, and across; each costs d_k + d_v in every head.
+    `pairs`: pairs of query and key in the encoder, in the decoder, and across; each costs d_k + d_v in every head, also
+    where attention is additive: there v^T tanh(q + k) is the product, and q + k and its tanh are none.
     """
     c = config
     assert c.d_k is not None

@@ -16,7 +16,7 @@ from nmt.model.linear import feed_forward
 
 
 class Residual(nn.Module):
-    """The rule around every sub-layer: LayerNorm(x + Dropout(Sublayer(x))), or its pre-norm variant."""
+    """Around every sub-layer, LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1 and 5.4), or its pre-norm variant."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Residual(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """FFN(x) = max(0, x W1 + b1) W2 + b2 (equation 2)."""
+    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2)."""
 
     def __init__(self, config: ModelConfig) -> None:
         inner = nn.Linear(config.d_model, config.d_ff)
@@ -46,7 +46,7 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward (figure 1 left)."""
+    """Self-attention, then feed-forward (section 3.1, figure 1 left)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -72,16 +72,16 @@ class LayerCache:
     cross_k: Tensor
     cross_v: Tensor
 
-    def append(self, k_BHKW: Tensor, v_BHKW: Tensor, end: int) -> tuple[Tensor, Tensor]:
-        """Keys and values of all positions, the last of which are the given ones and end at `end`."""
-        begin = end - k_BHKW.shape[2]
+    def append(self, k_BHKW: Tensor, v_BHKW: Tensor, seen: slice) -> tuple[Tensor, Tensor]:
+        """Keys and values of the places `seen`, the last of which are the given ones."""
+        begin, end = seen.stop - k_BHKW.shape[2], seen.stop
         if end > self.self_k.shape[2]:
             room = 15 * k_BHKW.shape[2] + begin
             self.self_k, self.self_v = (
                 torch.cat((x, x.new_empty(*x.shape[:2], room, x.shape[3])), dim=2) for x in (self.self_k, self.self_v)
             )
         self.self_k[:, :, begin:end], self.self_v[:, :, begin:end] = k_BHKW, v_BHKW
-        return self.self_k[:, :, :end], self.self_v[:, :, :end]
+        return self.self_k[:, :, seen], self.self_v[:, :, seen]
 
     def select(self, sentences: Tensor) -> "LayerCache":
         """The cache of the given sentences."""
@@ -89,7 +89,10 @@ class LayerCache:
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output, then feed-forward (figure 1 right)."""
+    """Causal self-attention, attention to the encoder's output, then feed-forward (section 3.1, figure 1 right).
+
+    The three uses of attention are those of section 3.2.3.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -98,10 +101,10 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.residual_1, self.residual_2, self.residual_3 = Residual(config), Residual(config), Residual(config)
 
-    def forward(self, x_BTD: Tensor, memory_BSD: Tensor, mask: Tensor | None) -> Tensor:
-        """All positions at once, for training."""
+    def forward(self, x_BTD: Tensor, memory_BSD: Tensor, mask: Tensor | None, past: Tensor | None = None) -> Tensor:
+        """All positions at once, for training; `past` tells which ones a position sees, where not all up to itself."""
         own, cross = self.self_attention, self.cross_attention
-        x_BTD = self.residual_1(x_BTD, lambda x: own.attend(*own.project(x), causal=True))
+        x_BTD = self.residual_1(x_BTD, lambda x: own.attend(*own.project(x), past, causal=past is None))
         x_BTD = self.residual_2(x_BTD, lambda x: cross.attend(cross.queries(x), *cross.keys_values(memory_BSD), mask))
         return self.residual_3(x_BTD, self.feed_forward)  # type: ignore[no-any-return]
 
@@ -110,17 +113,19 @@ class DecoderLayer(nn.Module):
         cross_k, cross_v = self.cross_attention.keys_values(memory_BSD)
         return LayerCache(cross_k[:, :, :0].clone(), cross_v[:, :, :0].clone(), cross_k, cross_v)
 
-    def step(self, x_BKD: Tensor, cache: LayerCache, end: int, ancestors: Tensor | None, mask: Tensor | None) -> Tensor:
-        """One position of K hypotheses of each sentence, whose keys end at `end`; extends `cache`.
+    def step(
+        self, x_BKD: Tensor, cache: LayerCache, seen: slice, ancestors: Tensor | None, mask: Tensor | None
+    ) -> Tensor:
+        """One position of K hypotheses of each sentence, whose keys come last among those `seen`; extends `cache`.
 
-        `ancestors` tells which keys of self-attention a hypothesis sees, `mask` those of the source. The hypotheses of
-        a sentence stand as its queries, so that its keys and values are never repeated.
+        `ancestors` tells which of these keys a hypothesis sees, `mask` those of the source. The hypotheses of a
+        sentence stand as its queries, so that its keys and values are never repeated.
         """
         own, cross = self.self_attention, self.cross_attention
 
         def attend_to_past(x: Tensor) -> Tensor:
             q, k, v = own.project(x)
-            return own.attend(q, *cache.append(k, v, end), ancestors)
+            return own.attend(q, *cache.append(k, v, seen), ancestors)
 
         x_BKD = self.residual_1(x_BKD, attend_to_past)
         x_BKD = self.residual_2(x_BKD, lambda x: cross.attend(cross.queries(x), cache.cross_k, cache.cross_v, mask))

@@ -115,7 +115,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
-    """max(0, x W1^T + b1) W2^T + b2: [..., D], [F, D], [F], [D, F] and [D] -> [..., D]."""
+    """max(0, x W1^T + b1) W2^T + b2 (equation 2): [..., D], [F, D], [F], [D, F] and [D] -> [..., D]."""
     if not has_fast_product(x, w1):
         return F.linear(F.relu(F.linear(x, w1, b1)), w2, b2)
     if not torch.is_grad_enabled():

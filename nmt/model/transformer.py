@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import PAD, ModelConfig
+from nmt.model.attention import neighbourhood
 from nmt.model.embedding import Embedding
 from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
 from nmt.model.linear import Linear
@@ -53,7 +54,7 @@ class DecoderCache:
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder of figure 1, over a joint vocabulary."""
+    """The encoder-decoder (section 3, figure 1), over a joint vocabulary."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -73,9 +74,24 @@ class Transformer(nn.Module):
             self.target_embedding.weight = self.source_embedding.weight
             self.output.weight = self.source_embedding.weight
 
+    def source_mask(self, source_BS: Tensor) -> Tensor:
+        """Which positions those of the source see: the real ones, [B, 1, 1, S], or those near them, [B, 1, S, S]."""
+        real = padding_mask(source_BS)
+        if self.config.restricted_to is None:
+            return real
+        near_SS = neighbourhood(source_BS.shape[1], self.config.restricted_to, source_BS.device)
+        # Far behind its sentence's end padding would see nothing, whose softmax is no number: it sees itself.
+        return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
+
+    def past_mask(self, target_BT: Tensor) -> Tensor | None:
+        """Which positions those of the target see, [T, T], where section 4 restricts them; None: all up to itself."""
+        if self.config.restricted_to is None:
+            return None
+        return neighbourhood(target_BT.shape[1], self.config.restricted_to, target_BT.device, causal=True)
+
     def encode(self, source_BS: Tensor) -> Tensor:
         """Source tokens, each sentence closed by the end symbol -> memory [B, S, D]."""
-        mask = padding_mask(source_BS)
+        mask = self.source_mask(source_BS)
         x_BSD = self.source_embedding(source_BS)
         for layer in self.encoder_layers:
             x_BSD = layer(x_BSD, mask)
@@ -83,10 +99,10 @@ class Transformer(nn.Module):
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor) -> Tensor:
         """Target tokens behind the start symbol -> hidden states that predict the next ones, [B, T, D]."""
-        mask = padding_mask(source_BS)
+        mask, past = padding_mask(source_BS), self.past_mask(target_BT)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
-            x_BTD = layer(x_BTD, memory_BSD, mask)
+            x_BTD = layer(x_BTD, memory_BSD, mask, past)
         return self.decoder_norm(x_BTD)  # type: ignore[no-any-return]
 
     def hidden(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
@@ -111,13 +127,14 @@ class Transformer(nn.Module):
         [B, K] -> [B, K, N].
         """
         hypotheses = tokens_BK.shape[1]
-        end = (cache.length + 1) * hypotheses
-        if end > cache.ancestors.shape[3]:
+        first = max(cache.length + 1 - (self.config.restricted_to or cache.length + 1), 0)
+        seen = slice(first * hypotheses, (cache.length + 1) * hypotheses)
+        if seen.stop > cache.ancestors.shape[3]:
             cache.grow()
         # One hypothesis sees all that there is.
-        ancestors = cache.ancestors[..., :end] if hypotheses > 1 else None
+        ancestors = cache.ancestors[..., seen] if hypotheses > 1 else None
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
-            x_BKD = layer.step(x_BKD, layer_cache, end, ancestors, cache.mask)  # type: ignore[operator]
+            x_BKD = layer.step(x_BKD, layer_cache, seen, ancestors, cache.mask)  # type: ignore[operator]
         cache.length += 1
         return F.log_softmax(self.output(self.decoder_norm(x_BKD)).float(), dim=-1)

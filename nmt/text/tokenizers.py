@@ -214,7 +214,7 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
 
 
 def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
-    """Learn the vocabulary from clean lines of both languages.
+    """Learn the vocabulary from clean lines of both languages (section 5.1).
 
     It is smaller than `config.vocabulary_size` where the lines cannot fill it.
     """

@@ -26,7 +26,7 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """The mean weights of checkpoints, summed in float64, and what each checkpoint holds beside its weights.
+    """The mean weights of checkpoints (section 6.1), summed in float64, and what each holds beside its weights.
 
     Raises NMTError where they are of different models or vocabularies.
     """

@@ -34,7 +34,7 @@ def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tens
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Loss and gradient in one pass over pieces of the logits, which are never all in memory.
+    """Loss (section 5.4) and gradient in one pass over pieces of the logits, which are never all in memory.
 
     forward(hidden [M, D], weight [N, D], targets [M], smoothing) gives two sums over tokens: the smoothed loss,
     and the negative log likelihood, which has no gradient. In mixed precision the products alone are of less than
@@ -86,6 +86,7 @@ def label_smoothed_cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """Sums over tokens of the cross-entropy with (1 - smoothing) onehot + smoothing / N, and of -log p(target).
 
+    Label smoothing (section 5.4) is spread over the whole vocabulary.
     Shapes: hidden [M, D] and weight [N, D], whose product are the logits, targets [M].
     """
     loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing)  # type: ignore[no-untyped-call]

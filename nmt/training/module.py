@@ -27,7 +27,7 @@ def dropout_seed(seed: int, update: int, shard: int) -> int:
 
 
 class TranslationModule(LightningModule):
-    """The model, its loss, its optimizer and its learning rate."""
+    """The model, its loss, its optimizer and its learning rate (sections 5.3 and 5.4)."""
 
     def __init__(
         self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, compile: bool = False
@@ -79,6 +79,7 @@ class TranslationModule(LightningModule):
         return loss, likelihood, tokens
 
     def configure_optimizers(self) -> Optimizer:
+        """Adam with the paper's betas and epsilon (section 5.3)."""
         o = self.optim
         # A fused Adam takes the scale of 16-mixed off its gradients itself, too late for them to be clipped.
         fused = self.trainer.scaler is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from nmt.config import PreprocessAndTrainConfig
+from nmt.config import ModelConfig, PreprocessAndTrainConfig
 from nmt.errors import NMTError
 from nmt.text.manifest import Manifest, difference
 
@@ -39,7 +39,12 @@ def decisive(tree: dict[str, Any]) -> dict[str, Any]:
     """The part of a configuration that must not change within a run."""
     flags = {flag: tree["trainer"].get(flag) for flag in DECISIVE_TRAINER_FLAGS}
     # Compiled, dropout draws other random numbers.
-    return {**{key: tree[key] for key in DECISIVE}, "compile": tree.get("compile", False), "trainer": flags}
+    return {
+        **{key: tree[key] for key in DECISIVE},
+        "model": {"attention": ModelConfig.attention, **tree["model"]},  # of runs from before there was a choice
+        "compile": tree.get("compile", False),
+        "trainer": flags,
+    }
 
 
 def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:

@@ -169,7 +169,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
         tokenizer=corpus.manifest.tokenizer,
         corpus=corpus.manifest.fingerprint,
     )
-    updates = UpdateModule(corpus, config.batching, config.seed)
+    updates = UpdateModule(corpus, config.batching, config.seed, config.model.restricted_to)
     every = config.trainer["log_every_n_steps"]
     meters = Meters(run, every, console, config.logger, asdict(config))
     validation = Validation(corpus, config.validation, config.decode, meters)

@@ -32,10 +32,15 @@ def drawn(rows: int, source: int, target: int) -> tuple[torch.Tensor, torch.Tens
 
 
 @needs_compiler
-def test_one_graph_gives_the_hidden_states_and_gradients_of_every_shape():
+@pytest.mark.parametrize(
+    "options",
+    [{}, pytest.param({"attention": "additive", "restricted_to": 12}, marks=pytest.mark.slow)],
+    ids=["paper", "additive, restricted"],
+)
+def test_one_graph_gives_the_hidden_states_and_gradients_of_every_shape(options):
     torch._dynamo.reset()
     counters.clear()
-    model = transformer()
+    model = transformer(**options)
     compiled = CompiledHidden(model)
     compiled.compile(torch.device("cpu"))
     for shape in SHAPES:

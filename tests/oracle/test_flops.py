@@ -5,6 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+import nmt.model.attention
 import nmt.model.linear
 from nmt.config import ModelConfig
 from nmt.model import Transformer
@@ -13,13 +14,22 @@ from nmt.model.flops import training_flops
 SHAPES = [
     {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "d_ff": 64, "heads": 4},
     {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "heads": 2, "d_k": 8, "d_v": 24},
+    {"encoder_layers": 2, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "heads": 2, "attention": "dot_product"},
+    {"encoder_layers": 2, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "heads": 2, "attention": "additive"},
 ]
+
+
+def whole_scores(q, k, v):
+    """v^T tanh(q + k) as one product, of which torch counts the backward pass as well."""
+    hidden = (q[:, :, :, None] + k[:, :, None]).tanh()
+    return torch.matmul(hidden.flatten(2, 3), v[:, :, None]).view(hidden.shape[:4])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
     """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
     monkeypatch.setattr(nmt.model.linear, "ONEDNN", False)
+    monkeypatch.setattr(nmt.model.attention, "additive_scores", whole_scores)
     config = ModelConfig(name="test", dropout=0.0, **shape)
     model = Transformer(config, vocabulary_size=40)
     source, target = torch.full((2, 7), 5), torch.full((2, 5), 6)

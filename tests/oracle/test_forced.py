@@ -67,11 +67,11 @@ def torch_attention(monkeypatch, model, source, target):
     weights = []
     original = F.scaled_dot_product_attention
 
-    def record(q, k, v, attn_mask=None, is_causal=False):
+    def record(q, k, v, attn_mask=None, **options):
         # With the unit matrix for values, attention gives its weights.
         unit = torch.eye(k.shape[2]).expand(*k.shape[:2], -1, -1)
-        weights.append(original(q, k, unit, attn_mask=attn_mask, is_causal=is_causal))
-        return original(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
+        weights.append(original(q, k, unit, attn_mask=attn_mask, **options))
+        return original(q, k, v, attn_mask=attn_mask, **options)
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", record)
     with torch.no_grad():
@@ -80,9 +80,9 @@ def torch_attention(monkeypatch, model, source, target):
     return weights
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatch, norm):
-    model = random_model(4, norm=norm)
+@pytest.mark.parametrize("settings", [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"restricted_to": 2}], ids=str)
+def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatch, settings):
+    model = random_model(4, **settings)
     source = torch.tensor([[5, 6, 7, EOS, PAD], [9, 10, 11, 12, EOS]])
     target = torch.tensor([[BOS, 6, 7, 8], [BOS, 9, PAD, PAD]])
     expected = torch_attention(monkeypatch, model, source, target)
@@ -92,7 +92,7 @@ def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatc
     torch.testing.assert_close(found.cross, torch.stack(expected[3::2], 1))
     for weights in (found.encoder, found.decoder, found.cross):
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-    assert not found.encoder[0, ..., 4].any()
+    assert not found.encoder[0, ..., :4, 4].any()
     assert not found.cross[0, ..., 4].any()
     assert not found.decoder.triu(1).any()
 

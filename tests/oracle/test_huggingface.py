@@ -204,6 +204,8 @@ def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
         ({"positions": "learned"}, r"model\.positions=learned"),
         ({"d_v": 8}, r"model\.d_k=16, model\.d_v=8"),
         ({"d_k": 8, "d_v": 8}, r"model\.d_k=8.*d_model"),
+        ({"attention": "dot_product"}, r"model\.attention=dot_product"),
+        ({"restricted_to": 5}, r"model\.restricted_to=5"),
     ],
     ids=str,
 )

@@ -25,6 +25,7 @@ MODELS = {
     "pre-norm": {"norm": "pre"},
     "learned positions": {"positions": "learned"},
     "untied, d_k != d_v": {"tied_embeddings": False, "d_k": 3, "d_v": 5},
+    "additive, restricted": {"attention": "additive", "restricted_to": 3},
 }
 ALPHAS = [0.0, 0.6, 1.0]
 

@@ -17,8 +17,17 @@ from nmt.training.loss import label_smoothed_cross_entropy
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
     "changes",
-    [{}, {"norm": "pre"}, {"positions": "learned"}, {"d_k": 3, "d_v": 5, "tied_embeddings": False}],
-    ids=["paper", "pre-norm", "learned", "widths"],
+    [
+        {},
+        {"norm": "pre"},
+        {"positions": "learned"},
+        {"d_k": 3, "d_v": 5, "tied_embeddings": False},
+        {"attention": "dot_product"},
+        {"attention": "additive", "d_k": 3},
+        {"restricted_to": 3},
+        {"restricted_to": 4, "attention": "additive", "norm": "pre"},
+    ],
+    ids=["paper", "pre-norm", "learned", "widths", "unscaled", "additive", "restricted", "restricted additive"],
 )
 
 
@@ -151,6 +160,42 @@ def test_padding_changes_nothing(changes):
     for row, (s, t) in enumerate(zip(source_lengths, target_lengths, strict=True)):
         alone = model(source[row : row + 1, :s], target[row : row + 1, :t])
         assert_close(logits[row, :t], alone[0])
+
+
+KINDS = pytest.mark.parametrize("attention", ["scaled_dot_product", "dot_product", "additive"])
+
+
+@KINDS
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
+def test_a_restricted_layer_sees_r_positions_of_the_source_and_of_the_past(attention, r):
+    model = tiny_model(attention=attention, restricted_to=r, encoder_layers=1, decoder_layers=1)
+    source, target = sentences(8), prefixes(1, 8)
+    memory = model.encode(source)
+    hidden = model.decode(target, memory, source)
+    for j in range(8):
+        changed = source.clone(), target.clone()
+        for tokens in changed:
+            tokens[0, j] = another_word(tokens[0, j])
+        moved = (model.encode(changed[0]) - memory)[0].abs().amax(dim=-1) > 1e-9
+        assert moved.tolist() == [j in range(t - r // 2, t - r // 2 + r) for t in range(8)]
+        moved = (model.decode(changed[1], memory, source) - hidden)[0].abs().amax(dim=-1) > 1e-9
+        assert moved.tolist() == [j in range(t - r + 1, t + 1) for t in range(8)]
+
+
+@KINDS
+@pytest.mark.parametrize("r", [15, 16, 1000])
+def test_a_neighbourhood_that_holds_everything_is_full_attention(attention, r):
+    source, target = sentences(8, 3), prefixes(2, 8)
+    full = tiny_model(attention=attention)
+    wide = tiny_model(attention=attention, restricted_to=r)
+    assert torch.equal(wide(source, target), full(source, target))
+    assert torch.equal(wide.float()(source, target), full.float()(source, target))
+
+
+def test_padding_that_sees_no_word_leaves_no_gradient_that_is_no_number():
+    model = tiny_model(restricted_to=3)
+    model(sentences(2, 12), prefixes(2, 4)).sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
 def test_sentences_of_a_batch_do_not_meet():

@@ -1,5 +1,6 @@
 """Composition: the defaults are the paper's, every group composes, and a mistake is one line that helps."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from nmt.config import PreprocessAndTrainConfig
 from nmt.errors import NMTError
 
 FILES = sorted(path.relative_to(conf_folder()) for path in conf_folder().rglob("*.yaml"))
-CHOICES = [(path.parts[0], path.stem) for path in FILES if len(path.parts) == 2]
+CHOICES = [(path.parts[0], str(Path(*path.parts[1:]).with_suffix(""))) for path in FILES if len(path.parts) > 1]
 COMMANDS = ["preprocess", "train", "translate", "score", "average"]
 
 
@@ -170,6 +171,45 @@ def test_the_quickstart_experiment_is_small() -> None:
     assert config.tokenizer.vocabulary_size < 37000
 
 
+def test_every_experiment_of_table_3_differs_from_its_base_alone_and_has_a_run_of_its_own() -> None:
+    options = [option for group, option in CHOICES if option.startswith("table3/")]
+    base = flat(asdict(compose("train", ["experiment=table3/base"])))
+    assert (base["checkpoints.keep"], base["validation.bleu_sentences"]) == (1, None)
+    runs = set()
+    for option in options:
+        config = compose("train", [f"experiment={option}"])
+        runs.add(config.run)
+        changed = {key for key, value in flat(asdict(config)).items() if value != base[key]}
+        written = yaml.safe_load((conf_folder() / "experiment" / f"{option}.yaml").read_text())
+        own = set(flat({key: written[key] for key in ("model", "optim") if key in written}))
+        if option not in ("table3/base", "table3/big"):
+            assert len(own) == (2 if "layers" in option else 1)
+            assert own <= changed <= own | {"model.d_k", "model.d_v", "name", "run"}
+    assert len(runs) == len(options)
+
+
+def test_a_row_of_table_3_goes_with_other_models_and_corpora() -> None:
+    config = compose("train", ["experiment=table3/b_d_k_16", "model=tiny", "data=quickstart", "tokenizer=bpe4k"])
+    assert (config.name, config.model.d_model, config.model.d_k, config.model.d_v) == (
+        "quickstart_en_de-table3-tiny-b_d_k_16",
+        128,
+        16,
+        32,
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "nearest"),
+    [
+        ("experiment=table3/a_heads_3", "table3/a_heads_32?"),
+        ("experiment=a_heads_16", "table3/a_heads_16?"),
+        ("experiment=table3", "did you mean table3/"),
+    ],
+)
+def test_the_nearest_experiment_in_a_folder_is_named(override: str, nearest: str) -> None:
+    assert nearest in error_line("train", [override])
+
+
 @pytest.mark.parametrize(
     ("command", "overrides", "words"),
     [
@@ -268,10 +308,11 @@ def own(tmp_path: Path) -> Path:
         "model/text.yaml": "name: text\nheads: many\n",
         "model/broken.yaml": "name: [broken\n",
         "experiment/small.yaml": "# @package _global_\ndefaults:\n  - override /model: mine\nseed: 5\n",
+        "experiment/mine/deep.yaml": "# @package _global_\nseed: 7\n",
         "experiment/typo.yaml": "# @package _global_\ndefaults:\n  - override /model: mien\n",
     }
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -288,6 +329,7 @@ def test_groups_of_ones_own_are_found_and_offered(own: Path) -> None:
 def test_an_experiment_of_ones_own_chooses_groups_of_ones_own(own: Path) -> None:
     config = compose("train", ["experiment=small", "seed=6"], own)
     assert (config.model.name, config.seed, config.name) == ("mine", 6, "wmt14_en_de-mine")
+    assert compose("train", ["experiment=mine/deep"], own).seed == 7
 
 
 def test_a_relative_folder_of_ones_own_is_found(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

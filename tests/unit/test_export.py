@@ -58,6 +58,8 @@ def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -
     [
         ({"d_k": 4}, "model.d_k=4 and model.d_v=8 differ"),
         ({"d_k": 4, "d_v": 4}, "model.d_k=4 times model.heads=2 is not model.d_model=16"),
+        ({"attention": "additive"}, "model.attention=additive is not scaled_dot_product"),
+        ({"restricted_to": 5}, "model.restricted_to=5 hides positions"),
     ],
 )
 def test_a_model_that_ctranslate2_has_not_is_refused_with_the_reason(tmp_path, settings, reason):

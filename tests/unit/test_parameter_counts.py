@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from nmt.compose import compose, groups
 from nmt.config import ModelConfig
 from nmt.model import Transformer
 
@@ -84,3 +85,53 @@ def test_untied_embeddings_add_two_matrices():
 
 def test_pre_norm_adds_a_norm_on_top_of_each_stack():
     assert parameters(norm="pre") - parameters() == pytest.approx(2 * 2 * 512 / 1e6)
+
+
+def test_additive_attention_adds_a_vector_for_each_head():
+    attentions = 6 + 2 * 6
+    assert parameters(attention="additive") - parameters() == pytest.approx(attentions * 8 * 64 / 1e6)
+
+
+@pytest.mark.parametrize("changes", [{"attention": "dot_product"}, {"restricted_to": 15}])
+def test_an_unscaled_or_restricted_model_has_as_many_parameters_as_base(changes):
+    assert parameters(**changes) == parameters()
+
+
+def difference_to_base(row):
+    """Millions of parameters that experiment=table3/ROW has more than base, with a vocabulary of 37,000."""
+    model = compose("train", [f"experiment=table3/{row}"]).model
+    with torch.device("meta"):
+        return sum(p.numel() for p in Transformer(model, 37_000).parameters()) / 1e6 - parameters()
+
+
+DIFFERENCES = {
+    "base": (0.0, 0),
+    "b_d_k_16": (-7.08, -7),
+    "b_d_k_32": (-4.72, -5),
+    "c_layers_2": (-29.40, -29),
+    "c_layers_4": (-14.70, -15),
+    "c_layers_8": (14.70, 15),
+    "c_d_model_256": (-36.23, -37),
+    "c_d_model_1024": (100.77, 103),
+    "c_d_ff_1024": (-12.60, -12),
+    "c_d_ff_4096": (25.19, 25),
+    "big": (151.13, 148),
+}
+"""Ours, and those of the paper's rounded numbers, in millions."""
+OTHER_WIDTHS = ("c_d_model_256", "c_d_model_1024", "big")
+"""Rows whose difference grows with the vocabulary, which the paper does not tell exactly."""
+
+
+@pytest.mark.parametrize("row", DIFFERENCES)
+def test_rows_of_table_3_differ_from_base_as_the_papers_do(row):
+    ours, papers = DIFFERENCES[row]
+    assert difference_to_base(row) == pytest.approx(ours, abs=0.006)
+    assert ours == pytest.approx(papers, abs=3.2 if row in OTHER_WIDTHS else 0.75)
+
+
+def test_the_other_rows_of_table_3_have_as_many_parameters_as_base_and_learned_positions_their_table():
+    rows = [name.removeprefix("table3/") for name in groups()["experiment"] if name.startswith("table3/")]
+    others = {row: difference_to_base(row) for row in rows if row not in DIFFERENCES}
+    assert others.pop("e_learned_positions") == pytest.approx(2 * 1024 * 512 / 1e6)
+    assert others.pop("additive") == pytest.approx(18 * 8 * 64 / 1e6)
+    assert others == pytest.approx(dict.fromkeys(others, 0.0), abs=1e-9)

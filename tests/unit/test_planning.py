@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import MicroBatch, UpdatePlanner
+from nmt.data.planning import MicroBatch, UpdatePlanner, micro_batch_size
 from nmt.errors import NMTError
 
 
@@ -177,3 +177,24 @@ def test_one_micro_batch_that_is_extreme_in_both_ways_is_given_once():
         [[0, 1]],
         [[1, 0]],
     )
+
+
+@pytest.mark.parametrize("r", [None, *range(1, 14)])
+def test_pairs_of_query_and_key_are_counted_one_by_one(r):
+    source, target = np.array([1, 4, 6]), np.array([5, 1, 2])
+    seen = r or 100
+    around = [
+        (t, s) for n in source for t in range(n) for s in range(n) if s in range(t - seen // 2, t - seen // 2 + seen)
+    ]
+    past = [(t, s) for n in target for t in range(n) for s in range(n) if s in range(t - seen + 1, t + 1)]
+    size = micro_batch_size(source, target, r)
+    assert (size.encoder_pairs, size.decoder_pairs) == (len(around), len(past))
+    assert size.cross_pairs == 1 * 5 + 4 * 1 + 6 * 2
+
+
+def test_what_self_attention_is_restricted_to_changes_the_sizes_alone(lengths):
+    full, restricted = (
+        UpdatePlanner(*lengths, BatchingConfig(4000, 4), seed=1, restricted_to=r).update(3) for r in (None, 5)
+    )
+    assert plain(full) == plain(restricted)
+    assert restricted[0].size.encoder_pairs < 5 * restricted[0].size.source_tokens < full[0].size.encoder_pairs

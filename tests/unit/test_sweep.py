@@ -57,6 +57,8 @@ def test_without_several_values_there_is_one_point():
         ("model=small,tiny", ["small", "tiny"]),
         ("model=glob(*)", ["base", "big", "small", "tiny"]),
         ("model=glob([s*,t*])", ["small", "tiny"]),
+        ("experiment=glob(table3/b*)", ["table3/b_d_k_16", "table3/b_d_k_32", "table3/base", "table3/big"]),
+        ("experiment=table3/a_heads_1,table3/d_dropout_0.2", ["table3/a_heads_1", "table3/d_dropout_0.2"]),
         ("tokenizer=glob(*,exclude=bpe*)", ["unigram32k", "wordpiece32k"]),
         ("data.train=[a,b],[c]", ["[a,b]", "[c]"]),
         ("data.train='x, y',z", ["x, y", "z"]),

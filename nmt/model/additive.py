@@ -1,0 +1,63 @@
+"""Scores of additive attention (section 3.2.1's comparison), in memory that does not grow with T x S x K.
+
+Shapes: B batch, T queries, S keys, H heads, K d_k.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+BLOCK = 2**21
+"""Numbers of tanh(q + k) that are in memory at once; those of one query at least."""
+
+
+def hidden(q_BHTK: Tensor, k_BHSK: Tensor) -> Tensor:
+    """tanh(q + k) of all pairs, [B, H, T, S, K]."""
+    return (q_BHTK[:, :, :, None] + k_BHSK[:, :, None]).tanh_()
+
+
+def blocks(q_BHTK: Tensor, k_BHSK: Tensor) -> Iterator[slice]:
+    """Neighbouring queries whose pairs with all keys are BLOCK numbers at most, or one query."""
+    rows = max(BLOCK // max(k_BHSK.numel(), 1), 1)
+    for begin in range(0, q_BHTK.shape[2], rows):
+        yield slice(begin, begin + rows)
+
+
+class AdditiveScores(torch.autograd.Function):
+    """forward(q, k, v [H, K]) -> v^T tanh(q + k); the backward pass computes each block's tanh anew."""
+
+    @staticmethod
+    def forward(ctx: Any, q_BHTK: Tensor, k_BHSK: Tensor, v_HK: Tensor) -> Tensor:
+        ctx.save_for_backward(q_BHTK, k_BHSK, v_HK)
+        scores_BHTS = q_BHTK.new_empty(*q_BHTK.shape[:3], k_BHSK.shape[2])
+        for rows in blocks(q_BHTK, k_BHSK):
+            x_BHTSK = hidden(q_BHTK[:, :, rows], k_BHSK)
+            scores_BHTS[:, :, rows] = torch.matmul(x_BHTSK.flatten(2, 3), v_HK[:, :, None]).view(x_BHTSK.shape[:4])
+        return scores_BHTS
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q_BHTK, k_BHSK, v_HK = ctx.saved_tensors
+        grad_q, grad_k = torch.empty_like(q_BHTK), torch.zeros_like(k_BHSK)
+        grad_v = v_HK.new_zeros(v_HK.shape)
+        for rows in blocks(q_BHTK, k_BHSK):
+            x_BHTSK, grad_BHTS = hidden(q_BHTK[:, :, rows], k_BHSK), grads[0][:, :, rows]
+            grad_v += torch.matmul(grad_BHTS.flatten(2)[:, :, None], x_BHTSK.flatten(2, 3)).sum((0, 2))
+            # The slope of tanh is 1 - tanh^2.
+            slope_BHTSK = x_BHTSK.square_().neg_().add_(1).mul_(grad_BHTS[..., None])
+            grad_q[:, :, rows] = slope_BHTSK.sum(3) * v_HK[:, None]
+            grad_k += slope_BHTSK.sum(2)
+        return grad_q, grad_k.mul_(v_HK[:, None]), grad_v
+
+
+def additive_scores(q_BHTK: Tensor, k_BHSK: Tensor, v_HK: Tensor) -> Tensor:
+    """v^T tanh(q + k) of every query and key (additive attention, section 3.2.1), [B, H, T, S].
+
+    A compiler makes one loop of it, which keeps no hidden layer either; else it is computed in blocks of queries.
+    """
+    v_HK = v_HK.to(q_BHTK.dtype)
+    if torch.compiler.is_compiling():
+        return ((q_BHTK[:, :, :, None] + k_BHSK[:, :, None]).tanh() * v_HK[:, None, None]).sum(-1)
+    return AdditiveScores.apply(q_BHTK, k_BHSK, v_HK)  # type: ignore[no-untyped-call, no-any-return]

@@ -1,0 +1,1 @@
+"""Complexity per layer type (section 4, Table 1): measured, counted and drawn."""

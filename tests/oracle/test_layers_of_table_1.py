@@ -1,0 +1,134 @@
+"""The layers of Table 1 against plain ones: loops over positions, a mask over all pairs, gradients."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt.reproduce.complexity.counting import count, path_length
+from nmt.reproduce.complexity.layers import (
+    LAYERS,
+    Convolution,
+    Recurrent,
+    RestrictedSelfAttention,
+    SelfAttention,
+    WrittenSelfAttention,
+    dilated,
+)
+
+NAMES = [layer.name for layer in LAYERS]
+
+
+def attend(x: Tensor, near=lambda query, key: True, d_k: int = 64) -> Tensor:
+    """Equation 1 for a sentence [N, D], one query and one head after another."""
+    y = torch.empty_like(x)
+    for head in range(0, x.shape[1], d_k):
+        for query in range(len(x)):
+            seen = x[[key for key in range(len(x)) if near(query, key)], head : head + d_k]
+            weights = (seen @ x[query, head : head + d_k] / d_k**0.5).softmax(0)
+            y[query, head : head + d_k] = weights @ seen
+    return y
+
+
+@pytest.mark.parametrize("layer", [SelfAttention(), WrittenSelfAttention()])
+def test_self_attention_is_equation_1(layer):
+    x = torch.randn(2, 7, 128, dtype=torch.float64)
+    torch.testing.assert_close(layer(x), torch.stack([attend(sentence) for sentence in x]))
+
+
+@pytest.mark.parametrize("n", [1, 5, 8, 9, 16, 23])
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 8, 30])
+def test_restricted_self_attention_is_self_attention_under_a_mask(n, r):
+    x = torch.randn(3, n, 128, dtype=torch.float64)
+    expected = [attend(sentence, lambda query, key: -(r // 2) <= key - query < r - r // 2) for sentence in x]
+    torch.testing.assert_close(RestrictedSelfAttention(r)(x), torch.stack(expected))
+
+
+def test_an_lstm_goes_from_position_to_position():
+    layer, x = Recurrent(6).double(), torch.randn(2, 5, 6, dtype=torch.float64)
+    w, u, b, c = layer.lstm.all_weights[0]
+    hidden, cell, expected = torch.zeros(2, 6).double(), torch.zeros(2, 6).double(), []
+    for position in range(5):
+        i, f, g, o = (x[:, position] @ w.T + b + hidden @ u.T + c).chunk(4, 1)
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        hidden = o.sigmoid() * cell.tanh()
+        expected.append(hidden)
+    torch.testing.assert_close(layer(x), torch.stack(expected, 1))
+
+
+@pytest.mark.parametrize("separable", [False, True])
+def test_a_convolution_sums_over_its_kernel(separable):
+    layer, x = Convolution(4, 5, separable).double(), torch.randn(1, 7, 4, dtype=torch.float64)
+    first, *rest = layer.convolution if separable else [layer.convolution]
+    weight = torch.zeros(4, 4, 5).double()
+    for out in range(4):
+        weight[out, out if separable else slice(None)] = first.weight[out]
+    expected = first.bias.repeat(7, 1)
+    for position in range(7):
+        for tap in range(5):
+            if 0 <= position + tap - 2 < 7:
+                expected[position] += weight[:, :, tap] @ x[0, position + tap - 2]
+    for pointwise in rest:
+        expected = expected @ pointwise.weight[:, :, 0].T + pointwise.bias
+    torch.testing.assert_close(layer(x), expected[None])
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
+def test_a_result_depends_on_what_the_layer_sees(layer):
+    """Seen by gradients; a recurrent layer is as many steps as there are positions."""
+    n, width = 11, 3
+    x = torch.randn(1, n, 64, dtype=torch.float64, requires_grad=True)
+    y = layer.make(64, width).double()(x)
+    steps = n if layer.sequential == "O(n)" else 1
+    for position in range(n):
+        (gradient,) = torch.autograd.grad(y[0, position].sum(), x, retain_graph=True)
+        reached = {position}
+        for _ in range(steps):
+            reached |= {p + offset for p in reached for offset in layer.sees(n, width, 0) if 0 <= p + offset < n}
+        assert {int(p) for p in gradient[0].abs().sum(1).nonzero()} == reached
+
+
+@pytest.mark.parametrize(("n", "d", "width"), [(32, 64, 3), (64, 128, 5), (128, 128, 8)])
+@pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
+def test_operations_are_as_many_as_torch_counts(layer, n, d, width):
+    if layer.width == "k":
+        width |= 1
+    if layer.width == "r":
+        width = 1 << width.bit_length() - 1  # a sequence of whole blocks
+    assert count(layer, n, d, width).flops == layer.flops(n, d, width)
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
+def test_only_the_recurrent_layer_waits_the_longer_the_sequence(layer):
+    chains = [count(layer, n, 64, 3).sequential for n in (6, 12, 24)]
+    if layer.sequential == "O(n)":
+        assert chains[2] - chains[1] == 2 * (chains[1] - chains[0]) > 0
+    else:
+        assert chains[0] == chains[1] == chains[2]
+
+
+def distance(offsets, n: int, start: int) -> dict[int, int]:
+    """Steps to every position that can be reached, breadth first."""
+    steps, frontier = {start: 0}, [start]
+    while frontier:
+        position = frontier.pop(0)
+        for offset in offsets:
+            if 0 <= position + offset < n and position + offset not in steps:
+                steps[position + offset] = steps[position] + 1
+                frontier.append(position + offset)
+    return steps
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 30, 31])
+@pytest.mark.parametrize("width", [3, 4, 7])
+@pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
+def test_the_longest_path_is_the_farthest_pair_of_the_graph(layer, n, width):
+    offsets = list(layer.sees(n, width, 0))
+    farthest = max(max(distance(offsets, n, start).values()) for start in range(n))
+    assert path_length(layer.sees, n, width) == farthest
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_dilated_layers_reach_k_times_as_far_each(k):
+    for n in range(2, 130):
+        layers = next(layers for layers in range(10) if k**layers >= n)
+        assert path_length(dilated, n, k) == layers
