@@ -156,7 +156,7 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
     import torch
 
     from nmt.compose import compose
-    from nmt.config import EOS, TokenizerConfig
+    from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
     from nmt.decoding.model_directory import ModelDescription
     from nmt.decoding.weights import write_model_directory
     from nmt.model import Transformer
@@ -168,7 +168,8 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
     text = [" ".join(draw.choices(words, k=max(3, int(draw.gauss(14, 4))))) for _ in range(20_000)]
     tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=BASE_VOCABULARY))
     tokenizer.save(folder / "tokenizer")
-    config = compose("train", ["data=files", "model=base", "model.positions=learned"]).model
+    settings = ["model=base", "model.positions=learned", "model.tied_embeddings=false"]
+    config = compose("train", ["data=files", *settings]).model
     torch.manual_seed(1)
     model = Transformer(config, tokenizer.vocabulary_size)
     with torch.no_grad():
@@ -176,7 +177,8 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
         for layer in model.decoder_layers:
             for matrix in (layer.self_attention.output, layer.cross_attention.output, layer.feed_forward[2].weight):
                 matrix *= 0.05
-        end = model.target_embedding.weight[EOS]
+        end = model.output.weight[EOS]
+        model.output.weight[[PAD, BOS, UNK]] = 0
         model.target_embedding.positions.table[BASE_TOKENS:] += 100 * end / end.norm()
     fingerprint = tokenizer_fingerprint(folder / "tokenizer")
     description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})

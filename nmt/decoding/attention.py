@@ -47,7 +47,10 @@ class Attention:
 
 @torch.inference_mode()
 def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
-    """All attention weights of a model that reads these sources, and these tokens behind the start symbol."""
+    """All attention weights of a model that reads these sources, and these tokens behind the start symbol.
+
+    Of them the paper draws some (figures 3, 4 and 5).
+    """
     encoder = cast("list[EncoderLayer]", list(model.encoder_layers))
     decoder = cast("list[DecoderLayer]", list(model.decoder_layers))
     with watching([layer.residual_1 for layer in encoder]) as into_encoder:

@@ -187,7 +187,7 @@ def page(seen: Look) -> str:
 
 
 def attention(config: AttentionConfig) -> Path:
-    """Write the page or picture of a sentence, and give its path.
+    """Write the page or picture of a sentence, after the paper's figures 3, 4 and 5, and give its path.
 
     Raises NMTError where the model is missing, has no such layer or head, or the file cannot be written.
     """

@@ -40,7 +40,10 @@ class Interval(NamedTuple):
 
 
 class Meters(UpdateCallback):
-    """Reports every `every` updates: the loss and perplexity (without smoothing) of these updates, and their cost."""
+    """Reports every `every` updates: the loss and perplexity (without smoothing) of these updates, and their cost.
+
+    Seconds of an update are section 5.2's, cost is Table 2's.
+    """
 
     def __init__(self, run: Path, every: int, console: Console, loggers: list[str], config: dict[str, Any]) -> None:
         self.run, self.every, self.console, self.names, self.config = run, every, console, loggers, config

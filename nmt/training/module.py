@@ -79,7 +79,7 @@ class TranslationModule(LightningModule):
         return loss, likelihood, tokens
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam with the paper's betas and epsilon (section 5.3)."""
+        """Adam with the paper's betas and epsilon, its learning rate by equation 3 (section 5.3)."""
         o = self.optim
         # A fused Adam takes the scale of 16-mixed off its gradients itself, too late for them to be clipped.
         fused = self.trainer.scaler is None
