@@ -32,7 +32,9 @@ def write_digits(folder: Path, step: int) -> None:
         (folder / f"{split}.de").write_text("".join(f"{line[::step]}\n" for line in source))
 
 
-@pytest.mark.parametrize("step", [1, -1], ids=["copying", "reversing"])
+@pytest.mark.parametrize(
+    "step", [pytest.param(1, id="copying", marks=pytest.mark.slow), pytest.param(-1, id="reversing")]
+)
 def test_digits_are_learnt(tmp_path, step):
     def nmt(*arguments: str) -> None:
         ended = subprocess.run([sys.executable, "-m", "nmt", *arguments], cwd=tmp_path, capture_output=True, text=True)
