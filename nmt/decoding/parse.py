@@ -35,6 +35,12 @@ def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, bool]
     return next((tree for tree in trees if not tree[1]), trees[0])
 
 
+def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, bool]]:
+    """The tree of each line, and whether it had to be mended."""
+    found = translator.translate([model_sentence(line) for line in lines])
+    return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
+
+
 def parse_stream(
     translator: Translator | DeviceTranslator, lines: Iterator[str], buffer: int
 ) -> Iterator[tuple[Tree, bool]]:

