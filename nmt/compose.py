@@ -251,10 +251,10 @@ def one_line(error: BaseException) -> str:
 
 
 def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
-    """Every group and the options that lie in it, those in folders of it as FOLDER/NAME."""
+    """Every group and the options that lie in it; those in a folder within it are called FOLDER/NAME."""
     found: dict[str, set[str]] = {}
     for folder in filter(None, (conf_folder(), config_dir)):
-        for file in sorted(folder.glob("*/**/*.yaml")):
+        for file in folder.glob("*/**/*.yaml"):
             group, *option = file.relative_to(folder).with_suffix("").parts
             found.setdefault(group, set()).add("/".join(option))
     return {group: sorted(options) for group, options in sorted(found.items())}

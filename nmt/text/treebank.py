@@ -92,6 +92,17 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
             if errors == "strict":
                 raise NMTError(f"{path}, line {number}: {error}{begins}; mend it, or pass data.errors=skip") from error
             counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
+            yield from whole_trees(lines[1:])
+
+
+def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
+    """The trees of lines that are one by themselves: those that stand behind a tree which does not close."""
+    for line in lines:
+        if line.startswith(b"("):
+            try:
+                yield from [tree for tree in parse(decode(line)) if tree.words]
+            except (BrokenTree, MalformedLine):
+                continue
 
 
 def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:

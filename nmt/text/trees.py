@@ -138,7 +138,7 @@ def parse(text: str) -> Iterator[Tree]:
     """
     tokens = [(found[0], found.start()) for found in TOKEN.finditer(text)]
     tokens += [("", len(text))] * 3
-    builder, labels, place = Builder(), list[str](), 0
+    builder, labels, place, begins = Builder(), list[str](), 0, 0
     while tokens[place][0]:
         (first, where), (second, _), (third, _) = tokens[place : place + 3]
         bracket = second in ("(", ")", "")
@@ -161,6 +161,7 @@ def parse(text: str) -> Iterator[Tree]:
             raise BrokenTree("a bracket opens without a label, or the tree before it does not close", where)
         else:
             label = "" if bracket else second
+            begins = begins if labels else where
             place += 1 if bracket else 2
             labels.append(label)
             if len(labels) > 1 or label not in TOPS:
@@ -169,7 +170,7 @@ def parse(text: str) -> Iterator[Tree]:
             yield builder.tree()
             builder = Builder()
     if labels:
-        raise BrokenTree("a tree does not close", len(text))
+        raise BrokenTree("a tree does not close", begins)
 
 
 def close(builder: Builder, labels: list[str]) -> None:

@@ -97,7 +97,8 @@ def test_trees_over_several_lines_and_several_trees_in_a_line(tmp_path: Path) ->
     ("text", "line", "kept"),
     [
         (f"{ONE}\n(S (X a)))\n{ONE}", 2, 3),
-        (f"{ONE}\n\n( (S (NP (X a)\n    (X b)\n{ONE}\n", 4, 2),
+        (f"{ONE}\n\n( (S (NP (X a)\n    (X b)\n{ONE}\n", 3, 2),
+        ("(S (X a))\n(S (X b)\n(S (X c))\n(S (X d))\n", 2, 3),
         (f"{ONE}\n( (S\n  (NP (X a b))))\n{ONE}", 3, 2),
         (f"{ONE}\n(S (X a)", 2, 1),
         (f"word\n{ONE}", 1, 1),

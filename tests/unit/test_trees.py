@@ -76,7 +76,7 @@ def test_a_tree_of_traces_alone_has_no_words() -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "place"),
     [
-        ("(S (NP (DT the))", "does not close", 16),
+        ("(X y) (S (NP (DT the))", "does not close", 6),
         ("(S (X a)))", "never opened", 9),
         ("(S the (NN end))", "[(]S the does not close behind its word", 0),
         ("(NP (NN end) of)", "'of' stands outside", 13),
@@ -85,7 +85,7 @@ def test_a_tree_of_traces_alone_has_no_words() -> None:
         ("()", "holds no word", 0),
         ("(S (X a) ((Y b)))", "without a label", 9),
         ("word", "stands outside", 0),
-        ("(", "does not close", 1),
+        ("(", "does not close", 0),
     ],
 )
 def test_a_broken_tree_says_what_is_wrong_and_where(text: str, problem: str, place: int) -> None:
