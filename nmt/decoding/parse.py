@@ -4,6 +4,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
+from operator import itemgetter
 
 from rich.status import Status
 
@@ -28,23 +29,22 @@ def check_parsers(names: list[str]) -> None:
             )
 
 
-def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, bool]:
-    """The tree of a line: the best that needs no mending, else the very best, mended; and whether it was."""
+def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
+    """Of a line's trees the one that needs the least mending, the best of equals; and how much it needs."""
     words = escape(line).split()
-    trees = [read_linear(translation.text, words) for translation in translations]
-    return next((tree for tree in trees if not tree[1]), trees[0])
+    return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
 
 
-def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, bool]]:
-    """The tree of each line, and whether it had to be mended."""
+def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, int]]:
+    """The tree of each line, and how much of it had to be mended."""
     found = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
 
 
 def parse_stream(
     translator: Translator | DeviceTranslator, lines: Iterator[str], buffer: int
-) -> Iterator[tuple[Tree, bool]]:
-    """The tree of each line, and whether it had to be mended."""
+) -> Iterator[tuple[Tree, int]]:
+    """The tree of each line, and how much of it had to be mended."""
     read = deque[str]()
     sentences = map(model_sentence, remembered(lines, read))
     for translations in translator.stream(sentences, buffer):
@@ -68,10 +68,10 @@ def parse(config: ParseConfig) -> None:
             print("nmt: type sentences, with blanks between words and punctuation; Ctrl-D ends", file=sys.stderr)
         status = stack.enter_context(Status("parsing", console=console(target)))
         mended = number = 0
-        for number, (tree, was_mended) in enumerate(parse_stream(translator, input_lines(source), config.buffer), 1):
+        for number, (tree, mends) in enumerate(parse_stream(translator, input_lines(source), config.buffer), 1):
             target.write(((tree.bracketed() if tree.words else "") + "\n").encode())
             target.flush()
-            mended += was_mended
+            mended += mends > 0
             status.update(f"parsed {number:,} lines")
     if mended:
         warn(f"{mended:,} of {number:,} trees had to be mended: brackets or words were missing, or too many")

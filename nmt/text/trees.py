@@ -12,7 +12,12 @@ TOPS = ("", "TOP", "ROOT", "S1")
 """How treebanks label the bracket around a whole tree, which is none of its constituents."""
 TRACE = "-NONE-"
 UNKNOWN = "XX"
-"""The tag of a word of which none is known."""
+"""The tag of a word of which none is known, and which is no punctuation."""
+PUNCTUATION_TAGS = {
+    **{mark: mark for mark in (",", ".", ":", "``", "''", "-LRB-", "-RRB-")},
+    **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
+}
+"""How the Penn Treebank tags its punctuation, by which scorers know it."""
 TOKEN = re.compile(r"[()]|[^\s()]+")
 # NP-SBJ-1 and NP=2 are NP, but -LRB- is a tag.
 PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+")
@@ -123,7 +128,7 @@ class Builder:
 
     def add(self, tag: str, word: str) -> None:
         self.words.append(word)
-        self.tags.append(tag)
+        self.tags.append(PUNCTUATION_TAGS.get(word, tag) if tag == UNKNOWN else tag)
 
     def tree(self) -> Tree:
         """What was read, without constituents that hold no word."""
@@ -180,8 +185,8 @@ def close(builder: Builder, labels: list[str]) -> None:
         builder.close()
 
 
-def read_linear(line: str, words: list[str]) -> tuple[Tree, bool]:
-    """The tree over exactly these words that a model wrote, and whether it had to be mended.
+def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
+    """The tree over exactly these words that a model wrote, and how many words and brackets had to be mended.
 
     What is left open closes at the end or with what holds it, what closes without having opened is left out, and so
     are words too many. A word too few stands behind the one before it, where words are written, or else it goes to
@@ -190,9 +195,10 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, bool]:
     steps = [LINEAR_STEP.fullmatch(token) or token for token in line.split()]
     places = align(written_words(steps), [model_word(word) for word in words])
     builder, leaf = Builder(), 0
-    mended = places != [[place] for place in range(len(words))]
+    mended = sum(abs(len(found) - 1) for found in places) + len(words) - sum(map(len, places))
     for step in steps:
         if isinstance(step, str):
+            mended += leaf == 0  # a word that no leaf is for
             continue
         if step[3]:
             for number, place in enumerate(places[leaf]):
@@ -202,10 +208,10 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, bool]:
             builder.open(step[2])
         else:
             levels = builder.levels(step[5])
-            mended |= levels != 1
+            mended += abs(levels - 1)
             for _ in range(levels):
                 builder.close()
-    mended |= bool(builder.opened) or any(c.start == c.end for c in builder.constituents)
+    mended += len(builder.opened) + sum(c.start == c.end for c in builder.constituents)
     return close_all(builder, words), mended
 
 
