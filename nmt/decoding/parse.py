@@ -58,7 +58,7 @@ def translation_config(config: ParseConfig) -> TranslateConfig:
 
 
 def parse(config: ParseConfig) -> None:
-    """Parse `config.input` to `config.output`, in order, as lines arrive."""
+    """Parse `config.input` to `config.output` (section 6.3), in order, as lines arrive."""
     check_parsers(config.checkpoint)
     with ExitStack() as stack:
         inner = translation_config(config)

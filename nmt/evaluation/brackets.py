@@ -93,7 +93,7 @@ def tree_of(line: str, where: str) -> Tree:
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
-    """The brackets of lines of one tree each; blank lines are trees without words.
+    """The brackets of lines of one tree each, whose F1 Table 4 has; blank lines are trees without words.
 
     Raises NMTError where a line is no tree.
     """

@@ -1,4 +1,4 @@
-"""Treebanks: folders and files of Penn-style bracketed trees, as pairs of a sentence and its tree."""
+"""Treebanks: folders and files of Penn-style bracketed trees, as pairs of a sentence and its tree (section 6.3)."""
 
 import re
 from collections import Counter
