@@ -217,6 +217,15 @@ def translate(
 
 
 @app.command(context_settings=COMMAND)
+def parse(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
+    """Draw the tree of each sentence, in brackets, by a model that was trained on a treebank."""
+    config = configure("parse", str(parse.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.decoding.parse import parse as run
+
+    run(config)
+
+
+@app.command(context_settings=COMMAND)
 def score(
     overrides: Overrides = None,
     cfg: Cfg = False,

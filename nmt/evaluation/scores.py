@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER by sacreBLEU, and the two tokenised BLEUs of the paper."""
+"""BLEU, chrF and TER by sacreBLEU, the two tokenised BLEUs of the paper, and the bracketing of trees."""
 
 import re
 from collections.abc import Callable
@@ -8,8 +8,9 @@ from importlib.metadata import version
 from typing import Any
 
 from nmt.errors import NMTError
+from nmt.evaluation.brackets import compare_trees
 
-METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
+METRICS = ("bleu", "chrf", "ter", "tokenised", "split", "brackets")
 
 
 @dataclass
@@ -17,7 +18,7 @@ class Score:
     """A score that says how it was computed."""
 
     metric: str
-    """bleu, chrf, ter, tokenised or split."""
+    """bleu, chrf, ter, tokenised, split or brackets (F1; its parts are brackets_precision and the like)."""
     name: str
     """What people call it."""
     value: float
@@ -91,6 +92,27 @@ def paper_bleu(hypotheses: list[str], references: list[str], language: str, spli
     return Score("split" if split else "tokenised", name, result.score, signature)
 
 
+def bracket_scores(hypotheses: list[str], references: list[str]) -> list[Score]:
+    """Labelled bracketing of trees, one a line: F1, precision, recall, complete match."""
+    counts = compare_trees(hypotheses, references)
+    figures = {
+        "": ("Bracketing F1", counts.f1),
+        "_precision": ("Bracketing precision", counts.precision),
+        "_recall": ("Bracketing recall", counts.recall),
+        "_complete": ("Complete match", counts.complete_match),
+    }
+    return [Score(f"brackets{part}", name, value, counts.signature) for part, (name, value) in figures.items()]
+
+
+def score_by(metric: str, hypotheses: list[str], references: list[str], language: str, lowercase: bool) -> list[Score]:
+    """The scores that a metric has, most of them one."""
+    if metric == "brackets":
+        return bracket_scores(hypotheses, references)
+    if metric in ("tokenised", "split"):
+        return [paper_bleu(hypotheses, references, language, metric == "split", lowercase)]
+    return [sacrebleu_score(metric, hypotheses, references, lowercase)]
+
+
 def score(
     hypotheses: list[str], references: list[str], metrics: list[str], language: str = "de", lowercase: bool = False
 ) -> list[Score]:
@@ -102,9 +124,4 @@ def score(
         raise NMTError(f"{len(hypotheses)} hypotheses but {len(references)} references: line i must answer line i")
     if not hypotheses:
         raise NMTError("nothing to score: hypotheses and references are empty")
-    return [
-        paper_bleu(hypotheses, references, language, metric == "split", lowercase)
-        if metric in ("tokenised", "split")
-        else sacrebleu_score(metric, hypotheses, references, lowercase)
-        for metric in metrics
-    ]
+    return [item for metric in metrics for item in score_by(metric, hypotheses, references, language, lowercase)]

@@ -140,6 +140,8 @@ def report(config: ReportConfig, defaults: dict[str, Any], console: Console) -> 
         said = "The run has no checkpoint yet."
     elif not run.manifest:
         said = f"There is nothing to translate: {run.corpus_problem}."
+    elif run.manifest.content["data"]["kind"] == "treebank":
+        said = "Trees are not shown here; `nmt parse` writes them, and `nmt score metrics=[brackets]` scores them."
     else:
         quality, said = assess_run(run, config, console)
     now = datetime.now().astimezone()

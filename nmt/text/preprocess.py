@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig, FilterConfig, PreprocessAndTrainConfig
+from nmt.config import DataConfig, PreprocessAndTrainConfig
 from nmt.errors import NMTError
 from nmt.text.arrow import (
     IDS_SCHEMA,
@@ -42,6 +42,7 @@ from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
 from nmt.text.manifest import FORMAT_VERSION, Manifest, fingerprint, read_manifest
 from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, tokenizer_fingerprint, train_tokenizer
+from nmt.text.treebank import model_pair
 
 BLOCK = 5000
 In = TypeVar("In")
@@ -75,20 +76,25 @@ def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
+def clean_pair(pair: Pair, data: DataConfig) -> Pair:
+    """A pair as the model sees it."""
+    return model_pair(pair, data.leaves) if data.kind == "treebank" else (clean(pair[0]), clean(pair[1]))
+
+
 def clean_and_filter(
-    numbered: list[tuple[int, Pair]], filters: FilterConfig
+    numbered: list[tuple[int, Pair]], data: DataConfig
 ) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
     """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not."""
     kept, lines, dropped = [], [], Counter[str]()
-    for line, (source, target) in numbered:
-        pair = clean(source), clean(target)
-        reason = reason_to_drop(pair, filters)
+    for line, raw in numbered:
+        pair = clean_pair(raw, data)
+        reason = reason_to_drop(pair, data.filters)
         if reason:
             dropped[reason] += 1
         else:
             kept.append(pair)
             lines.append(line)
-    hashes = pair_hashes(kept) if filters.deduplicate else np.empty(0, np.uint64)
+    hashes = pair_hashes(kept) if data.filters.deduplicate else np.empty(0, np.uint64)
     return text_block(kept, lines), hashes, dropped
 
 
@@ -116,6 +122,10 @@ class Preparation:
     def data(self) -> DataConfig:
         return self.config.data
 
+    @property
+    def is_treebank(self) -> bool:
+        return self.data.kind == "treebank"
+
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
         return bounded_map(function, items, self.pool, 2 * self.config.workers)
 
@@ -133,7 +143,7 @@ class Preparation:
         assert pairs is not None
         with arrow_writer(self.text, TEXT_SCHEMA) as write:
             for block, block_hashes, reasons in self.map(
-                partial(clean_and_filter, filters=self.data.filters), blocks(enumerate(pairs, start=1))
+                partial(clean_and_filter, data=self.data), blocks(enumerate(pairs, start=1))
             ):
                 write(block)
                 hashes.append(block_hashes)
@@ -141,7 +151,7 @@ class Preparation:
                 read += len(block) + reasons.total()
                 dropped += reasons
                 self.say(f"read {read:,} pairs")
-        read += dropped["invalid UTF-8"] + dropped["malformed"]
+        read += sum(dropped[reason] for reason in ("invalid UTF-8", "malformed", "broken tree"))
         self.counts["train"] = {"read": read, "dropped": dropped}
         if not self.data.filters.deduplicate:
             return np.ones(kept, dtype=bool)
@@ -171,6 +181,7 @@ class Preparation:
         drawn: dict[str, list[int]] = {split: [] for split in splits}
         sides: tuple[set[str], set[str]] = (set(), set())
         open_splits = [split for split in splits if wanted[split]]
+        compared = sides[:1] if self.is_treebank else sides  # many sentences have the same tree
         for index in np.random.default_rng(self.config.seed).permutation(np.flatnonzero(keep)).tolist():
             if not open_splits:
                 break
@@ -179,7 +190,7 @@ class Preparation:
             short = row["source"].count(" ") + 1 < self.data.held_out_min_words
             if short or keys[0] in sides[0] or keys[1] in sides[1]:
                 continue
-            for side, key in zip(sides, keys, strict=True):
+            for side, key in zip(compared, keys, strict=False):
                 side.add(key)
             drawn[open_splits[-1]].append(index)
             if len(drawn[open_splits[-1]]) == wanted[open_splits[-1]]:
@@ -194,7 +205,15 @@ class Preparation:
                 f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
                 f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
             )
-        return {split: [(text[i]["source"], text[i]["target"]) for i in indices] for split, indices in drawn.items()}
+        pairs = self.raw_pairs if self.is_treebank else lambda rows: [(row["source"], row["target"]) for row in rows]
+        return {split: pairs([text[i] for i in indices]) for split, indices in drawn.items()}
+
+    def raw_pairs(self, rows: list[dict[str, Any]]) -> list[Pair]:
+        """Training pairs as they were read, where what the model sees of them does not tell all."""
+        numbers = {row["line"] for row in rows}
+        pairs = enumerate(read_split(self.data, "train", Counter()) or (), start=1)
+        found = {number: pair for number, pair in pairs if number in numbers}
+        return [found[row["line"]] for row in rows]
 
     def nothing_left(self) -> NMTError:
         train = self.counts["train"]
@@ -261,7 +280,7 @@ class Preparation:
             assert pairs is not None
             self.write_text(split, pairs)
             clean_blocks = (
-                text_block([(clean(s), clean(t)) for _, (s, t) in block], [line for line, _ in block])
+                text_block([clean_pair(pair, self.data) for _, pair in block], [line for line, _ in block])
                 for block in blocks(enumerate(pairs, start=1))
             )
             self.write_ids(split, clean_blocks, None)
@@ -278,8 +297,16 @@ class Preparation:
             sample[np.random.default_rng(self.config.seed).choice(places, config.sample, replace=False)] = True
         self.say(f"learning a {config.kind} vocabulary from {int(sample.sum()):,} pairs")
         pairs = (pair for block in self.chosen_blocks(sample) for pair in text_pairs(block))
-        lines = (pair[side] for block in blocks(pairs) for side in (0, 1) for pair in block)
-        train_tokenizer(lines, config).save(self.folder / "tokenizer.model")
+        sides = (0,) if self.is_treebank else (0, 1)
+        lines = (pair[side] for block in blocks(pairs) for side in sides for pair in block)
+        train_tokenizer(lines, config, self.brackets(keep)).save(self.folder / "tokenizer.model")
+
+    def brackets(self, keep: NDArray[np.bool_]) -> list[str]:
+        """Every bracket of the kept trees, each of which is to be one entry of the vocabulary."""
+        if not self.is_treebank:
+            return []
+        trees = (tree for block in self.chosen_blocks(keep) for tree in block.column(1).to_pylist())
+        return sorted({step for tree in trees for step in tree.split(" ") if step[0] in "()"})
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:

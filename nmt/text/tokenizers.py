@@ -143,8 +143,10 @@ def counted_words(lines: Iterable[str]) -> Iterator[str]:
     return (f"{word}\t{count}" for word, count in counts.items() if word and "\t" not in word)
 
 
-def train_sentencepiece(lines: Iterable[str], kind: str, vocabulary_size: int) -> SentencePieceTokenizer:
-    """Learn a BPE or unigram vocabulary of at most `vocabulary_size` entries."""
+def train_sentencepiece(
+    lines: Iterable[str], kind: str, vocabulary_size: int, words: Sequence[str] = ()
+) -> SentencePieceTokenizer:
+    """Learn a BPE or unigram vocabulary of at most `vocabulary_size` entries, of which each of `words` is one."""
     import sentencepiece
 
     model = io.BytesIO()
@@ -168,6 +170,7 @@ def train_sentencepiece(lines: Iterable[str], kind: str, vocabulary_size: int) -
             eos_id=EOS,
             unk_id=UNK,
             max_sentence_length=1_000_000,
+            user_defined_symbols=[META + word for word in words],
             num_threads=2,
             minloglevel=2,
         )
@@ -213,14 +216,15 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
     return WordPieceTokenizer(tokenizer.to_str())
 
 
-def train_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
-    """Learn the vocabulary from clean lines of both languages (section 5.1).
+def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = ()) -> Tokenizer:
+    """Learn the vocabulary from clean lines of both languages (section 5.1); each of `words` is one entry of it.
 
     It is smaller than `config.vocabulary_size` where the lines cannot fill it.
     """
     if config.kind == "wordpiece":
+        assert not words
         return train_wordpiece(lines, config.vocabulary_size)
-    return train_sentencepiece(lines, config.kind, config.vocabulary_size)
+    return train_sentencepiece(lines, config.kind, config.vocabulary_size, words)
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

@@ -27,6 +27,7 @@ COLUMNS = (
     "valid_loss",
     "valid_perplexity",
     "valid_bleu",
+    "valid_f1",
 )
 
 

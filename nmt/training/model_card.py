@@ -19,9 +19,11 @@ def model_card(model: Transformer, checkpoint: dict[str, Any], updates: list[int
     steps = ", ".join(f"{update:,}" for update in updates)
     size = f"{m.encoder_layers} + {m.decoder_layers} layers, d_model {m.d_model}, d_ff {m.d_ff}, {m.heads} heads"
     languages = f"{about['source']}-{about['target']}"
+    parses = config["data"]["kind"] == "treebank"
+    does = "parses sentences" if parses else f"translates from {about['source']} to {about['target']}"
     return f"""# {config["data"]["name"]}, {m.name}: {languages}
 
-A Transformer (Vaswani et al. 2017) that translates from {about["source"]} to {about["target"]}.
+A Transformer (Vaswani et al. 2017) that {does}.
 Trained with nmt {__version__}.
 
 | | |
@@ -35,6 +37,6 @@ Trained with nmt {__version__}.
 | Quality | {score or "not measured"} |
 
 ```
-nmt translate checkpoint=THIS_FOLDER < input.{about["source"]}
+nmt {"parse" if parses else "translate"} checkpoint=THIS_FOLDER < input.{about["source"]}
 ```
 """

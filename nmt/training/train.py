@@ -40,7 +40,7 @@ from nmt.training.run_folder import (
     point_latest_to,
 )
 from nmt.training.strategies import SameFolder, end_launched_processes, launch_flags, leave_process_group
-from nmt.training.validation import Validation, validation_bleu
+from nmt.training.validation import Validation, validation_score
 
 
 def open_training_corpus(config: PreprocessAndTrainConfig) -> PreparedCorpus:
@@ -229,11 +229,11 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     if config.validation.bleu_sentences != 0:
         average.model.to(first_device(config))
         translator = torch_translator([average.model], load_tokenizer(corpus.tokenizer_file), config.decode)
-        score = validation_bleu(translator, corpus, config.validation.bleu_sentences)
+        score = validation_score(translator, corpus, config.validation.bleu_sentences)
         average.model.cpu()
         whole = len(corpus.split("valid"))
         sentences = min(config.validation.bleu_sentences or whole, whole)
-        said = f"validation BLEU {score.value:.2f} on {sentences:,} sentences, `{score.signature}`"
+        said = f"validation {score.name} {score.value:.2f} on {sentences:,} sentences, `{score.signature}`"
         console.print(f"average of {len(average.updates)} checkpoints: {said}")
     write_average(average, corpus.tokenizer_file, run / "model", said)
     console.print(f"the model is in {run / 'model'}")

@@ -1,4 +1,4 @@
-"""Loss, perplexity and BLEU on the validation set while training.
+"""Loss, perplexity and BLEU, or the F1 of trees, on the validation set while training.
 
 Validation comes before the checkpoint of the same update, so a run that resumes never owes one.
 """
@@ -16,6 +16,7 @@ from torch import Tensor
 from nmt.config import DecodeConfig, ValidationConfig
 from nmt.data.prepared import PreparedCorpus
 from nmt.decoding.engine import batches_by_length
+from nmt.decoding.parse import parse_lines
 from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
 from nmt.evaluation.scores import Score, score
@@ -28,17 +29,24 @@ from nmt.training.updates import UpdateCallback
 BATCH_TOKENS = 4000
 
 
-def validation_bleu(translator: Translator, corpus: PreparedCorpus, sentences: int | None) -> Score:
-    """BLEU on the first `sentences` of the validation set (None: all), which the processes share out."""
+def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: int | None) -> Score:
+    """BLEU, or the F1 of trees, on the first `sentences` of the validation set (None: all).
+
+    The processes share them out.
+    """
     source, reference = (lines[:sentences] for lines in corpus.text("valid"))
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-    own = [best[0].text for best in translator.translate(source[rank::world_size])]
+    own_source = source[rank::world_size]
+    if corpus.is_treebank:
+        own = [tree.bracketed() if tree.words else "" for tree, _ in parse_lines(translator, own_source)]
+    else:
+        own = [best[0].text for best in translator.translate(own_source)]
     parts: list[list[str]] = [own]
     if world_size > 1:
         parts = [[] for _ in range(world_size)]
         dist.all_gather_object(parts, own)
     hypotheses = [parts[line % world_size][line // world_size] for line in range(len(source))]
-    return score(hypotheses, reference, ["bleu"])[0]
+    return score(hypotheses, reference, ["brackets" if corpus.is_treebank else "bleu"])[0]
 
 
 class Validation(UpdateCallback):
@@ -48,8 +56,9 @@ class Validation(UpdateCallback):
         self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
         self.split = corpus.split("valid")
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
+        self.score_key = "valid_f1" if corpus.is_treebank else "valid_bleu"
         self.best: float | None = None
-        """The lowest perplexity, or the highest BLEU, so far."""
+        """The lowest perplexity, or the highest score, so far."""
         self.worse = 0
         """Validations since then."""
         self.improved = False
@@ -67,9 +76,9 @@ class Validation(UpdateCallback):
 
     def compare(self, metrics: dict[str, float]) -> None:
         """See whether this validation is the best."""
-        bleu = self.config.best == "bleu"
-        value = metrics["valid_bleu" if bleu else "valid_perplexity"]
-        self.improved = self.best is None or (value > self.best if bleu else value < self.best)
+        by_score = self.config.best == "bleu"
+        value = metrics[self.score_key if by_score else "valid_perplexity"]
+        self.improved = self.best is None or (value > self.best if by_score else value < self.best)
         self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
@@ -84,8 +93,9 @@ class Validation(UpdateCallback):
             words = "update {step:,}: validation loss {valid_loss:.3f}, perplexity {valid_perplexity:.2f}"
             if self.config.bleu_sentences != 0:
                 translator = torch_translator([module.model], self.tokenizer, self.decode)
-                metrics["valid_bleu"] = validation_bleu(translator, self.corpus, self.config.bleu_sentences).value
-                words += ", BLEU {valid_bleu:.1f}"
+                scored = validation_score(translator, self.corpus, self.config.bleu_sentences)
+                metrics[self.score_key] = scored.value
+                words += f", {scored.name} {{{self.score_key}:.1f}}"
         module.train()
         self.compare(metrics)
         self.meters.report(step, metrics)

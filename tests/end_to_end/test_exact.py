@@ -95,7 +95,7 @@ def while_validating() -> None:
 def while_translating_the_validation_set() -> None:
     from nmt.training import validation
 
-    die_at(validation, "validation_bleu", 1)
+    die_at(validation, "validation_score", 1)
 
 
 def while_reporting() -> None:

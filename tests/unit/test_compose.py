@@ -14,7 +14,7 @@ from nmt.errors import NMTError
 
 FILES = sorted(path.relative_to(conf_folder()) for path in conf_folder().rglob("*.yaml"))
 CHOICES = [(path.parts[0], str(Path(*path.parts[1:]).with_suffix(""))) for path in FILES if len(path.parts) > 1]
-COMMANDS = ["preprocess", "train", "translate", "score", "average"]
+COMMANDS = ["preprocess", "train", "translate", "parse", "score", "average"]
 
 
 def values(tree: Any, *keys: str) -> dict[str, Any]:

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# A small parser of biomedical English: run.sh FOLDER, where FOLDER holds train and valid with trees (.tree) of the CRAFT
+# corpus, https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0).
+set -euo pipefail
+corpus=${1:?usage: run.sh FOLDER_OF_TREES}
+options=(experiment=table4/laptop data.name=craft data.errors=skip "data.train=$corpus/train" "data.valid=$corpus/valid"
+  "data.test=$corpus/valid")
+data=data/craft
+run=runs/table4-laptop
+
+nmt preprocess "${options[@]}"
+nmt train "${options[@]}"
+nmt parse checkpoint=$run < $data/test.words > $run/test.trees
+nmt score hypothesis=$run/test.trees reference=$data/test.trees metrics=[brackets]
