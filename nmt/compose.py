@@ -29,6 +29,7 @@ from nmt.config import (
     ExportConfig,
     PreprocessAndTrainConfig,
     ReportConfig,
+    ReproduceConfig,
     ScoreConfig,
     TranslateConfig,
     field_help,
@@ -44,8 +45,9 @@ TREES: dict[str, tuple[str, type]] = {
     "export": ("export", ExportConfig),
     "report": ("report", ReportConfig),
     "attention": ("attention", AttentionConfig),
+    "reproduce": ("reproduce", ReproduceConfig),
 }
-BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence"}
+BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence", "reproduce": "table"}
 """The key that a word without = is the value of."""
 TEXTS = {"attention": ("target",), "translate": ("source_prefix", "target_prefix")}
 """Keys whose values are running text, with commas, brackets and blanks at the end that need no quotes."""

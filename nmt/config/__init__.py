@@ -12,6 +12,7 @@ from nmt.config.commands import (
     PreprocessAndTrainConfig,
     RayConfig,
     ReportConfig,
+    ReproduceConfig,
     ScoreConfig,
     TranslateConfig,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "PreprocessAndTrainConfig",
     "RayConfig",
     "ReportConfig",
+    "ReproduceConfig",
     "ScoreConfig",
     "TokenizerConfig",
     "TranslateConfig",
