@@ -1,1 +1,1 @@
-"""The paper's tables, measured here: stages that can be interrupted, results that say where they come from, pages."""
+"""The paper's tables, each from one command: what it printed beside what is measured here."""
