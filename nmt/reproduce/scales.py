@@ -85,12 +85,12 @@ LAPTOP = Scale(
     },
     local="quickstart",
     trainings={
-        "base": Training(2500, 50),
-        "big": Training(3000, 30),
-        "variation": Training(1200, 200),
-        "variation_big": Training(2400, 200),
+        "base": Training(1600, 32),
+        "big": Training(2400, 24),
+        "variation": Training(900, 300),
+        "variation_big": Training(1500, 300),
     },
-    words=("batching.tokens=700", "batching.shards=1", "optim.warmup=500"),
+    words=("batching.tokens=700", "batching.shards=1", "optim.warmup=400", "optim.factor=0.5", "logger=csv"),
     width=4,
     depth=2,
 )

@@ -105,3 +105,33 @@ def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no
 def test_a_row_that_is_not_there_is_named_with_those_that_are():
     with pytest.raises(NMTError, match="en-de-base, en-de-big, en-fr-base, en-fr-big"):
         plan(config("rows=[en-it]"), LAPTOP)
+
+
+def composed(stages):
+    """The configuration of each stage."""
+    return {stage.words[0]: compose(stage.words[0], list(stage.words[1:])) for stage in stages}
+
+
+def test_the_stages_of_a_row_are_the_papers_protocol():
+    """English-French, big: the row whose settings differ most from the defaults."""
+    ((_, (row,)),) = plan(config("rows=[en-fr-big]", "seed=3"), PAPER)
+    found = composed(row.stages)
+    train = found["train"]
+    assert (train.data.subset, train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("fr-en", "wordpiece", 32_000)
+    assert (train.model.d_model, train.model.dropout, train.trainer["max_steps"]) == (1024, 0.1, 300_000)
+    assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
+    assert (train.batching.tokens, train.optim.warmup, train.seed) == (25_000, 4000, 3)
+    decode = found["translate"].decode
+    assert (decode.beam_size, decode.length_penalty, decode.max_extra) == (4, 0.6, 50)
+    assert (found["score"].metrics, found["score"].language) == (["bleu", "tokenised"], "fr")
+    assert found["preprocess"].prepared == train.prepared
+    assert found["translate"].checkpoint == [train.run]
+    assert found["translate"].output == found["score"].hypothesis
+
+
+def test_a_laptop_divides_the_papers_sizes_and_changes_no_kind_of_model():
+    ((_, (row,)),) = plan(config("rows=[en-fr-big]"), LAPTOP)
+    small = vars(composed(row.stages)["train"].model)
+    papers = vars(compose("train", ["model=big", "model.dropout=0.1"]).model)
+    by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
+    assert {key: value * by.get(key, 1) if key in by else value for key, value in small.items()} == papers
