@@ -48,7 +48,7 @@ def reproduce(config: ReproduceConfig, scale: Scale, console: Console) -> int:
         left = [(table, [row for row in rows if not is_measured(row, stages)]) for table, rows in work]
         require_all(config, scale, left, console)
     lacking = {table.name: words for table, _ in work if (words := table.lacks(config))}
-    if len(lacking) == len(work):
+    if lacking and len(lacking) == len(work):
         raise NMTError("; ".join(lacking.values()))
     for name, words in lacking.items():
         console.print(f"{name} will not be run: {words}")
