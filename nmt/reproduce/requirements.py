@@ -30,6 +30,8 @@ class Requirement:
     name: str
     there: bool
     said: str
+    word: str = "there"
+    """What is said of it where it is not missing."""
 
 
 def require_all(config: ReproduceConfig, scale: Scale, tables: list[tuple[Table, list[Row]]], console: Console) -> None:
@@ -39,7 +41,7 @@ def require_all(config: ReproduceConfig, scale: Scale, tables: list[tuple[Table,
         return
     console.print(f"nmt reproduce {config.table} scale={scale.name} needs")
     for one in found:
-        console.print(f"  {one.name:<10} {'there' if one.there else 'MISSING':<8} {one.said}")
+        console.print(f"  {one.name:<10} {one.word if one.there else 'MISSING':<8} {one.said}")
     missing = [one.name for one in found if not one.there]
     if missing:
         raise NMTError(
@@ -119,4 +121,4 @@ def hours(config: ReproduceConfig, rows: list[Row], speed: Speed) -> Requirement
     on = "without a GPU" if not speed.gpus else f"on {many} GPU{'' if many == 1 else 's'}"
     rate = f"{speed.flops_per_second / 1e12:.2g} TFLOP/s"
     words = f"about {duration(seconds)} {on} to train {len(rows)} models, at {rate} as the base model has them here now"
-    return Requirement("time", True, words)
+    return Requirement("time", True, words, word="needed")

@@ -97,7 +97,7 @@ def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no
         ["en-fr", "MISSING"],
         ["GPUs", "MISSING"],
         ["disk", said.getvalue().splitlines()[4].split()[1]],
-        ["time", "there"],
+        ["time", "needed"],
     ]
     assert list(tmp_path.iterdir()) == []
 
