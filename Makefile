@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 RUN := runs/quickstart
 DATA := data/quickstart_en_de
+SCALE ?= paper
+OPTIONS ?=
+REPRODUCE = $(BIN)/nmt reproduce scale=$(SCALE) $(OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format wheel clean
+.PHONY: help demo test test-slow check format wheel clean \
+	reproduce reproduce-table1 reproduce-table2 reproduce-table3 reproduce-table4
 
 help: ## Show this list
 	@echo "nmt: neural machine translation with the Transformer. First steps:"
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 25
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -22,6 +26,21 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (15 minutes, 2 cores)
 	PATH="$(CURDIR)/$(BIN):$$PATH" recipes/quickstart/run.sh
+
+reproduce: $(INSTALLED) ## The paper's Tables 1 to 4; SCALE=laptop: in small, on a processor
+	$(REPRODUCE) all
+
+reproduce-table1: $(INSTALLED) ## Table 1: what each type of layer costs
+	$(REPRODUCE) table1
+
+reproduce-table2: $(INSTALLED) ## Table 2: BLEU and the cost of training
+	$(REPRODUCE) table2
+
+reproduce-table3: $(INSTALLED) ## Table 3: variations of the model
+	$(REPRODUCE) table3
+
+reproduce-table4: $(INSTALLED) ## Table 4: constituency parsing; needs OPTIONS=treebank=FOLDER
+	$(REPRODUCE) table4
 
 test: $(INSTALLED) ## Run the tests
 	$(BIN)/python -m pytest -q

@@ -40,6 +40,7 @@ OWN_OPTIONS = {
     "report": {"FOLDER": "Short for run=FOLDER."},
     "export": {"FOLDER": "Short for checkpoint=FOLDER."},
     "attention": {"SENTENCE": "Short for sentence=SENTENCE; quote it."},
+    "reproduce": {"TABLE": "Short for table=TABLE.", "--dry-run": "Print the command of each stage, and start none."},
     "train": {
         "--sweep": "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.",
         "--dry-run": "With --sweep: print the command of each training, and start none.",
@@ -295,6 +296,29 @@ def attention(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigD
     from nmt.report.attention import attention as draw
 
     print(draw(config))
+
+
+@app.command(context_settings=COMMAND)
+def reproduce(
+    overrides: Overrides = None,
+    cfg: Cfg = False,
+    config_dir: ConfigDir = None,
+    help: Help = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+) -> None:
+    """Measure the paper's tables, and show them beside the paper's numbers."""
+    config = configure("reproduce", str(reproduce.__doc__), overrides, (cfg, config_dir, help))
+    console = talker()
+    with console.status("loading"):
+        from nmt.reproduce.reproduce import command_lines, plan
+        from nmt.reproduce.reproduce import reproduce as run
+        from nmt.reproduce.scales import SCALES
+
+    scale = SCALES[config.scale]
+    if dry_run:
+        sys.stdout.write(command_lines(plan(config, scale)))
+        return
+    raise typer.Exit(run(config, scale, console))
 
 
 def main() -> None:

@@ -30,6 +30,7 @@ from nmt.config import (
     ParseConfig,
     PreprocessAndTrainConfig,
     ReportConfig,
+    ReproduceConfig,
     ScoreConfig,
     TranslateConfig,
     field_help,
@@ -46,8 +47,9 @@ TREES: dict[str, tuple[str, type]] = {
     "export": ("export", ExportConfig),
     "report": ("report", ReportConfig),
     "attention": ("attention", AttentionConfig),
+    "reproduce": ("reproduce", ReproduceConfig),
 }
-BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence"}
+BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence", "reproduce": "table"}
 """The key that a word without = is the value of."""
 TEXTS = {"attention": ("target",), "translate": ("source_prefix", "target_prefix")}
 """Keys whose values are running text, with commas, brackets and blanks at the end that need no quotes."""

@@ -12,6 +12,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -33,6 +34,8 @@ from nmt.training.run_folder import (
     read_metrics,
 )
 
+SECONDS = 5.0
+"""Between two looks at a process that runs."""
 TRAIN = [sys.executable, "-m", "nmt", "train"]
 FIGURES = ("valid_loss", "valid_perplexity", "valid_bleu")
 
@@ -126,12 +129,19 @@ class Processes:
         if self.process:
             self.process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
 
-    def run(self, command: list[str]) -> int:
-        """The exit code of a command; what it says goes to standard error, since standard output is the table's."""
-        self.process = subprocess.Popen(command, stdout=2)
+    def run(self, command: list[str], output: int = 2, meanwhile: Callable[[], None] = lambda: None) -> int:
+        """The exit code of a command; `meanwhile` is called every few seconds.
+
+        What it says goes to standard error, since standard output is the table's, or to the file of that descriptor.
+        """
+        self.process = subprocess.Popen(command, stdout=output)
         if self.signal is not None:  # it came while the process was being started
             self.on_signal(self.signal, None)
-        return self.process.wait()
+        while True:
+            try:
+                return self.process.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                meanwhile()
 
 
 def train_points(points: list[Point], console: Console) -> int:

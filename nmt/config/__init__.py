@@ -13,6 +13,7 @@ from nmt.config.commands import (
     PreprocessAndTrainConfig,
     RayConfig,
     ReportConfig,
+    ReproduceConfig,
     ScoreConfig,
     TranslateConfig,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "PreprocessAndTrainConfig",
     "RayConfig",
     "ReportConfig",
+    "ReproduceConfig",
     "ScoreConfig",
     "TokenizerConfig",
     "TranslateConfig",

