@@ -17,7 +17,7 @@ from nmt.errors import NMTError
 from nmt.model.memory import keep_freed_memory
 from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer
 from nmt.text.files import replace_file
-from nmt.training.environment import processor
+from nmt.training.hardware import processor
 
 STRETCH = 0.05
 """Seconds over which short calls are repeated."""
