@@ -47,10 +47,6 @@ class PreprocessAndTrainConfig:
         self.logger = as_list(self.logger)
         for name in self.logger:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
-        require(
-            self.data.kind != "treebank" or self.tokenizer.kind != "wordpiece",
-            "tokenizer.kind=wordpiece with data.kind=treebank: brackets need a vocabulary of kind bpe or unigram",
-        )
         require(self.seed >= 0, f"seed={self.seed}: must not be negative")
         require(self.workers >= 1, f"workers={self.workers}: must be at least 1")
 

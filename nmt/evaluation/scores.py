@@ -10,7 +10,8 @@ from typing import Any
 from nmt.errors import NMTError
 from nmt.evaluation.brackets import compare_trees
 
-METRICS = ("bleu", "chrf", "ter", "tokenised", "split", "brackets")
+METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
+"""Those of text; that of trees is brackets."""
 
 
 @dataclass

@@ -343,6 +343,10 @@ def preprocess(config: PreprocessAndTrainConfig, say: Say) -> tuple[Manifest, bo
     Gives the manifest, and whether anything was done; `say` is told of the progress. Raises NMTError where the folder
     holds another preparation and not `config.overwrite`.
     """
+    if config.data.kind == "treebank" and config.tokenizer.kind == "wordpiece":
+        raise NMTError(
+            "tokenizer.kind=wordpiece with data.kind=treebank: brackets need a vocabulary of kind bpe or unigram"
+        )
     folder = Path(config.prepared)
     content = {
         "data": asdict(config.data),
