@@ -6,7 +6,7 @@ from rich.console import Console
 
 from nmt.config import ReproduceConfig
 from nmt.errors import NMTError
-from nmt.reproduce import table2, table3
+from nmt.reproduce import table1, table2, table3, table4
 from nmt.reproduce.origin import origin
 from nmt.reproduce.render import write_pages
 from nmt.reproduce.requirements import require_all
@@ -16,7 +16,7 @@ from nmt.reproduce.stages import Stages
 from nmt.reproduce.table import Row, Table
 from nmt.sweep import Processes
 
-TABLES = [table2.TABLE, table3.TABLE]
+TABLES = [table1.TABLE, table2.TABLE, table3.TABLE, table4.TABLE]
 Work = list[tuple[Table, list[Row]]]
 
 

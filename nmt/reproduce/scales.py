@@ -32,7 +32,13 @@ class Scale:
     local: str
     """The key of `nmt reproduce` that may hold a local copy of them; empty: there is none."""
     trainings: dict[str, Training]
-    """base and big (Table 2); variation and variation_big (Table 3)."""
+    """base and big (Table 2); variation and variation_big (Table 3); parser (Table 4)."""
+    grid: str
+    """The sizes of layers that are measured (Table 1)."""
+    parser: tuple[str, ...]
+    """The words that choose the parser and how its treebank is read (Table 4)."""
+    parser_said: str
+    """What ours are in Table 4: a sentence."""
     words: tuple[str, ...] = ()
     """What stands in the command line of every training."""
     width: int = 1
@@ -50,8 +56,10 @@ class Scale:
             return ()
         model: ModelConfig = compose("train", list(words)).model
         widths = {key: getattr(model, key) // self.width for key in ("d_model", "d_ff", "d_k", "d_v")}
-        depths = {key: getattr(model, key) // self.depth for key in ("encoder_layers", "decoder_layers")}
-        return tuple(f"model.{key}={value}" for key, value in {**depths, **widths}.items())
+        sizes = {key: getattr(model, key) // self.depth for key in ("encoder_layers", "decoder_layers")} | widths
+        if model.restricted_to is not None:  # sentences are shorter, too
+            sizes["restricted_to"] = round(model.restricted_to / self.width)
+        return tuple(f"model.{key}={value}" for key, value in sizes.items())
 
 
 PAPER = Scale(
@@ -67,7 +75,11 @@ PAPER = Scale(
         "big": Training(300_000, 600),
         "variation": Training(100_000, 1500),
         "variation_big": Training(300_000, 600),
+        "parser": Training(100_000, 1500),
     },
+    grid="paper",
+    parser=("experiment=table4/wsj",),
+    parser_said="Ours were measured on the Wall Street Journal, sections 2 to 21, 22 and 23.",
     test_lines=3003,
     valid_lines=3000,
 )
@@ -89,7 +101,14 @@ LAPTOP = Scale(
         "big": Training(2400, 24),
         "variation": Training(900, 300),
         "variation_big": Training(1500, 300),
+        "parser": Training(10_000, 500),
     },
+    grid="laptop",
+    parser=("experiment=table4/laptop", "data.errors=skip"),
+    parser_said=(
+        "Ours are of a small parser on another treebank, trained for some thousand updates: the paper's way in small, "
+        "whose numbers cannot be compared with the paper's."
+    ),
     words=("batching.tokens=700", "batching.shards=1", "optim.warmup=400", "optim.factor=0.5", "logger=csv"),
     width=4,
     depth=2,

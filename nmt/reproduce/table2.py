@@ -16,6 +16,7 @@ DROPOUT = {("en-fr", "big"): ("model.dropout=0.1",)}
 
 
 def rows(config: ReproduceConfig, scale: Scale) -> list[Row]:
+    """Table 2 (section 6.1): base and big on both corpora."""
     return [experiment(config, scale, corpus, size).row() for corpus in CORPORA for size in TRANSFORMERS]
 
 

@@ -17,6 +17,7 @@ PARAMETERS = 1e6
 
 
 def rows(config: ReproduceConfig, scale: Scale) -> list[Row]:
+    """Table 3 (section 6.2), and the comparisons that the paper tells of elsewhere."""
     return [experiment(config, scale, variation).row() for variation in (*VARIATIONS, *COMPARISONS)]
 
 

@@ -106,7 +106,7 @@ def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
 
 
 def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """Sentences, their words separated by blanks, and trees in one line each."""
+    """Sentences, their words separated by blanks, and trees in one line each (section 6.3)."""
     for entry in entries:
         for path in tree_files(entry):
             for tree in read_trees(path, config.errors, counts):
