@@ -4,11 +4,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from rich.console import Console
 
 from nmt.compose import compose
-from nmt.config import DataConfig, ReproduceConfig
+from nmt.config import DataConfig, PreprocessAndTrainConfig, ReproduceConfig
 from nmt.errors import NMTError
+from nmt.model import Transformer
+from nmt.model.flops import training_flops
 from nmt.report.content import duration
 from nmt.reproduce.scales import Scale
 from nmt.reproduce.speed import Speed, measure_speed
@@ -19,6 +22,10 @@ GPUS = 8
 """The paper's, and the micro-batches of an update, which the GPUs share out."""
 PAIRS = {"en-de": 4_500_000, "en-fr": 36_000_000}
 """Section 5.1."""
+LENGTH = 30
+"""Tokens of a usual sentence."""
+FLOAT = 4
+"""Bytes."""
 PAIR_BYTES = 1200
 """Of a pair, while it is prepared: downloaded, as the hub's client keeps it, as clean text, and as tokens."""
 
@@ -54,8 +61,8 @@ def requirements(
     config: ReproduceConfig, scale: Scale, tables: list[tuple[Table, list[Row]]], console: Console
 ) -> list[Requirement]:
     """All that the tables need, in the order in which it is told."""
-    rows = {row.name: row for _, own in tables for row in own if row.corpus}.values()
-    found = [corpus(config, scale, name) for name in dict.fromkeys(row.corpus for row in rows)]
+    rows = {row.name: row for _, own in tables for row in own if row.training}.values()
+    found = [corpus(config, scale, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)]
     found += [Requirement(table.name, False, words) for table, own in tables if own and (words := table.lacks(config))]
     if rows:
         with console.status("measuring how fast this machine trains"):
@@ -106,8 +113,8 @@ def disk(config: ReproduceConfig, rows: list[Row]) -> Requirement:
     work = Path(config.work)
     here = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
     used = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
-    corpora = sum(PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows})
-    needed = corpora + sum(row.checkpoint_bytes() for row in rows)
+    corpora = sum(PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus})
+    needed = corpora + sum(checkpoint_bytes(row.training) for row in rows)
     free = shutil.disk_usage(here).free
     there = f"{used / 1e9:,.0f} GB of it used already, " if used > 1e8 else ""
     words = f"about {needed / 1e9:,.0f} GB for {work}, {there}{free / 1e9:,.0f} GB are free"
@@ -117,8 +124,26 @@ def disk(config: ReproduceConfig, rows: list[Row]) -> Requirement:
 def hours(config: ReproduceConfig, rows: list[Row], speed: Speed) -> Requirement:
     """How long training would take at the speed that was measured, were many GPUs as fast as each of them."""
     many = max(1, wanted_gpus(config, speed))
-    seconds = sum(row.training_flops() for row in rows) / speed.flops_per_second / many
+    seconds = sum(expected_flops(row.training) for row in rows) / speed.flops_per_second / many
     on = "without a GPU" if not speed.gpus else f"on {many} GPU{'' if many == 1 else 's'}"
     rate = f"{speed.flops_per_second / 1e12:.2g} TFLOP/s"
     words = f"about {duration(seconds)} {on} to train {len(rows)} models, at {rate} as the base model has them here now"
     return Requirement("time", True, words, word="needed")
+
+
+def expected_flops(words: tuple[str, ...]) -> float:
+    """About what a training will need, were all sentences of usual length and every update full."""
+    config: PreprocessAndTrainConfig = compose("train", list(words))
+    tokens = config.batching.tokens
+    pairs = tokens * LENGTH, tokens * LENGTH // 2, tokens * LENGTH
+    flops = training_flops(config.model, config.tokenizer.vocabulary_size, (tokens, tokens), pairs)
+    return float(flops * config.trainer["max_steps"])
+
+
+def checkpoint_bytes(words: tuple[str, ...]) -> int:
+    """Checkpoints of weights and Adam's two moments: those that are kept, the best, and one being written."""
+    config: PreprocessAndTrainConfig = compose("train", list(words))
+    with torch.device("meta"):
+        model = Transformer(config.model, config.tokenizer.vocabulary_size)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return 3 * FLOAT * parameters * (config.checkpoints.keep + 2)

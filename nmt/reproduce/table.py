@@ -22,10 +22,8 @@ class Row:
     """Fields of the result, where the stages are done."""
     corpus: str = ""
     """en-de or en-fr, where it is translation."""
-    training_flops: Callable[[], float] = lambda: 0.0
-    """About what its training will need."""
-    checkpoint_bytes: Callable[[], int] = lambda: 0
-    """About what its run will take on disk."""
+    training: tuple[str, ...] = ()
+    """The words behind `nmt train`, where something is trained."""
 
 
 @dataclass(frozen=True)

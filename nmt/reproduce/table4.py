@@ -53,7 +53,7 @@ def rows(config: ReproduceConfig, scale: Scale) -> list[Row]:
         Stage("parse", ("parse", *parse), trees),
         Stage("score parser", ("score", *score), scores, captured=True),
     ]
-    return [Row(NAME, stages, lambda: findings(run, scores))]
+    return [Row(NAME, stages, lambda: findings(run, scores), training=train)]
 
 
 def corpus(config: ReproduceConfig, scale: Scale) -> tuple[str, ...]:

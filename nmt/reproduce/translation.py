@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import safe_open
 
-from nmt.compose import compose, set_text
-from nmt.config import PreprocessAndTrainConfig, ReproduceConfig
+from nmt.compose import set_text
+from nmt.config import ReproduceConfig
 from nmt.errors import NMTError
-from nmt.model import Transformer
-from nmt.model.flops import training_flops
 from nmt.report.run import last, read_metrics, read_object
 from nmt.reproduce.scales import Scale, Training
 from nmt.reproduce.stages import Stage
 from nmt.reproduce.table import Row
 from nmt.text.manifest import read_manifest
-
-LENGTH = 30
-"""Tokens of a usual sentence of WMT14."""
-FLOAT = 4
-"""Bytes."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ class Experiment:
 
     def row(self) -> Row:
         stages, findings = self.stages(), self.findings
-        return Row(self.name, stages, findings, self.corpus, self.expected_flops, self.expected_bytes)
+        return Row(self.name, stages, findings, self.corpus, self.training_words())
 
     def stages(self) -> list[Stage]:
         """From text to scores."""
@@ -139,22 +131,6 @@ class Experiment:
         lines = self.translations.read_text(encoding="utf-8").count("\n")
         scores = json.loads(self.scores.read_text(encoding="utf-8"))
         return {**found, "scores": scores, "figures": {**found["figures"], "lines": lines}}
-
-    def expected_flops(self) -> float:
-        """About what training will need, were all sentences of usual length and every update full."""
-        config: PreprocessAndTrainConfig = compose("train", list(self.training_words()))
-        tokens = config.batching.tokens
-        pairs = tokens * LENGTH, tokens * LENGTH // 2, tokens * LENGTH
-        flops = training_flops(config.model, config.tokenizer.vocabulary_size, (tokens, tokens), pairs)
-        return float(flops * self.training.updates)
-
-    def expected_bytes(self) -> int:
-        """Checkpoints of weights and Adam's two moments: those that are kept, the best, and one being written."""
-        config: PreprocessAndTrainConfig = compose("train", list(self.training_words()))
-        with torch.device("meta"):
-            model = Transformer(config.model, config.tokenizer.vocabulary_size)
-        parameters = sum(parameter.numel() for parameter in model.parameters())
-        return 3 * FLOAT * parameters * (config.checkpoints.keep + 2)
 
 
 def training_findings(run: Path) -> dict[str, Any]:

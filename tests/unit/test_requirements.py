@@ -10,7 +10,7 @@ from nmt.compose import compose
 from nmt.errors import NMTError
 from nmt.report.content import duration
 from nmt.reproduce.reproduce import plan, reproduce
-from nmt.reproduce.requirements import corpus, devices, disk, hours
+from nmt.reproduce.requirements import checkpoint_bytes, corpus, devices, disk, expected_flops, hours, requirements
 from nmt.reproduce.scales import LAPTOP, PAPER
 from nmt.reproduce.speed import Speed
 
@@ -64,7 +64,7 @@ def test_hours_are_those_of_the_operations(tmp_path):
     """Kaplan et al. 2020: about 6 operations a weight and token; base has 63 M weights, each met by one side's."""
     own = config("rows=[en-de-base]", f"work={tmp_path}")
     ((_, rows),) = plan(own, PAPER)
-    flops = rows[0].training_flops()
+    flops = expected_flops(rows[0].training)
     assert flops == pytest.approx(100_000 * 25_000 * 6 * 63e6, rel=0.1)
     assert hours(own, rows, ONE).said.startswith(f"about {duration(flops / 1e14)} on 1 GPU to")
     assert hours(own, rows, EIGHT).said.startswith(f"about {duration(flops / 8e14)} on 8 GPUs to")
@@ -76,8 +76,8 @@ def test_disk_counts_what_lies_there_already(tmp_path, monkeypatch):
     own = config("rows=[en-de-base]", f"work={tmp_path / 'work'}")
     ((_, rows),) = plan(own, PAPER)
     usage = shutil.disk_usage(tmp_path)
-    needed = rows[0].checkpoint_bytes() + 4_500_000 * 1200
-    assert rows[0].checkpoint_bytes() == pytest.approx(63.05e6 * 12 * 7, rel=0.01)  # 5 kept, the best, one more
+    needed = checkpoint_bytes(rows[0].training) + 4_500_000 * 1200
+    assert checkpoint_bytes(rows[0].training) == pytest.approx(63.05e6 * 12 * 7, rel=0.01)  # 5 kept, the best, one more
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1000))
     assert not disk(own, rows).there
     (tmp_path / "work").mkdir()
@@ -100,6 +100,16 @@ def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no
         ["time", "needed"],
     ]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_parser_needs_its_treebank_and_what_training_needs(tmp_path, monkeypatch):
+    monkeypatch.setattr("nmt.reproduce.requirements.measure_speed", lambda precision: EIGHT)
+    own = compose("reproduce", ["table4", f"work={tmp_path}"])
+    found = requirements(own, PAPER, plan(own, PAPER), Console(quiet=True))
+    assert [(one.name, one.there) for one in found] == [
+        *(("table4", False), ("GPUs", True), ("disk", True), ("time", True))
+    ]
+    assert found[0].said.endswith("give it with treebank=FOLDER")
 
 
 def test_a_row_that_is_not_there_is_named_with_those_that_are():
@@ -129,9 +139,12 @@ def test_the_stages_of_a_row_are_the_papers_protocol():
     assert found["translate"].output == found["score"].hypothesis
 
 
-def test_a_laptop_divides_the_papers_sizes_and_changes_no_kind_of_model():
+def test_a_laptop_divides_the_papers_sizes_and_norms_before_sub_layers():
     ((_, (row,)),) = plan(config("rows=[en-fr-big]"), LAPTOP)
     small = vars(composed(row.stages)["train"].model)
     papers = vars(compose("train", ["model=big", "model.dropout=0.1"]).model)
     by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
-    assert {key: value * by.get(key, 1) if key in by else value for key, value in small.items()} == papers
+    assert {key: value * by.get(key, 1) if key in by else value for key, value in small.items()} == {
+        **papers,
+        "norm": "pre",
+    }

@@ -55,7 +55,7 @@ def test_a_row_is_the_same_change_at_both_scales(name):
     if papers.model.restricted_to:
         assert sizes.pop("restricted_to") == 4
         sizes["restricted_to"] = 15
-    assert sizes == vars(papers.model)
+    assert sizes == {**vars(papers.model), "norm": "pre"}
     assert small.optim.label_smoothing == papers.optim.label_smoothing
     assert small.checkpoints.keep == papers.checkpoints.keep == 1
     assert papers.trainer["max_steps"] == (300_000 if name == "big" else 100_000)
