@@ -6,18 +6,16 @@ Text and ids pass through memory in blocks; what is kept for each pair is a hash
 """
 
 import gc
-import hashlib
 import re
 import shutil
 import tempfile
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
-from functools import lru_cache, partial
+from functools import partial
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,70 +30,20 @@ from nmt.text.arrow import (
     TEXT_SCHEMA,
     arrow_blocks,
     arrow_writer,
-    list_column,
     save_as_dataset,
     text_block,
     text_pairs,
 )
+from nmt.text.blocks import blocks, bounded_map, clean_and_filter, clean_pair, encode_block, shares_letters
 from nmt.text.corpora import read_split, sources
 from nmt.text.files import Pair
-from nmt.text.filters import letters, reason_to_drop
+from nmt.text.filters import letters
 from nmt.text.manifest import FORMAT_VERSION, Manifest, fingerprint, read_manifest
-from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, tokenizer_fingerprint, train_tokenizer
-from nmt.text.treebank import model_pair
+from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint, train_tokenizer
 
-BLOCK = 5000
 In = TypeVar("In")
 Out = TypeVar("Out")
 Say = Callable[[str], None]
-
-
-def blocks(items: Iterable[In], size: int = BLOCK) -> Iterator[list[In]]:
-    """Consecutive lists of `size` items; the last may be shorter."""
-    iterator = iter(items)
-    while block := list(islice(iterator, size)):
-        yield block
-
-
-def bounded_map(
-    function: Callable[[In], Out], items: Iterable[In], pool: ProcessPoolExecutor, ahead: int
-) -> Iterator[Out]:
-    """`map` over processes, in order, that reads at most `ahead` items before it gives their results."""
-    waiting: deque[Future[Out]] = deque()
-    for item in items:
-        waiting.append(pool.submit(function, item))
-        if len(waiting) >= ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
-
-
-def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
-    """64-bit hashes, equal for equal pairs."""
-    digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)
-
-
-def clean_pair(pair: Pair, data: DataConfig) -> Pair:
-    """A pair as the model sees it."""
-    return model_pair(pair, data.leaves) if data.kind == "treebank" else (clean(pair[0]), clean(pair[1]))
-
-
-def clean_and_filter(
-    numbered: list[tuple[int, Pair]], data: DataConfig
-) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
-    """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not."""
-    kept, lines, dropped = [], [], Counter[str]()
-    for line, raw in numbered:
-        pair = clean_pair(raw, data)
-        reason = reason_to_drop(pair, data.filters)
-        if reason:
-            dropped[reason] += 1
-        else:
-            kept.append(pair)
-            lines.append(line)
-    hashes = pair_hashes(kept) if data.filters.deduplicate else np.empty(0, np.uint64)
-    return text_block(kept, lines), hashes, dropped
 
 
 def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -307,34 +255,6 @@ class Preparation:
             return []
         trees = (tree for block in self.chosen_blocks(keep) for tree in block.column(1).to_pylist())
         return sorted({step for tree in trees for step in tree.split(" ") if step[0] in "()"})
-
-
-def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
-    """Which pairs of a block have a side of the same letters as a line of that side."""
-    return np.array(
-        [letters(source) in sides[0] or letters(target) in sides[1] for source, target in text_pairs(block)], dtype=bool
-    )
-
-
-@lru_cache(maxsize=1)
-def worker_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a preparation, read once in each process: sent with each block, it would be built each time."""
-    return load_tokenizer(path)
-
-
-def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> tuple[pa.RecordBatch, int]:
-    """Ids and lengths (which count the end symbol) of a block of pairs, and how many were too long."""
-    tokenizer = worker_tokenizer(tokenizer_file)
-    ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
-    lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
-    encoded = pa.record_batch(
-        [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],
-        schema=IDS_SCHEMA,
-    )
-    if limit is None:
-        return encoded, 0
-    short = np.maximum(*lengths) <= limit
-    return encoded.filter(pa.array(short)), int((~short).sum())
 
 
 def preprocess(config: PreprocessAndTrainConfig, say: Say) -> tuple[Manifest, bool]:
