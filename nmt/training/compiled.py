@@ -32,6 +32,8 @@ def same_sums(device: torch.device) -> Iterator[None]:
 class CompiledHidden:
     """`Transformer.hidden` by one graph for all shapes, which every process compiles from the same example.
 
+    (Of additive attention there are three, for small tables of scores are reduced by other kernels.)
+
     A graph that was made for the first batch at hand would round otherwise than the one that another start makes.
     """
 

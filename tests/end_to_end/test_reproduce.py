@@ -46,6 +46,7 @@ def tiny_scale(toy: list[str]) -> dict[str, object]:
         "words": [*words, "optim.factor=0.1"],
         "width": 32,
         "depth": 6,
+        **{"grid": "laptop", "parser": [], "parser_said": "Nothing to compare."},
     }
 
 

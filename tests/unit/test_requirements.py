@@ -90,7 +90,7 @@ def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.chdir(tmp_path)
     said = io.StringIO()
-    with pytest.raises(NMTError, match=r"missing here: en-de, en-fr, GPUs; nothing was begun"):
+    with pytest.raises(NMTError, match=r"missing here: en-de, en-fr, GPUs(, disk)?; nothing was begun"):
         reproduce(config(), PAPER, Console(file=said, width=200))
     assert [line.split()[:2] for line in said.getvalue().splitlines()[1:]] == [
         ["en-de", "MISSING"],
