@@ -49,7 +49,7 @@ def reproduce(config: ReproduceConfig, scale: Scale, console: Console) -> int:
         require_all(config, scale, left, console)
     lacking = {table.name: words for table, _ in work if (words := table.lacks(config))}
     if lacking and len(lacking) == len(work):
-        raise NMTError("; ".join(lacking.values()))
+        raise NMTError("; ".join(f"{name}: {words}" for name, words in lacking.items()))
     for name, words in lacking.items():
         console.print(f"{name} will not be run: {words}")
     with processes:
