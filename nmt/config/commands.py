@@ -72,8 +72,8 @@ class RayConfig:
 
 
 @dataclass
-class TranslateConfig:
-    """The tree of `nmt translate`."""
+class SearchConfig:
+    """What translating and parsing have in common."""
 
     checkpoint: Any = "runs/latest"
     """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
@@ -85,23 +85,10 @@ class TranslateConfig:
     """ctranslate2: processor cores to use; null: all."""
     devices: int = 1
     """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
-    source_prefix: str = ""
-    """Stands before every line, as a tag of the wanted language does."""
-    target_prefix: str = ""
-    """Every translation begins with it."""
-    split: bool = True
-    """Translate a line of more tokens than the model was trained on sentence by sentence; false: as one."""
-    input: str = "-"
-    """File to translate; -: standard input."""
-    output: str = "-"
-    """File to write; -: standard output."""
-    format: str = "text"
-    """text (a line for a line), tsv (line number, score, translation) or jsonl."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     buffer: int = 2000
-    """Lines held in memory at most, to be sorted by length and translated in batches."""
-    ray: RayConfig = field(default_factory=RayConfig)
+    """Lines held in memory at most, to be sorted by length and searched in batches."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
@@ -115,8 +102,30 @@ class TranslateConfig:
             self.devices == 1 or self.engine == "torch",
             f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
         )
-        require_choice("format", self.format, ("text", "tsv", "jsonl"))
         require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
+
+
+@dataclass
+class TranslateConfig(SearchConfig):
+    """The tree of `nmt translate`."""
+
+    source_prefix: str = ""
+    """Stands before every line, as a tag of the wanted language does."""
+    target_prefix: str = ""
+    """Every translation begins with it."""
+    split: bool = True
+    """Translate a line of more tokens than the model was trained on sentence by sentence; false: as one."""
+    input: str = "-"
+    """File to translate; -: standard input."""
+    output: str = "-"
+    """File to write; -: standard output."""
+    format: str = "text"
+    """text (a line for a line), tsv (line number, score, translation) or jsonl."""
+    ray: RayConfig = field(default_factory=RayConfig)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_choice("format", self.format, ("text", "tsv", "jsonl"))
         require(
             self.format != "text" or self.decode.n_best == 1,
             f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
@@ -136,37 +145,15 @@ class TranslateConfig:
 
 
 @dataclass
-class ParseConfig:
+class ParseConfig(SearchConfig):
     """The tree of `nmt parse`."""
 
     checkpoint: Any = "runs/latest"
     """A run, or a model directory, trained with data=treebank; a list of them is an ensemble."""
-    engine: str = "torch"
-    """torch (any device), or ctranslate2 (processors, fast; pip install nmt-toolkit[ctranslate2])."""
-    precision: str = "float32"
-    """ctranslate2: float32 or int8."""
-    threads: int | None = None
-    """ctranslate2: processor cores to use; null: all."""
-    devices: int = 1
-    """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
     input: str = "-"
     """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
     output: str = "-"
     """File to write, a tree a line; -: standard output."""
-    device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps."""
-    buffer: int = 2000
-    """Lines held in memory at most, to be sorted by length and parsed in batches."""
-    decode: DecodeConfig = MISSING
-
-    def __post_init__(self) -> None:
-        self.checkpoint = as_list(self.checkpoint)
-        require(bool(self.checkpoint), "checkpoint: name a run, a model directory, or several as [a,b]")
-        require_choice("engine", self.engine, ("torch", "ctranslate2"))
-        require_choice("precision", self.precision, ("float32", "int8"))
-        require(self.threads is None or self.threads >= 1, f"threads={self.threads}: must be at least 1, or null")
-        require(self.devices >= 1, f"devices={self.devices}: must be at least 1")
-        require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
 
 
 @dataclass

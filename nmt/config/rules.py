@@ -26,8 +26,8 @@ def as_list(value: Any) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list | tuple) else [str(value)]
 
 
-def field_help(cls: type) -> dict[str, str]:
-    """Key -> help text for every leaf below a configuration class, read from the texts under its fields."""
+def texts_below_fields(cls: type) -> dict[str, str]:
+    """Field -> the text under it, for those that stand in a class itself."""
     body = ast.parse(inspect.getsource(cls)).body[0]
     assert isinstance(body, ast.ClassDef)
     texts: dict[str, str] = {}
@@ -35,6 +35,14 @@ def field_help(cls: type) -> dict[str, str]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             documented = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
             texts[node.target.id] = " ".join(str(following.value.value).split()) if documented else ""  # type: ignore[union-attr]
+    return texts
+
+
+def field_help(cls: type) -> dict[str, str]:
+    """Key -> help text for every leaf below a configuration class, read from the texts under its fields."""
+    texts: dict[str, str] = {}
+    for part in filter(is_dataclass, reversed(cls.__mro__)):
+        texts |= texts_below_fields(part)
     help_texts: dict[str, str] = {}
     for key, kind in get_type_hints(cls).items():
         if is_dataclass(kind):

@@ -53,8 +53,7 @@ def parse_stream(
 
 def translation_config(config: ParseConfig) -> TranslateConfig:
     """How a parser translates sentences to linear trees: never in pieces."""
-    keys = ("checkpoint", "engine", "precision", "threads", "devices", "input", "output", "device", "buffer", "decode")
-    return TranslateConfig(**{key: getattr(config, key) for key in keys}, split=False, format="tsv")
+    return TranslateConfig(**vars(config), split=False, format="tsv")
 
 
 def parse(config: ParseConfig) -> None:

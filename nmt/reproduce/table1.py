@@ -70,5 +70,4 @@ TABLE = Table("table1", rows, document)
 
 if __name__ == "__main__":
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    Path(sys.argv[2]).parent.mkdir(parents=True, exist_ok=True)
     measure(GRIDS[sys.argv[1]], accelerator or torch.device("cpu"), Path(sys.argv[2]))

@@ -12,7 +12,7 @@ from nmt.reproduce.results import Result
 from nmt.reproduce.scales import Scale
 from nmt.reproduce.stages import Stage
 from nmt.reproduce.table import Row, Table
-from nmt.reproduce.translation import training_findings
+from nmt.reproduce.translation import how_trained, training_findings
 
 NAME = "parser"
 METRICS = ("brackets_precision", "brackets_recall", "brackets_complete")
@@ -23,19 +23,8 @@ def rows(config: ReproduceConfig, scale: Scale) -> list[Row]:
     work = Path(config.work)
     prepared, run = work / "data" / "treebank", work / "runs" / NAME
     trees, scores = run / "test.trees", run / "test.scores.json"
-    training = scale.trainings[NAME]
     data = (*scale.parser, *corpus(config, scale), set_text("prepared", str(prepared)), f"seed={config.seed}")
-    train = (
-        *data,
-        *training.words,
-        f"trainer.max_steps={training.updates}",
-        "checkpoints.every_minutes=null",
-        f"checkpoints.every_steps={training.checkpoint_every}",
-        "validation.bleu_sentences=0",
-        f"trainer.devices={config.devices}",
-        f"trainer.precision={config.precision}",
-        set_text("run", str(run)),
-    )
+    train = (*data, *how_trained(config, scale.trainings[NAME], run))
     parse = (
         set_text("checkpoint", str(run)),
         set_text("input", str(prepared / "test.words")),

@@ -86,14 +86,7 @@ class Experiment:
             *self.model,
             *self.scale.sizes(self.model),
             *self.scale.words,
-            *self.training.words,
-            f"trainer.max_steps={self.training.updates}",
-            "checkpoints.every_minutes=null",
-            f"checkpoints.every_steps={self.training.checkpoint_every}",
-            "validation.bleu_sentences=0",
-            f"trainer.devices={self.config.devices}",
-            f"trainer.precision={self.config.precision}",
-            set_text("run", str(self.run)),
+            *how_trained(self.config, self.training, self.run),
         )
 
     def translation_words(self) -> tuple[str, ...]:
@@ -131,6 +124,20 @@ class Experiment:
         lines = self.translations.read_text(encoding="utf-8").count("\n")
         scores = json.loads(self.scores.read_text(encoding="utf-8"))
         return {**found, "scores": scores, "figures": {**found["figures"], "lines": lines}}
+
+
+def how_trained(config: ReproduceConfig, training: Training, run: Path) -> tuple[str, ...]:
+    """The words behind `nmt train` that are alike for whatever is trained."""
+    return (
+        *training.words,
+        f"trainer.max_steps={training.updates}",
+        "checkpoints.every_minutes=null",
+        f"checkpoints.every_steps={training.checkpoint_every}",
+        "validation.bleu_sentences=0",
+        f"trainer.devices={config.devices}",
+        f"trainer.precision={config.precision}",
+        set_text("run", str(run)),
+    )
 
 
 def training_findings(run: Path) -> dict[str, Any]:
