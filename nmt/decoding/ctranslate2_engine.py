@@ -23,8 +23,6 @@ rounding.
 
 import json
 import math
-import os
-import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,6 +35,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.decoding.engine import Hypothesis, batches_by_length, length_penalty
 from nmt.decoding.model_directory import ModelDescription
 from nmt.errors import NMTError
+from nmt.hardware import usable_cores
 
 POSITIONS = 2048
 """Longest sequence of sinusoidal positions, which CTranslate2 takes as a table."""
@@ -81,13 +80,6 @@ def positions(description: ModelDescription) -> int:
     """The longest sequence, its end symbol counted, that the model of a description can take once it is written."""
     model = ModelConfig(**description.model)
     return model.max_positions if model.positions == "learned" else max(POSITIONS, model.max_positions)
-
-
-def usable_cores() -> int:
-    """Processor cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class CTranslate2Engine:

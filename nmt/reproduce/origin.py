@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import nmt
-from nmt.training.hardware import processor
+from nmt.hardware import processor, usable_cores
 
 PACKAGES = ("torch", "lightning", "sentencepiece", "tokenizers", "sacrebleu", "sacremoses")
 
@@ -43,9 +43,8 @@ def commit(root: Path) -> str:
 
 def machine() -> dict[str, Any]:
     """Processor, the cores that this process may use, memory, GPUs."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return {"processor": processor(), "cores": cores, "memory_gib": round(memory, 1), "gpus": gpus()}
+    return {"processor": processor(), "cores": usable_cores(), "memory_gib": round(memory, 1), "gpus": gpus()}
 
 
 def gpus() -> list[str]:

@@ -13,8 +13,9 @@ from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.model.flops import training_flops
 from nmt.report.content import duration
+from nmt.reproduce.complexity.measuring import Expected
 from nmt.reproduce.scales import Scale
-from nmt.reproduce.speed import Speed, measure_speed
+from nmt.reproduce.speed import Speed, ask, measure_speed
 from nmt.reproduce.table import Row, Table
 from nmt.text.corpora import hub_answers
 
@@ -68,6 +69,9 @@ def requirements(
         with console.status("measuring how fast this machine trains"):
             speed = measure_speed(config.precision)
         found += [devices(config, speed), disk(config, list(rows)), hours(config, list(rows), speed)]
+    for grid in {row.grid for _, own in tables for row in own if row.grid}:
+        with console.status("measuring how fast this machine computes layers"):
+            found.append(layers(Expected(**ask("nmt.reproduce.table1", grid))))
     return found
 
 
@@ -129,6 +133,12 @@ def hours(config: ReproduceConfig, rows: list[Row], speed: Speed) -> Requirement
     rate = f"{speed.flops_per_second / 1e12:.2g} TFLOP/s"
     words = f"about {duration(seconds)} {on} to train {len(rows)} models, at {rate} as the base model has them here now"
     return Requirement("time", True, words, word="needed")
+
+
+def layers(found: Expected) -> Requirement:
+    """Memory and time for Table 1's largest layers."""
+    memory = f"about {found.memory / 1e9:.1f} GB of memory, {found.free / 1e9:.1f} GB are free"
+    return Requirement("layers", found.free >= found.memory, f"{memory}; about {duration(found.seconds)}")
 
 
 def expected_flops(words: tuple[str, ...]) -> float:

@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 
@@ -37,13 +38,18 @@ class Speed:
 
 
 def measure_speed(precision: str) -> Speed:
-    """Ask another process, whose memory on the device is free again afterwards; NMTError where it fails."""
-    command = [sys.executable, "-m", "nmt.reproduce.speed", precision]
-    result = subprocess.run(command, capture_output=True, text=True)
+    """NMTError where this machine cannot train the base model."""
+    return Speed(**ask("nmt.reproduce.speed", precision))
+
+
+def ask(module: str, *words: str) -> dict[str, Any]:
+    """What another process measures, whose memory on the device is free again afterwards; NMTError where it fails."""
+    result = subprocess.run([sys.executable, "-m", module, *words], capture_output=True, text=True)
     if result.returncode:
-        words = (result.stderr.strip() or "no word of why").splitlines()[-1]
-        raise NMTError(f"cannot train the base model on this machine to see how fast that is ({words})")
-    return Speed(**json.loads(result.stdout))
+        said = (result.stderr.strip() or "no word of why").splitlines()[-1]
+        raise NMTError(f"cannot measure how fast this machine is (python -m {module} {' '.join(words)}: {said})")
+    answer: dict[str, Any] = json.loads(result.stdout)
+    return answer
 
 
 def measure(precision: str) -> Speed:

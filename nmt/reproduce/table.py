@@ -24,6 +24,8 @@ class Row:
     """en-de or en-fr, where it is translation."""
     training: tuple[str, ...] = ()
     """The words behind `nmt train`, where something is trained."""
+    grid: str = ""
+    """The sizes at which layers are measured, where they are."""
 
 
 @dataclass(frozen=True)

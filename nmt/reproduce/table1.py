@@ -1,10 +1,12 @@
 """Table 1: what each type of layer costs.
 
 python -m nmt.reproduce.table1 GRID FILE    # measures the layers, and goes on where FILE ends
+python -m nmt.reproduce.table1 GRID         # prints what that would take, as JSON
 """
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from nmt.reproduce.complexity.exponents import HEADINGS, cells, notes
 from nmt.reproduce.complexity.exponents import rows as exponents
 from nmt.reproduce.complexity.figure import draw_layers
 from nmt.reproduce.complexity.layers import LAYERS, Layer
-from nmt.reproduce.complexity.measuring import GRIDS, Measurements, Point, measure
+from nmt.reproduce.complexity.measuring import GRIDS, Measurements, Point, expected, measure
 from nmt.reproduce.document import NOT_RUN, Document, Grid, Line
 from nmt.reproduce.results import Result
 from nmt.reproduce.scales import Scale
@@ -30,7 +32,7 @@ def rows(config: ReproduceConfig, scale: Scale) -> list[Row]:
     """Table 1 (section 4): one row, of which all layer types come."""
     path = Path(config.work) / "layers.json"
     stage = Stage("measure layers", (scale.grid, str(path)), path, module="nmt.reproduce.table1")
-    return [Row(NAME, [stage], lambda: findings(path))]
+    return [Row(NAME, [stage], lambda: findings(path), grid=scale.grid)]
 
 
 def findings(path: Path) -> dict[str, Any]:
@@ -70,4 +72,9 @@ TABLE = Table("table1", rows, document)
 
 if __name__ == "__main__":
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    measure(GRIDS[sys.argv[1]], accelerator or torch.device("cpu"), Path(sys.argv[2]))
+    device = accelerator or torch.device("cpu")
+    grid, *files = GRIDS[sys.argv[1]], *map(Path, sys.argv[2:])
+    for path in files:
+        measure(grid, device, path)
+    if not files:
+        print(json.dumps(asdict(expected(grid, device))))

@@ -9,8 +9,8 @@ from pathlib import Path
 from lightning import Trainer
 
 import nmt
+from nmt.hardware import processor
 from nmt.text.files import replace_file
-from nmt.training.hardware import processor
 
 
 def write_environment(run: Path, trainer: Trainer, devices: str) -> None:

@@ -13,6 +13,7 @@ from nmt.config import BatchingConfig, PreprocessAndTrainConfig
 from nmt.data.planning import UpdatePlanner
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError
+from nmt.hardware import available_memory
 from nmt.training.module import TranslationModule
 from nmt.training.peak import precision_dtype
 from nmt.training.rehearsal import is_out_of_memory
@@ -110,11 +111,3 @@ def first_device(config: PreprocessAndTrainConfig) -> torch.device:
     """A device of the kind that the Trainer of this configuration trains on."""
     gpu = torch.cuda.is_available() and config.trainer["accelerator"] in ("auto", "gpu", "cuda")
     return torch.device("cuda" if gpu else "cpu")
-
-
-def available_memory() -> int:
-    """Bytes that the processor's memory has left."""
-    for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").is_file() else []:
-        if line.startswith("MemAvailable:"):
-            return 1024 * int(line.split()[1])
-    return 2**62

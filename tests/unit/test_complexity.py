@@ -20,7 +20,7 @@ from nmt.reproduce.complexity.measuring import (
     Grid,
     Measurements,
     Point,
-    expected_seconds,
+    expected,
     measure,
     needed_memory,
     peak_memory,
@@ -227,7 +227,9 @@ def test_the_figure_draws_every_point_where_it_was_measured():
 
 
 def test_what_a_measurement_will_take_is_said_before():
-    assert 0 < expected_seconds(TINY, CPU) < 60
+    found = expected(TINY, CPU)
+    assert 0 < found.seconds < 60
+    assert 0 < found.memory < found.free
 
 
 def test_measurements_are_plain_json():

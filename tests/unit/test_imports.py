@@ -11,7 +11,19 @@ import nmt
 
 ROOT = Path(nmt.__file__).parent
 ORDER = [
-    *("errors", "config", "text", "data", "model", "decoding", "export", "evaluation", "training", "report"),
+    *(
+        "errors",
+        "hardware",
+        "config",
+        "text",
+        "data",
+        "model",
+        "decoding",
+        "export",
+        "evaluation",
+        "training",
+        "report",
+    ),
     *("compose", "sweep", "reproduce", "cli"),
 ]
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))

@@ -1,7 +1,7 @@
 """What scale=paper needs, and the one screen that says what of it is missing."""
 
 import io
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from rich.console import Console
@@ -9,6 +9,7 @@ from rich.console import Console
 from nmt.compose import compose
 from nmt.errors import NMTError
 from nmt.report.content import duration
+from nmt.reproduce.complexity.measuring import GRIDS, Expected, needed_memory
 from nmt.reproduce.reproduce import plan, reproduce
 from nmt.reproduce.requirements import checkpoint_bytes, corpus, devices, disk, expected_flops, hours, requirements
 from nmt.reproduce.scales import LAPTOP, PAPER
@@ -110,6 +111,19 @@ def test_a_parser_needs_its_treebank_and_what_training_needs(tmp_path, monkeypat
         *(("table4", False), ("GPUs", True), ("disk", True), ("time", True))
     ]
     assert found[0].said.endswith("give it with treebank=FOLDER")
+
+
+@pytest.mark.parametrize(("free", "there"), [(8e9, False), (9e9, True)])
+def test_layers_need_memory_for_the_largest_of_them(tmp_path, monkeypatch, free, there):
+    """Table 1's longest sequence: two matrices of 8 heads, 8192 x 8192, of 2 sentences in 4 bytes are 8.6 GB."""
+    needed = needed_memory(GRIDS["paper"])
+    assert needed == 2 * 8 * 8192**2 * 2 * 4
+    answer = asdict(Expected(seconds=600, memory=needed, free=int(free)))
+    monkeypatch.setattr("nmt.reproduce.requirements.ask", lambda module, grid: answer)
+    own = compose("reproduce", ["table1", f"work={tmp_path}"])
+    (found,) = requirements(own, PAPER, plan(own, PAPER), Console(quiet=True))
+    assert (found.name, found.there) == ("layers", there)
+    assert found.said == f"about 8.6 GB of memory, {free / 1e9:.1f} GB are free; about 10 min"
 
 
 def test_a_row_that_is_not_there_is_named_with_those_that_are():

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from torch.autograd.profiler import profile
 
 from nmt.errors import NMTError
+from nmt.hardware import available_memory, processor
 from nmt.model.memory import keep_freed_memory
 from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer
 from nmt.text.files import replace_file
-from nmt.training.hardware import processor
 
 STRETCH = 0.05
 """Seconds over which short calls are repeated."""
@@ -246,15 +246,20 @@ def peak_memory(module: nn.Module, x: Tensor) -> int:
     return peak
 
 
-def needed_memory(grid: Grid) -> int:
-    """Bytes that the largest point takes, about: two matrices of scores, of all heads."""
-    pairs = max(n * n * max(1, d // D_K) for _, n, d, _ in grid.cases())
-    return 2 * FLOAT * grid.batch * pairs
+@dataclass
+class Expected:
+    """What measuring a grid will take, about."""
+
+    seconds: float
+    memory: int
+    """Bytes of the largest point."""
+    free: int
+    """Bytes that the device has left."""
 
 
 @steady()
-def expected_seconds(grid: Grid, device: torch.device) -> float:
-    """What `measure` will take, about: each layer is timed at the middle of the grid's n, and its operations scaled."""
+def expected(grid: Grid, device: torch.device) -> Expected:
+    """Each layer is timed at the middle of the grid's n, and its operations scaled."""
     total = 0.0
     for layer in LAYERS:
         n, d, width = grid.line(layer, "n")[len(grid.n) // 2]
@@ -262,4 +267,11 @@ def expected_seconds(grid: Grid, device: torch.device) -> float:
         passes = [rate * layer.flops(*at) for other, *at in grid.cases() if other is layer]
         # To warm up and once more in each round, and once for the memory.
         total += sum(once + grid.rounds * (once + max(once, STRETCH)) for once in passes)
-    return total
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else available_memory()
+    return Expected(total, needed_memory(grid), free)
+
+
+def needed_memory(grid: Grid) -> int:
+    """Bytes that the largest point takes, about: two matrices of scores, of all heads."""
+    pairs = max(n * n * max(1, d // D_K) for _, n, d, _ in grid.cases())
+    return 2 * FLOAT * grid.batch * pairs

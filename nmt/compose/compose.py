@@ -1,0 +1,66 @@
+"""From the YAML groups under `conf/` and `KEY=VALUE` overrides to plain dataclasses."""
+
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import yaml
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from nmt.compose.explanations import check_overrides, explain, one_line
+from nmt.compose.options import TREES, command_groups, groups, hydra_tree
+from nmt.compose.overrides import name_bare_word, parse, quote_text
+from nmt.errors import NMTError
+
+
+def compose_tree(command: str, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
+    """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
+    overrides = [quote_text(command, word) for word in name_bare_word(command, overrides)]
+    if config_dir is not None and not config_dir.is_dir():
+        raise NMTError(f"--config-dir {config_dir}: no such folder")
+    check_overrides(command, overrides, config_dir)
+    search = [f"hydra.searchpath=[file://{config_dir.resolve()}]"] if config_dir else []
+    shadowed = [override for override in map(parse, overrides) if override and is_shadowed(command, override)]
+    texts = [override.input_line for override in shadowed]
+    try:
+        tree = hydra_tree(command, [*search, *(text for text in overrides if text not in texts)])
+        for override in shadowed:
+            OmegaConf.update(tree, override.key_or_group, override.value())
+        return tree
+    except yaml.YAMLError as error:
+        raise NMTError(f"a file below --config-dir {config_dir} is no YAML: {one_line(error)}") from error
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise NMTError(explain(command, overrides, config_dir, error)) from error
+
+
+def is_shadowed(command: str, override: Override) -> bool:
+    """True for a key of a command that has the name of another command's group, for which Hydra would take it."""
+    key = override.key_or_group
+    others = key in groups() and key not in command_groups(command)
+    return others and key in get_type_hints(TREES[command][1]) and not override.is_delete()
+
+
+def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
+    """The configuration of a command as its dataclass, checked by its rules."""
+    return to_config(command, compose_tree(command, overrides, config_dir))
+
+
+def to_config(command: str, tree: DictConfig) -> Any:
+    """A composed tree as the command's dataclass; NMTError where a value is missing or breaks a rule."""
+    try:
+        return OmegaConf.to_object(tree)
+    except OmegaConfBaseException as error:
+        key = getattr(error, "full_key", None)
+        if "Missing mandatory value" in str(error) or "MissingMandatoryValue" in type(error).__name__:
+            raise NMTError(f"{key}: a value is needed; pass {key}=VALUE") from error
+        raise NMTError(one_line(error)) from error
+
+
+def to_yaml(tree: DictConfig) -> str:
+    """The composed tree, its interpolations resolved where they can be."""
+    try:
+        return OmegaConf.to_yaml(tree, resolve=True)
+    except OmegaConfBaseException as error:
+        raise NMTError(one_line(error)) from error

@@ -1,0 +1,72 @@
+"""Hydra's words for several values of a key: the points of a sweep."""
+
+import itertools
+import math
+from decimal import Decimal
+from pathlib import Path
+
+from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, RangeSweep
+
+from nmt.compose.explanations import nearest
+from nmt.compose.options import command_groups
+from nmt.compose.overrides import in_yaml, parse
+from nmt.errors import NMTError
+
+
+def expand(
+    command: str, overrides: list[str], config_dir: Path | None = None
+) -> list[tuple[dict[str, str], list[str]]]:
+    """The points of a sweep, the last key's values changing first: the value of each swept key, and all overrides.
+
+    What is no sweep, or cannot be parsed, stays as it is. Raises NMTError where a sweep has no end, order or values.
+    """
+    parsed = [parse(text) for text in overrides]
+    swept = {place: override for place, override in enumerate(parsed) if override and override.is_sweep_override()}
+    for place, override in swept.items():
+        for later in parsed[place + 1 :]:
+            if later and later.key_or_group == override.key_or_group:
+                raise NMTError(f"{override.input_line}: {later.input_line} behind it takes its place; leave one out")
+    known_groups = command_groups(command, config_dir)
+    choices = [
+        [f"{swept[place].get_key_element()}={value}" for value in swept_values(swept[place], known_groups)]
+        if place in swept
+        else [text]
+        for place, text in enumerate(overrides)
+    ]
+    return [
+        ({override.key_or_group: shown_value(words[place]) for place, override in swept.items()}, list(words))
+        for words in itertools.product(*choices)
+    ]
+
+
+def swept_values(override: Override, known_groups: dict[str, tuple[str, list[str]]]) -> list[str]:
+    """What a sweep offers, each as it is written behind KEY=; never empty."""
+    text, key, sweep = override.input_line, override.key_or_group, override.value()
+    if isinstance(sweep, IntervalSweep):
+        raise NMTError(f"{text}: an interval has no end of values; write range(START,STOP,STEP), or the values")
+    if isinstance(sweep, ChoiceSweep | RangeSweep) and sweep.shuffle:
+        raise NMTError(f"{text}: the order of a sweep is not left to chance; leave shuffle out")
+    if isinstance(sweep, RangeSweep):
+        values = range_values(sweep)
+    elif isinstance(sweep, Glob):
+        if key not in known_groups:
+            raise NMTError(f"{text}: glob is for groups; {nearest(key, list(known_groups))}")
+        values = sweep.filter(known_groups[key][1])
+    else:
+        values = list(override.sweep_string_iterator())
+    if not values:
+        raise NMTError(f"{text}: no value at all")
+    return values
+
+
+def range_values(sweep: RangeSweep) -> list[str]:
+    """The values from start to before stop. Hydra's own would be 0.1, 0.2, 0.30000000000000004, 0.4 for 0.1 to 0.4."""
+    start, stop, step = (Decimal(str(number)) for number in (sweep.start, sweep.stop, sweep.step))
+    return [str(start + place * step) for place in range(math.ceil((stop - start) / step))] if step else []
+
+
+def shown_value(text: str) -> str:
+    """The value of an override that parses, without the quotes and escapes that Hydra needs."""
+    override = parse(text)
+    assert override is not None
+    return in_yaml(override.value())
