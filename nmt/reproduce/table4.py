@@ -61,7 +61,7 @@ def findings(run: Path, scores: Path) -> dict[str, Any]:
 
 def lacks(config: ReproduceConfig) -> str:
     if config.treebank is None:
-        return "its treebank is licensed, or your own; give it with treebank=FOLDER"
+        return "give its treebank with treebank=FOLDER; recipes/treebank/README.md leads to a free one"
     return "" if Path(config.treebank).is_dir() else f"treebank={config.treebank}: no such folder"
 
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# A small parser of biomedical English: run.sh FOLDER, where FOLDER holds train and valid with trees (.tree) of the CRAFT
-# corpus, https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0).
+# A small parser of biomedical English: run.sh FOLDER, where FOLDER is what split.sh made.
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_TREES}
 options=(experiment=table4/laptop data.name=craft data.errors=skip "data.train=$corpus/train" "data.valid=$corpus/valid"

@@ -1,6 +1,7 @@
 """Treebanks as corpora: files and folders, broken trees, and what is prepared of them."""
 
 import gzip
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -196,3 +197,19 @@ def test_extra_trees_join_training_alone(tmp_path: Path) -> None:
 def test_word_pieces_have_no_room_for_brackets(tmp_path: Path) -> None:
     with pytest.raises(NMTError, match=r"tokenizer\.kind=wordpiece with data\.kind=treebank"):
         prepare(tmp_path, "data.train=x", "tokenizer.kind=wordpiece", "tokenizer.vocabulary_size=700")
+
+
+def test_the_recipe_takes_its_articles_from_a_clone(tmp_path):
+    """80 to train with and 7 others; the rest of the corpus is left alone."""
+    recipe = Path(__file__).parents[2] / "recipes" / "treebank"
+    train, valid = ((recipe / f"{part}.txt").read_text().split() for part in ("train", "valid"))
+    penn = tmp_path / "CRAFT" / "structural-annotation" / "treebank" / "penn"
+    penn.mkdir(parents=True)
+    for article in [*train, *valid, "11319941"]:
+        (penn / f"{article}.tree").write_text(f"(S (CD {article}))")
+    subprocess.run([recipe / "split.sh", tmp_path / "CRAFT", tmp_path / "trees"], check=True)
+    assert len(set(train)) == 80
+    assert len({*train, *valid}) == 87
+    for part, articles in (("train", train), ("valid", valid)):
+        copied = sorted((tmp_path / "trees" / part).iterdir())
+        assert [words(file) for file in copied] == [[article] for article in sorted(articles)]

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The articles of the CRAFT corpus that this recipe trained and scored with: split.sh CRAFT FOLDER copies those that
+# train.txt and valid.txt name from a clone of https://github.com/UCDenver-ccp/CRAFT to FOLDER/train and FOLDER/valid.
+set -euo pipefail
+craft=${1:?usage: split.sh CLONE_OF_CRAFT FOLDER}
+folder=${2:?usage: split.sh CLONE_OF_CRAFT FOLDER}
+
+for part in train valid; do
+  mkdir -p "$folder/$part"
+  while read -r article; do
+    cp "$craft/structural-annotation/treebank/penn/$article.tree" "$folder/$part"
+  done < "$(dirname "$0")/$part.txt"
+done
