@@ -37,7 +37,8 @@ from nmt.training.run_folder import (
 SECONDS = 5.0
 """Between two looks at a process that runs."""
 TRAIN = [sys.executable, "-m", "nmt", "train"]
-FIGURES = ("valid_loss", "valid_perplexity", "valid_bleu")
+FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
+"""What of the last validation is in the table, and its digits there."""
 
 
 @dataclass
@@ -215,7 +216,7 @@ def rows(points: list[Point]) -> list[dict[str, str]]:
         validated = [report for report in reports if report["valid_loss"]]
         saved = [str(checkpoint_step(path)) for path in list_checkpoints(point.run)]
         updates = (saved or [report["step"] for report in reports] or ["0"])[-1]
-        figures = {key: validated[-1][key] if validated else "" for key in FIGURES}
+        figures = {key: validated[-1].get(key, "") if validated else "" for key in FIGURES}
         about = {"state": point.state, "best": "", "run": str(point.run)}
         table.append({**point.values, "updates": updates, **figures, **about})
     done = [row for row in table if row["state"] == "done" and row["valid_loss"]]
@@ -225,9 +226,9 @@ def rows(points: list[Point]) -> list[dict[str, str]]:
 
 
 def quality(row: dict[str, str]) -> tuple[float, float]:
-    """The higher, the better: BLEU, and where that is equal or was not computed, the lower loss."""
-    bleu, loss = (float(row[key] or "nan") for key in ("valid_bleu", "valid_loss"))
-    return (-math.inf if math.isnan(bleu) else bleu, -math.inf if math.isnan(loss) else -loss)
+    """The higher, the better: BLEU or F1, and where that is equal or was not computed, the lower loss."""
+    score, loss = float(row["valid_bleu"] or row["valid_f1"] or "nan"), float(row["valid_loss"] or "nan")
+    return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
 
 def as_csv(table: list[dict[str, str]]) -> str:
@@ -239,20 +240,19 @@ def as_csv(table: list[dict[str, str]]) -> str:
 
 
 def print_table(table: list[dict[str, str]]) -> None:
-    """On standard output, its numbers rounded; sweep.csv has them whole."""
+    """On standard output, its numbers rounded, without figures that no point has; sweep.csv has them whole."""
     from rich.table import Table
 
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    digits = dict(zip(FIGURES, (3, 2, 2), strict=True))
-    columns = [key for key in table[0] if key != "run"]
+    columns = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
     for key in columns:
         shown.add_column(
             key.removeprefix("valid_"),
-            justify="right" if key == "updates" or key in digits else "left",
+            justify="right" if key == "updates" or key in FIGURES else "left",
             overflow="fold",
         )
     for row in table:
-        cells = [f"{float(row[key]):.{digits[key]}f}" if key in digits and row[key] else row[key] for key in columns]
+        cells = [f"{float(row[key]):.{FIGURES[key]}f}" if key in FIGURES and row[key] else row[key] for key in columns]
         shown.add_row(*cells, style="bold" if row["best"] else None)
     # Wide enough for every value where no terminal's width is to be kept.
     width = None if sys.stdout.isatty() else 1000

@@ -110,11 +110,6 @@ class PreparedCorpus:
         return str(self.manifest.content["data"]["target"])
 
     @property
-    def is_treebank(self) -> bool:
-        """Whether the targets are constituency trees."""
-        return bool(self.manifest.content["data"]["kind"] == "treebank")
-
-    @property
     def tokenizer_file(self) -> Path:
         return self.folder / "tokenizer.model"
 

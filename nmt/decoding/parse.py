@@ -68,7 +68,7 @@ def parse(config: ParseConfig) -> None:
         status = stack.enter_context(Status("parsing", console=console(target)))
         mended = number = 0
         for number, (tree, mends) in enumerate(parse_stream(translator, input_lines(source), config.buffer), 1):
-            target.write(((tree.bracketed() if tree.words else "") + "\n").encode())
+            target.write((tree.bracketed() + "\n").encode())
             target.flush()
             mended += mends > 0
             status.update(f"parsed {number:,} lines")

@@ -6,6 +6,7 @@ Punctuation is taken out before, so that it moves no bracket; ADVP and PRT count
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from nmt import __version__
 from nmt.errors import NMTError
@@ -18,13 +19,30 @@ SAME_LABEL = {"PRT": "ADVP"}
 Bracket = tuple[str, int, int]
 
 
-def brackets(tree: Tree, kept: list[bool]) -> Counter[Bracket]:
-    """The brackets of a tree over those of its words that are kept; ones that hold none of them are not counted."""
-    before = [0]
-    for keep in kept:
-        before.append(before[-1] + keep)
-    spans = ((SAME_LABEL.get(c.label, c.label), before[c.start], before[c.end]) for c in tree.constituents)
-    return Counter(span for span in spans if span[0] not in TOPS and span[1] < span[2])
+def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
+    """The bracket of each constituent over the words that are left when `tags` say which are punctuation."""
+    before = [0, *accumulate(tag not in PUNCTUATION for tag in tags)]
+    return [(SAME_LABEL.get(c.label, c.label), before[c.start], before[c.end]) for c in tree.constituents]
+
+
+def counts(bracket: Bracket) -> bool:
+    """False for a top bracket, and for one around punctuation alone."""
+    label, start, end = bracket
+    return label not in TOPS and start < end
+
+
+def brackets(tree: Tree, tags: list[str]) -> Counter[Bracket]:
+    """The brackets that count."""
+    return Counter(filter(counts, spans(tree, tags)))
+
+
+def lacking(tree: Tree, other: Tree, tags: list[str]) -> list[bool]:
+    """For each constituent of a tree whether it is a bracket that the other one lacks."""
+    left, found = brackets(other, tags), []
+    for bracket in spans(tree, tags):
+        found.append(counts(bracket) and left[bracket] <= 0)
+        left[bracket] -= 1
+    return found
 
 
 @dataclass
@@ -43,8 +61,7 @@ class BracketCounts:
 
     def add(self, hypothesis: Tree, reference: Tree) -> None:
         """Compare two trees of the same words. The reference's tags say what is punctuation."""
-        kept = [tag not in PUNCTUATION for tag in reference.tags]
-        found, wanted = brackets(hypothesis, kept), brackets(reference, kept)
+        found, wanted = brackets(hypothesis, reference.tags), brackets(reference, reference.tags)
         self.matched += (found & wanted).total()
         self.hypothesis += found.total()
         self.reference += wanted.total()

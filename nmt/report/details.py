@@ -1,18 +1,37 @@
 """The sections below the curves: translations, corpus, configuration, environment."""
 
 import re
+from itertools import groupby
 from typing import Any
 
+from nmt.evaluation.brackets import tree_of
 from nmt.evaluation.scores import Score
 from nmt.report.bars import Bar, draw_bars
 from nmt.report.content import Content, in_words, signature
 from nmt.report.markup import Markup, join, tag
-from nmt.report.quality import Example, Quality, differences
+from nmt.report.quality import TREES, Example, Quality, differences
 from nmt.report.run import Run
+from nmt.report.trees import draw_trees
 from nmt.text.manifest import Manifest, flatten
 
 FEW = 20
-"""Sentences that are too few for a BLEU to say much."""
+"""Sentences that are too few for a score to say much."""
+
+
+TEXT_LEGEND = (
+    "Sentence-level chrF2 beside each; ",
+    tag("mark", "missed", class_="missed"),
+    " words of the reference, ",
+    tag("mark", "other", class_="wrong"),
+    " words of the translation.",
+)
+TREE_LEGEND = (
+    "F1 beside each; above the words the reference with brackets that the parser ",
+    tag("mark", "missed", class_="missed"),
+    ", below them the parser's with those that are ",
+    tag("mark", "its own", class_="wrong"),
+    "; punctuation moves no bracket.",
+)
 
 
 def section(title: str, *contents: object) -> Markup:
@@ -44,56 +63,55 @@ def example_block(example: Example, languages: tuple[str, str]) -> Markup:
         ("translation", marked(hypothesis, "wrong") or tag("i", "(empty)"), languages[1]),
     )
     lines = [join(tag("dt", label), tag("dd", text, lang=code, dir="auto")) for label, text, code in rows]
-    return tag("article", tag("div", f"{example.value:.1f}", class_="chrf"), tag("dl", *lines))
+    return tag("article", tag("div", f"{example.value:.1f}", class_="own"), tag("dl", *lines))
 
 
-def scored(item: Score) -> Markup:
-    """A score with its signature."""
-    return tag(
-        "div",
-        tag("dt", item.name),
-        tag("dd", tag("div", f"{item.value:.2f}", class_="value"), signature(item.signature)),
-    )
+def tree_block(example: Example) -> Markup:
+    """The reference's tree and the parser's over the same words."""
+    reference, hypothesis = (tree_of(line, "tree") for line in (example.reference, example.hypothesis))
+    picture = tag("div", draw_trees(reference, hypothesis), class_="scroll")
+    return tag("article", tag("div", f"{example.value:.1f}", class_="own"), picture)
+
+
+def scored(items: list[Score]) -> Markup:
+    """Scores with their signatures, those that share one above it."""
+    blocks = []
+    for own, group in groupby(items, lambda item: item.signature):
+        values = [(tag("dt", item.name), tag("dd", f"{item.value:.2f}", class_="value")) for item in group]
+        blocks.append(tag("div", *(part for pair in values for part in pair), tag("dd", signature(own))))
+    return tag("dl", *blocks, class_="scores")
 
 
 def bar_charts(quality: Quality) -> tuple[Markup, Markup]:
-    """BLEU by source length, and how many lines reach which chrF2."""
-    lengths = [Bar(b.bleu, f"{b.bleu:.1f}", b.label, f"{b.count:,}", b.count < FEW) for b in quality.buckets]
+    """The score by source length, and how many lines reach which score of their own."""
+    lengths = [Bar(b.value, f"{b.value:.1f}", b.label, f"{b.count:,}", b.count < FEW) for b in quality.buckets]
     tenths = [
         Bar(count, f"{count:,}" if count else "", f"{10 * place}") for place, count in enumerate(quality.histogram)
     ]
-    by_length = draw_bars("BLEU by source length", lengths, ("words", "lines"))
-    by_chrf = draw_bars("Lines by sentence-level chrF2", tenths, ("from", ""))
+    name, own = quality.scores[0].name, quality.measure.sentence_name
+    by_length = draw_bars(f"{name} by source length", lengths, ("words", "lines"))
+    by_score = draw_bars(f"Lines by sentence-level {own}", tenths, ("from", ""))
     return (
-        figure("BLEU by source length", f"pale: fewer than {FEW} lines", by_length),
-        figure("Lines by chrF2", "in steps of ten", by_chrf),
+        figure(f"{name} by source length", f"pale: fewer than {FEW} lines", by_length),
+        figure(f"Lines by {own}", "in steps of ten", by_score),
     )
 
 
 def translations(content: Content) -> Markup:
-    """Scores of the held-out set, BLEU by length, and examples."""
+    """Scores of the held-out set, by length, and examples."""
     quality, data = content.quality, content.run.config.get("data", {})
+    trees = quality is not None and quality.measure is TREES
+    title = "Trees" if trees else "Translations"
     if not quality:
-        return section("Translations", tag("p", content.translated, class_="note"))
-    scores = [scored(item) for item in quality.scores]
-    pictures = tag("div", tag("dl", *scores, class_="scores"), *bar_charts(quality), class_="charts")
+        return section(title, tag("p", content.translated, class_="note"))
+    pictures = tag("div", scored(quality.scores), *bar_charts(quality), class_="charts")
     languages = str(data.get("source", "")), str(data.get("target", ""))
     groups = [
-        join(tag("h3", name), *(example_block(example, languages) for example in group))
+        join(tag("h3", name), *(tree_block(e) if trees else example_block(e, languages) for e in group))
         for name, group in quality.examples.items()
     ]
-    legend = tag(
-        "p",
-        "Sentence-level chrF2 beside each; ",
-        tag("mark", "missed", class_="missed"),
-        " words of the reference, ",
-        tag("mark", "other", class_="wrong"),
-        " words of the translation.",
-        class_="note",
-    )
-    return section(
-        "Translations", tag("p", content.translated, class_="note"), pictures, legend if groups else "", *groups
-    )
+    legend = tag("p", *(TREE_LEGEND if trees else TEXT_LEGEND), class_="note") if groups else ""
+    return section(title, tag("p", content.translated, class_="note"), pictures, legend, *groups)
 
 
 def table(head: list[str], rows: list[list[object]], numbers: int = 0) -> Markup:

@@ -30,6 +30,7 @@ def charts(run: Run) -> list[Chart]:
         Chart("Loss", "nats per target token", curves("loss", "valid_loss"), best="lowest"),
         Chart("Perplexity", "log axis", curves("perplexity", "valid_perplexity"), log=True, best="lowest"),
         Chart("BLEU", lines, curves("", "valid_bleu"), from_zero=True, best="highest"),
+        Chart("F1", lines, curves("", "valid_f1"), from_zero=True, best="highest"),
         Chart("Learning rate", "", curves("learning_rate"), from_zero=True),
         Chart("Gradient norm", "log axis", curves("gradient_norm"), log=True),
         Chart("Throughput", "target tokens per second", curves("tokens_per_second"), from_zero=True),

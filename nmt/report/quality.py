@@ -1,16 +1,42 @@
-"""How well a model translates a held-out set: scores, BLEU by source length, the best and the worst."""
+"""How well a model translates or parses a held-out set: scores, by source length, the best and the worst."""
 
 import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nmt.evaluation.brackets import compare_trees
 from nmt.evaluation.scores import Score, score
 
 BUCKET = 5
 """Source words that a bucket of lengths spans."""
 BUCKETS = 10
 """Buckets at most; the last takes all longer sentences."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a set is judged by, and each of its sentences."""
+
+    corpus: list[str]
+    """Metrics of the set; the first also tells one length from another."""
+    sentence: Callable[[str, str], float]
+    """Of a hypothesis and its reference, 0 to 100."""
+    sentence_name: str
+
+
+def sentence_chrf(hypothesis: str, reference: str) -> float:
+    return score([hypothesis], [reference], ["chrf"])[0].value
+
+
+def sentence_f1(hypothesis: str, reference: str) -> float:
+    """Of a tree; 100 where neither has a bracket."""
+    counts = compare_trees([hypothesis], [reference])
+    return 100.0 if counts.complete else counts.f1
+
+
+TEXT = Measure(["bleu", "chrf"], sentence_chrf, "chrF2")
+TREES = Measure(["brackets"], sentence_f1, "F1")
 
 
 @dataclass
@@ -21,7 +47,7 @@ class Example:
     reference: str
     hypothesis: str
     value: float
-    """Sentence-level chrF2, 0 to 100."""
+    """The sentence's own score."""
 
 
 @dataclass
@@ -31,18 +57,18 @@ class Bucket:
     label: str
     """Source words, from-to."""
     count: int
-    bleu: float
+    value: float
 
 
 @dataclass
 class Quality:
     """What came of translating a held-out set."""
 
+    measure: Measure
     scores: list[Score]
-    """Corpus BLEU and chrF2."""
     buckets: list[Bucket]
     histogram: list[int]
-    """Sentences whose chrF2 is in 0-10, 10-20, ... 90-100."""
+    """Sentences whose own score is in 0-10, 10-20, ... 90-100."""
     examples: dict[str, list[Example]]
     """Best, median and worst."""
 
@@ -61,8 +87,8 @@ def in_blocks(
     return translations
 
 
-def by_length(sources: list[str], references: list[str], hypotheses: list[str]) -> list[Bucket]:
-    """BLEU of the sentences with 1-5 source words, 6-10, ...; lengths that do not occur beyond either end left out."""
+def by_length(metric: str, sources: list[str], references: list[str], hypotheses: list[str]) -> list[Bucket]:
+    """The score of sentences with 1-5 source words, 6-10, ...; lengths that do not occur beyond either end left out."""
     members: list[list[int]] = [[] for _ in range(BUCKETS)]
     for place, source in enumerate(sources):
         members[min(max(len(source.split()) - 1, 0) // BUCKET, BUCKETS - 1)].append(place)
@@ -73,8 +99,8 @@ def by_length(sources: list[str], references: list[str], hypotheses: list[str]) 
         first, end = bucket * BUCKET + 1, (bucket + 1) * BUCKET
         label = f"{first}+" if bucket == BUCKETS - 1 else f"{first}-{end}"
         pairs = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
-        bleu = score(*pairs, ["bleu"])[0].value if chosen else 0.0
-        buckets.append(Bucket(label, len(chosen), bleu))
+        value = score(*pairs, [metric])[0].value if chosen else 0.0
+        buckets.append(Bucket(label, len(chosen), value))
     return buckets
 
 
@@ -92,13 +118,16 @@ def pick(examples: list[Example], count: int) -> dict[str, list[Example]]:
     return {name: group for name, group in groups.items() if group}
 
 
-def assess(sources: list[str], references: list[str], hypotheses: list[str], examples: int) -> Quality:
-    """Scores of translations, and `examples` of each kind."""
+def assess(
+    sources: list[str], references: list[str], hypotheses: list[str], examples: int, measure: Measure
+) -> Quality:
+    """Scores of translations, or of trees, and `examples` of each kind."""
     triples = zip(sources, references, hypotheses, strict=True)
-    rated = [Example(s, r, h, score([h], [r], ["chrf"])[0].value) for s, r, h in triples]
+    rated = [Example(s, r, h, measure.sentence(h, r)) for s, r, h in triples]
     return Quality(
-        scores=score(hypotheses, references, ["bleu", "chrf"]),
-        buckets=by_length(sources, references, hypotheses),
+        measure=measure,
+        scores=score(hypotheses, references, measure.corpus),
+        buckets=by_length(measure.corpus[0], sources, references, hypotheses),
         histogram=[sum(min(int(e.value // 10), 9) == tenth for e in rated) for tenth in range(10)],
         examples=pick(rated, examples),
     )

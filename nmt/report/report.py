@@ -1,5 +1,7 @@
 """`nmt report`: from a run directory to one HTML page."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from nmt.config import DecodeConfig, ModelConfig, ReportConfig
 from nmt.data.prepared import PreparedCorpus
 from nmt.decoding.load import choose_device
 from nmt.decoding.model_directory import read_tokenizer
+from nmt.decoding.parse import parse_lines
 from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
 from nmt.decoding.weights import load_model
@@ -20,7 +23,7 @@ from nmt.model import Transformer
 from nmt.report.content import Content
 from nmt.report.output import check_output
 from nmt.report.page import page
-from nmt.report.quality import Quality, assess, in_blocks
+from nmt.report.quality import TEXT, TREES, Quality, assess, in_blocks
 from nmt.report.run import Facts, Run, find_run, open_run
 from nmt.text.files import replace_file
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
@@ -89,32 +92,43 @@ def held_out(run: Run, config: ReportConfig) -> tuple[list[str], list[str], int]
     return sources[: config.sentences], references[: config.sentences], len(sources)
 
 
-def translate_lines(translator: Translator, lines: list[str], console: Console) -> list[str]:
-    """The best translation of each line; NMTError where the device's memory is full, as training may have filled it."""
+def in_progress(translate: Callable[[list[str]], list[str]], lines: list[str], console: Console) -> list[str]:
+    """What becomes of each line; NMTError where the device's memory is full, as training may have filled it."""
     columns = (TextColumn("translating"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(lines))
         try:
-            return in_blocks(
-                lambda block: [best[0].text for best in translator.translate(block)],
-                lines,
-                lambda count: progress.update(task, advance=count),
-            )
+            return in_blocks(translate, lines, lambda count: progress.update(task, advance=count))
         except torch.OutOfMemoryError as error:
             raise NMTError("no memory left on the device; pass device=cpu, or sentences=0 to translate none") from error
 
 
 def assess_run(run: Run, config: ReportConfig, console: Console) -> tuple[Quality, str]:
-    """Translate a held-out set with the newest model; the scores, and what was done in words."""
+    """Translate or parse a held-out set with the newest model; the scores, and what was done in words."""
     sources, references, whole = held_out(run, config)
-    translator, model = load_newest(run, config.decode, choose_device(config.device))
+    parses = run.manifest is not None and run.manifest.is_treebank
+    decode = as_parser(run, config.decode) if parses else config.decode
+    translator, model = load_newest(run, decode, choose_device(config.device))
     lines = f"{len(sources):,}" if len(sources) == whole else f"the first {len(sources):,} of {whole:,}"
     name = {"valid": "validation", "test": "test"}[config.split]
-    search = f"beam {config.decode.beam_size}, length penalty {config.decode.length_penalty}"
+    search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
     done = f"{lines} lines of the {name} set, {search}, by {model}"
-    console.print(f"translating {done}")
-    hypotheses = translate_lines(translator, sources, console)
-    return assess(sources, references, hypotheses, config.examples), f"{done[0].upper()}{done[1:]}."
+    console.print(f"{'parsing' if parses else 'translating'} {done}")
+
+    def translate(block: list[str]) -> list[str]:
+        if parses:
+            return [tree.bracketed() for tree, _ in parse_lines(translator, block)]
+        return [best[0].text for best in translator.translate(block)]
+
+    hypotheses = in_progress(translate, sources, console)
+    measure = TREES if parses else TEXT
+    return assess(sources, references, hypotheses, config.examples, measure), f"{done[0].upper()}{done[1:]}."
+
+
+def as_parser(run: Run, decode: DecodeConfig) -> DecodeConfig:
+    """A search whose output may be as long as in the run's own validation: trees are longer than translations."""
+    longest = run.config.get("decode", {}).get("max_extra", decode.max_extra)
+    return replace(decode, max_extra=max(decode.max_extra, longest))
 
 
 def report(config: ReportConfig, defaults: dict[str, Any], console: Console) -> Path:
@@ -140,8 +154,6 @@ def report(config: ReportConfig, defaults: dict[str, Any], console: Console) -> 
         said = "The run has no checkpoint yet."
     elif not run.manifest:
         said = f"There is nothing to translate: {run.corpus_problem}."
-    elif run.manifest.content["data"]["kind"] == "treebank":
-        said = "Trees are not shown here; `nmt parse` writes them, and `nmt score metrics=[brackets]` scores them."
     else:
         quality, said = assess_run(run, config, console)
     now = datetime.now().astimezone()

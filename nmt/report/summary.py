@@ -16,16 +16,17 @@ def fact(label: str, value: object, *notes: object) -> Markup:
     return tag("div", tag("dt", label), tag("dd", tag("div", value, class_="value"), *said))
 
 
-def bleu_fact(run: Run) -> Markup:
-    """Validation BLEU: the model card's with its signature, else the last one that training logged."""
-    found = re.fullmatch(r"validation BLEU ([\d.]+) on ([\d,]+) sentences, `(.+)`", run.card.get("Quality", ""))
+def score_fact(run: Run) -> Markup:
+    """Validation BLEU, or F1: the model card's with its signature, else the last one that training logged."""
+    found = re.fullmatch(r"validation (.+?) ([\d.]+) on ([\d,]+) sentences, `(.+)`", run.card.get("Quality", ""))
     if run.model and found:
-        notes = (f"averaged model, {found[2]} sentences", signature(found[3]))
-        return fact("Validation BLEU", found[1], *notes)
-    logged = series(run.rows, "valid_bleu")
-    if not logged:
-        return Markup()
-    return fact("Validation BLEU", f"{logged[-1][1]:.2f}", f"at update {logged[-1][0]:,}, in training")
+        notes = (f"averaged model, {found[3]} sentences", signature(found[4]))
+        return fact(f"Validation {found[1]}", found[2], *notes)
+    for name, column in (("BLEU", "valid_bleu"), ("F1", "valid_f1")):
+        if logged := series(run.rows, column):
+            step, value = logged[-1]
+            return fact(f"Validation {name}", f"{value:.2f}", f"at update {step:,}, in training")
+    return Markup()
 
 
 def loss_fact(run: Run) -> Markup:
@@ -62,7 +63,7 @@ def cost_fact(run: Run) -> Markup:
 def summary(content: Content) -> Markup:
     """The numbers one asks for first."""
     run, facts = content.run, content.facts
-    shown = [fact("Update", f"{run.update:,}", f"of {run.updates:,}"), loss_fact(run), bleu_fact(run)]
+    shown = [fact("Update", f"{run.update:,}", f"of {run.updates:,}"), loss_fact(run), score_fact(run)]
     if content.parameters:
         name = run.config.get("model", {}).get("name", "?")
         shown.append(fact("Parameters", in_short(content.parameters), f"model={name}"))

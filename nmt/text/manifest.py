@@ -51,6 +51,11 @@ class Manifest:
     """SHA-256 of tokenizer.model."""
     versions: dict[str, str]
 
+    @property
+    def is_treebank(self) -> bool:
+        """Whether the targets are constituency trees."""
+        return bool(self.content["data"]["kind"] == "treebank")
+
     def write(self, folder: Path) -> None:
         (folder / "manifest.json").write_text(json.dumps(vars(self), indent=2) + "\n", encoding="utf-8")
 

@@ -61,7 +61,9 @@ class Tree:
                 yield "word", place
 
     def bracketed(self) -> str:
-        """(TOP (S (NP (DT The) (NN end)))), in one line."""
+        """(TOP (S (NP (DT The) (NN end)))), in one line; empty where there are no words."""
+        if not self.words:
+            return ""
         written = ["(TOP"]
         for step, what in self.steps():
             if step == "word":

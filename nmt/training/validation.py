@@ -37,8 +37,8 @@ def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: 
     source, reference = (lines[:sentences] for lines in corpus.text("valid"))
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     own_source = source[rank::world_size]
-    if corpus.is_treebank:
-        own = [tree.bracketed() if tree.words else "" for tree, _ in parse_lines(translator, own_source)]
+    if corpus.manifest.is_treebank:
+        own = [tree.bracketed() for tree, _ in parse_lines(translator, own_source)]
     else:
         own = [best[0].text for best in translator.translate(own_source)]
     parts: list[list[str]] = [own]
@@ -46,7 +46,7 @@ def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: 
         parts = [[] for _ in range(world_size)]
         dist.all_gather_object(parts, own)
     hypotheses = [parts[line % world_size][line // world_size] for line in range(len(source))]
-    return score(hypotheses, reference, ["brackets" if corpus.is_treebank else "bleu"])[0]
+    return score(hypotheses, reference, ["brackets" if corpus.manifest.is_treebank else "bleu"])[0]
 
 
 class Validation(UpdateCallback):
@@ -56,7 +56,7 @@ class Validation(UpdateCallback):
         self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
         self.split = corpus.split("valid")
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
-        self.score_key = "valid_f1" if corpus.is_treebank else "valid_bleu"
+        self.score_key = "valid_f1" if corpus.manifest.is_treebank else "valid_bleu"
         self.best: float | None = None
         """The lowest perplexity, or the highest score, so far."""
         self.worse = 0

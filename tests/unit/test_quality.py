@@ -1,8 +1,9 @@
 """Scores by length and examples, against sacreBLEU itself."""
 
+import pytest
 import sacrebleu
 
-from nmt.report.quality import Example, assess, by_length, differences, in_blocks, pick
+from nmt.report.quality import TEXT, TREES, Example, assess, by_length, differences, in_blocks, pick
 
 SOURCES = ["a b c", "a b c d e f g", "a b", "a b c d e f", " ".join("x" * 60), ""]
 REFERENCES = [
@@ -17,7 +18,7 @@ HYPOTHESES = ["eins zwei drei vier", "fÃ¼nf sechs sieben acht", "neun", "elf zwÃ
 
 
 def test_bleu_by_length_is_sacrebleus_of_the_lines_of_that_length():
-    buckets = by_length(SOURCES, REFERENCES, HYPOTHESES)
+    buckets = by_length("bleu", SOURCES, REFERENCES, HYPOTHESES)
     lines = {"1-5": [0, 2, 5], "6-10": [1, 3], "46+": [4]}
     assert [bucket.label for bucket in buckets] == [
         "1-5",
@@ -33,15 +34,18 @@ def test_bleu_by_length_is_sacrebleus_of_the_lines_of_that_length():
             if chosen
             else None
         )
-        assert bucket.bleu == (expected.score if expected else 0)
+        assert bucket.value == (expected.score if expected else 0)
 
 
 def test_lengths_beyond_the_longest_are_left_out():
-    assert [bucket.label for bucket in by_length(SOURCES[:4], REFERENCES[:4], HYPOTHESES[:4])] == ["1-5", "6-10"]
+    assert [bucket.label for bucket in by_length("bleu", SOURCES[:4], REFERENCES[:4], HYPOTHESES[:4])] == [
+        "1-5",
+        "6-10",
+    ]
 
 
 def test_scores_and_sentence_scores_are_sacrebleus():
-    quality = assess(SOURCES, REFERENCES, HYPOTHESES, 2)
+    quality = assess(SOURCES, REFERENCES, HYPOTHESES, 2, TEXT)
     bleu, chrf = quality.scores
     assert bleu.value == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
     assert chrf.value == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
@@ -50,6 +54,17 @@ def test_scores_and_sentence_scores_are_sacrebleus():
         for example in group:
             assert example.value == sacrebleu.sentence_chrf(example.hypothesis, [example.reference]).score
     assert sum(quality.histogram) == len(SOURCES)
+
+
+def test_trees_are_judged_by_their_brackets():
+    """By hand: S and NP are right, VP and ADJP are not found, PP is too many; a word alone has nothing to find."""
+    reference = "(TOP (S (NP (DT the) (NN end)) (VP (VBZ is) (ADJP (JJ near)))))"
+    hypothesis = "(TOP (S (NP (DT the) (NN end)) (PP (VBZ is)) (JJ near)))"
+    sources, references = ["the end is near", "hush"], [reference, "(TOP (UH hush))"]
+    quality = assess(sources, references, [hypothesis, "(TOP (NN hush))"], 1, TREES)
+    assert [item.value for item in quality.scores] == pytest.approx([400 / 7, 200 / 3, 50, 50])
+    assert [e.value for group in quality.examples.values() for e in group] == pytest.approx([100, 400 / 7])
+    assert [(bucket.label, bucket.value) for bucket in quality.buckets] == [("1-5", pytest.approx(400 / 7))]
 
 
 def examples(values) -> list[Example]:

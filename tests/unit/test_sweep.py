@@ -237,10 +237,11 @@ def test_printed_lines_pass_through_xargs_and_sed_as_they_are(tmp_path: Path, mo
         assert [json.loads(line) for line in ended.stdout.splitlines()] == expected
 
 
-def test_a_higher_bleu_is_better_and_then_a_lower_loss():
+def test_a_higher_bleu_or_f1_is_better_and_then_a_lower_loss():
     figures = [("30.5", "2.0"), ("9.5", "1.0"), ("9.5", "1.5"), ("9.5", "nan"), ("", "0.5"), ("", "0.7")]
-    rows = [{"valid_bleu": bleu, "valid_loss": loss} for bleu, loss in figures]
-    assert sorted([*rows[3:], *rows[:3]], key=quality, reverse=True) == rows
+    for score, other in (("valid_bleu", "valid_f1"), ("valid_f1", "valid_bleu")):
+        rows = [{score: value, other: "", "valid_loss": loss} for value, loss in figures]
+        assert sorted([*rows[3:], *rows[:3]], key=quality, reverse=True) == rows
 
 
 # What `nmt train` does, as far as a sweep can see, in a moment. Seed 3 fails until a file mends it; seed 2 waits for
