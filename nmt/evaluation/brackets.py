@@ -6,7 +6,7 @@ Punctuation is taken out before, so that it moves no bracket; ADVP and PRT count
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, compress
 
 from nmt import __version__
 from nmt.errors import NMTError
@@ -19,9 +19,18 @@ SAME_LABEL = {"PRT": "ADVP"}
 Bracket = tuple[str, int, int]
 
 
+def remaining(tags: list[str]) -> list[bool]:
+    """Which words are left when `tags` say what is punctuation."""
+    return [tag not in PUNCTUATION for tag in tags]
+
+
+def words_left(tree: Tree, tags: list[str]) -> list[str]:
+    return list(compress(tree.words, remaining(tags)))
+
+
 def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
     """The bracket of each constituent over the words that are left when `tags` say which are punctuation."""
-    before = [0, *accumulate(tag not in PUNCTUATION for tag in tags)]
+    before = [0, *accumulate(remaining(tags))]
     return [(SAME_LABEL.get(c.label, c.label), before[c.start], before[c.end]) for c in tree.constituents]
 
 
@@ -57,11 +66,22 @@ class BracketCounts:
     sentences: int = 0
     """Those that were compared."""
     errors: list[int] = field(default_factory=list)
-    """Lines, counted from 1, whose words are not those of the reference; they count nowhere else."""
+    """Lines, counted from 1, whose words, without punctuation, are not the reference's; they count nowhere else."""
 
-    def add(self, hypothesis: Tree, reference: Tree) -> None:
-        """Compare two trees of the same words. The reference's tags say what is punctuation."""
-        found, wanted = brackets(hypothesis, reference.tags), brackets(reference, reference.tags)
+    def add(self, hypothesis: Tree, reference: Tree, number: int) -> None:
+        """Compare the trees of line `number`; sentences of punctuation alone are left out, as EVALB does.
+
+        The reference's tags say what is punctuation; where the words differ, each tree's own do, as in EVALB.
+        """
+        same = hypothesis.words == reference.words
+        tags = reference.tags if same else hypothesis.tags
+        left, wanted_left = words_left(hypothesis, tags), words_left(reference, reference.tags)
+        if not wanted_left:
+            return
+        if left != wanted_left:
+            self.errors.append(number)
+            return
+        found, wanted = brackets(hypothesis, tags), brackets(reference, reference.tags)
         self.matched += (found & wanted).total()
         self.hypothesis += found.total()
         self.reference += wanted.total()
@@ -120,8 +140,5 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts
             tree_of(line, f"{side}, line {number}")
             for side, line in zip(("hypothesis", "reference"), lines, strict=True)
         )
-        if hypothesis.words != reference.words:
-            counts.errors.append(number)
-        elif reference.words:
-            counts.add(hypothesis, reference)
+        counts.add(hypothesis, reference, number)
     return counts

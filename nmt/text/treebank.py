@@ -13,7 +13,7 @@ from nmt.text.trees import BrokenTree, Tree, model_word, parse
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
 # Where a line begins so, a tree begins, although the one before may not have ended.
-BEGINNING = re.compile(rb"\((?=\s*\(|TOP\s|ROOT\s|S1\s)")
+BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
 SECTIONS = re.compile(r"(\d+)-(\d+)")
 
 

@@ -191,11 +191,12 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     """The tree over exactly these words that a model wrote, and how many words and brackets had to be mended.
 
     What is left open closes at the end or with what holds it, what closes without having opened is left out, and so
-    are words too many. A word too few stands behind the one before it, where words are written, or else it goes to
+    are words too many. A word too few stands beside the one before it, where words are written, or else it goes to
     the end of the outermost constituent.
     """
     steps = [LINEAR_STEP.fullmatch(token) or token for token in line.split()]
-    places = align(written_words(steps), [model_word(word) for word in words])
+    written, wanted = written_words(steps), [model_word(word) for word in words]
+    places = align(written, wanted)
     builder, leaf = Builder(), 0
     mended = sum(abs(len(found) - 1) for found in places) + len(words) - sum(map(len, places))
     for step in steps:
@@ -203,8 +204,12 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
             mended += leaf == 0  # a word that no leaf is for
             continue
         if step[3]:
-            for number, place in enumerate(places[leaf]):
-                builder.add(UNKNOWN if number else step[2], words[place])
+            # The tag is that of the word behind it; words beside that one were left out, and have none.
+            own = next(
+                (place for place in places[leaf] if wanted[place] == written[leaf]), min(places[leaf], default=0)
+            )
+            for place in places[leaf]:
+                builder.add(step[2] if place == own and step[2] != TRACE else UNKNOWN, words[place])
             leaf += 1
         elif step[1]:
             builder.open(step[2])

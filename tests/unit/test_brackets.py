@@ -49,6 +49,12 @@ GOLD = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits) (PP (IN on) (NP (DT the) (
         ("(S (NN b))", "(S (NN a))", (0, 0, 0, 0, 0)),
         ("", "(S (NN a))", (0, 0, 0, 0, 0)),
         ("", "", (0, 0, 0, 0, 0)),
+        # Punctuation that only one of them has, or that they spell in different ways, is taken out before words are
+        # compared; a sentence of nothing else is left out.
+        ("(S (NP (NN a)) (VP (VB b)))", "(S (NP (NN a)) (VP (VB b)) (. .))", (3, 3, 3, 1, 1)),
+        ("(S (NP (NN a)) (. !))", "(S (NP (NN a)) (. .))", (2, 2, 2, 1, 1)),
+        ("(S (NN a) (NN .))", "(S (NN a) (. !))", (0, 0, 0, 0, 0)),
+        ("(X (: --))", "(X (: --))", (0, 0, 0, 0, 0)),
         # No bracket at all in either: complete, though there is nothing to match.
         ("(TOP (NN a))", "(TOP (NN a))", (0, 0, 0, 1, 1)),
     ],

@@ -199,6 +199,17 @@ def test_word_pieces_have_no_room_for_brackets(tmp_path: Path) -> None:
         prepare(tmp_path, "data.train=x", "tokenizer.kind=wordpiece", "tokenizer.vocabulary_size=700")
 
 
+@pytest.mark.parametrize("begin", ["(ROOT\n (S", "(TOP\n (S", "(\n (S", "( \n(S", "( (S", "(S1 (S"])
+def test_a_tree_that_was_cut_takes_no_others_with_it(tmp_path: Path, begin: str) -> None:
+    """Whatever a layout writes in the line in which a tree begins."""
+    path = tmp_path / "cut.mrg"
+    whole = f"{begin} (NP (DT w))\n  (VP (VB go))))\n"
+    path.write_text(f"{begin}\n (NP (DT The)\n" + 5 * whole)
+    counts = Counter[str]()
+    assert words(path, "skip", counts) == 5 * ["w go"]
+    assert counts == {"broken tree": 1}
+
+
 def test_the_recipe_takes_its_articles_from_a_clone(tmp_path):
     """80 to train with and 7 others; the rest of the corpus is left alone."""
     recipe = Path(__file__).parents[2] / "recipes" / "treebank"

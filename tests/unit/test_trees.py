@@ -170,7 +170,7 @@ def test_any_text_gives_a_tree_over_exactly_the_words(text: str, words: list[str
         ("(NP (DT) )NP (VP (NN) )VP", "(TOP (NP (DT a)) (VP (NN b)) (XX c))", 1),
         # Written words tell which of them are missing, or wrong.
         ("(S (NP (DT) a )NP (VB) c )S", "(TOP (S (NP (DT a) (XX b)) (VB c)))", 1),
-        ("(S (NP (NN) b )NP (VB) c )S", "(TOP (S (NP (NN a) (XX b)) (VB c)))", 1),
+        ("(S (NP (NN) b )NP (VB) c )S", "(TOP (S (NP (XX a) (NN b)) (VB c)))", 1),
         ("(S (DT) a (NP (JJ) x (NN) b )NP (VB) c )S", "(TOP (S (DT a) (NP (NN b)) (VB c)))", 1),
         ("(S (DT) a (NP (JJ) b (NN) c (NN) d )NP )S", "(TOP (S (DT a) (NP (JJ b) (NN c))))", 1),
         ("what is this", "(TOP (XX a) (XX b) (XX c))", 6),
