@@ -121,9 +121,17 @@ class Checkpoints(UpdateCallback):
         self.last_save = time.monotonic()
         self.last_saved = 0
         """The update of the last checkpoint."""
+        self.interim: list[int] = []
+        """Updates that were saved only because the run was to stop: the next checkpoint takes their place.
+
+        So the same checkpoints are averaged however often a run was stopped.
+        """
         self.signal: int | None = None
         # Those from before training: Lightning sets its own, and takes them back, in between.
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
+
+    def path(self, step: int) -> Path:
+        return self.folder / f"step={step:08d}.ckpt"
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
@@ -134,6 +142,12 @@ class Checkpoints(UpdateCallback):
         self.last_save, self.last_saved = time.monotonic(), trainer.global_step
         for number in self.handlers:
             signal.signal(number, self.on_signal)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"interim": self.interim}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.interim = state_dict["interim"]
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Remember the first signal until the update has ended; a second one ends the process as usual."""
@@ -153,13 +167,13 @@ class Checkpoints(UpdateCallback):
             signal_and_due = torch.tensor([stop, due], device=module.device)
             stop, due = trainer.strategy.reduce(signal_and_due, reduce_op="max").tolist()
         due = due or bool(self.config.every_steps and step % self.config.every_steps == 0)
-        due = due or bool(stop) or trainer.should_stop or step == trainer.max_steps
+        due = due or trainer.should_stop or step == trainer.max_steps
         best = self.folder / "best.ckpt"
         if self.validation.improved:
             # Before the other one, from which a run goes on without looking back.
             trainer.save_checkpoint(best)
-        if due:
-            self.save_last(trainer, step, best if self.validation.improved else None)
+        if due or stop:
+            self.save_last(trainer, step, not due, best if self.validation.improved else None)
         if stop:
             self.signal = stop
             trainer.should_stop = True
@@ -168,18 +182,22 @@ class Checkpoints(UpdateCallback):
         """Save what trainer.max_time and its like have ended, too."""
         # All processes must agree: one that looked at the disk might come before the first one's renaming.
         if trainer.global_step != self.last_saved:
-            self.save_last(trainer, trainer.global_step)
+            self.save_last(trainer, trainer.global_step, interim=True)
 
-    def save_last(self, trainer: Trainer, step: int, same: Path | None = None) -> None:
+    def save_last(self, trainer: Trainer, step: int, interim: bool, same: Path | None = None) -> None:
         """Save this update, of which `same` may be a checkpoint, and remove what is beyond the last `keep`."""
-        path = self.folder / f"step={step:08d}.ckpt"
+        path = self.path(step)
+        replaced, self.interim = self.interim, [*self.interim, *([step] if interim else [])]
         if same is None:
             trainer.save_checkpoint(path)
         elif trainer.is_global_zero:
             with renamed_when_whole(path) as temporary:
                 link_or_copy(same, temporary)
         if trainer.is_global_zero:
+            for update in replaced:
+                self.path(update).unlink(missing_ok=True)
             remove_older(self.run, self.config.keep)
+        self.interim = [step] if interim else []
         self.last_save, self.last_saved = time.monotonic(), step
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
