@@ -12,6 +12,7 @@ from nmt.reproduce.results import Result
 from nmt.text.files import replace_file
 
 PUBLISHED = "published"
+NOTHING = "Nothing was run at this scale yet."
 
 
 def write_pages(folder: Path, document: Document) -> list[Path]:
@@ -63,7 +64,7 @@ def markdown(document: Document) -> str:
     for result in document.results:
         parts += [f"### {result.row}", markdown_provenance(result)]
     if not document.results:
-        parts.append("Nothing was run at this scale yet.")
+        parts.append(NOTHING)
     return "\n\n".join(parts) + "\n"
 
 
@@ -87,13 +88,14 @@ def markdown_provenance(result: Result) -> str:
 
 def page(document: Document) -> str:
     """The HTML page."""
+    sources = [html_provenance(result) for result in document.results] or [tag("p", NOTHING)]
     body = tag(
         "body",
         tag("header", tag("h1", document.title), tag("p", label(document), class_="scale")),
         *(tag("p", note) for note in document.notes),
         *map(html_grid, document.grids),
         *(tag("section", tag("h2", title), picture) for title, picture in document.pictures.items()),
-        tag("section", tag("h2", "Where the numbers come from"), *map(html_provenance, document.results)),
+        tag("section", tag("h2", "Where the numbers come from"), *sources),
         tag("footer", tag("code", f"nmt reproduce {document.name} scale={document.scale}")),
     )
     style = style_sheet("page.css"), STYLE

@@ -1,7 +1,10 @@
 """`nmt reproduce`: the paper's tables, measured here, each row with where it comes from."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from nmt.config import ReproduceConfig
@@ -47,12 +50,12 @@ def reproduce(config: ReproduceConfig, scale: Scale, console: Console) -> int:
     if scale is PAPER:
         left = [(table, [row for row in rows if not is_measured(row, stages)]) for table, rows in work]
         require_all(config, scale, left, console)
-    lacking = {table.name: words for table, _ in work if (words := table.lacks(config))}
+    lacking = {table.name: words for table, _ in work if (words := table.lacks(config, scale))}
     if lacking and len(lacking) == len(work):
         raise NMTError("; ".join(f"{name}: {words}" for name, words in lacking.items()))
     for name, words in lacking.items():
         console.print(f"{name} will not be run: {words}")
-    with processes:
+    with alone(Path(config.work)), processes:
         for table, rows in work:
             run_table(config, scale, (table, [] if table.name in lacking else rows), stages)
     if processes.signal is not None:
@@ -64,6 +67,19 @@ def reproduce(config: ReproduceConfig, scale: Scale, console: Console) -> int:
     for name, words in lacking.items():
         raise NMTError(f"{name} was not run: {words}")
     return 0
+
+
+@contextmanager
+def alone(work: Path) -> Iterator[None]:
+    """NMTError where another process reproduces in this folder: both would write the same files."""
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(work / "lock", timeout=0):
+            yield
+    except Timeout as error:
+        raise NMTError(
+            f"work={work}: another nmt reproduce is at work there; let it end, or pass work=OTHER"
+        ) from error
 
 
 def is_measured(row: Row, stages: Stages) -> bool:
@@ -82,6 +98,6 @@ def run_table(config: ReproduceConfig, scale: Scale, table_and_rows: tuple[Table
             continue
         about = table.name, row.name, scale.name, config.seed
         write_result(folder, measured(stages, about, row.stages, row.findings()))
-        write_pages(folder, table.document(scale, read_results(folder)))
-    for page in write_pages(folder, table.document(scale, read_results(folder))):
+        write_pages(folder, table.document(scale, read_results(folder, config.seed)))
+    for page in write_pages(folder, table.document(scale, read_results(folder, config.seed))):
         print(page)

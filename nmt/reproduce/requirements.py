@@ -64,7 +64,9 @@ def requirements(
     """All that the tables need, in the order in which it is told."""
     rows = {row.name: row for _, own in tables for row in own if row.training}.values()
     found = [corpus(config, scale, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)]
-    found += [Requirement(table.name, False, words) for table, own in tables if own and (words := table.lacks(config))]
+    found += [
+        Requirement(table.name, False, words) for table, own in tables if own and (words := table.lacks(config, scale))
+    ]
     if rows:
         with console.status("measuring how fast this machine trains"):
             speed = measure_speed(config.precision)
@@ -104,7 +106,7 @@ def devices(config: ReproduceConfig, speed: Speed) -> Requirement:
     if wanted > speed.gpus:
         return Requirement("GPUs", False, f"devices={wanted}, but there are {speed.gpus} ({speed.device})")
     if GPUS % wanted:
-        return Requirement("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=4, 2 or 1")
+        return Requirement("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1")
     return Requirement("GPUs", True, f"{wanted} x {speed.device}" + ("" if wanted == GPUS else f"; {paper}"))
 
 
@@ -116,7 +118,8 @@ def disk(config: ReproduceConfig, rows: list[Row]) -> Requirement:
     """For corpora and checkpoints, less what lies there already."""
     work = Path(config.work)
     here = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
-    used = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
+    own = {stage.product.parent for row in rows for stage in row.stages}
+    used = sum(path.stat().st_size for folder in own for path in folder.rglob("*") if path.is_file())
     corpora = sum(PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus})
     needed = corpora + sum(checkpoint_bytes(row.training) for row in rows)
     free = shutil.disk_usage(here).free

@@ -52,13 +52,14 @@ def write_result(folder: Path, result: Result) -> None:
     replace_file(folder / f"{result.row}.json", text)
 
 
-def read_results(folder: Path) -> dict[str, Result]:
-    """Row -> result of all that lie in a folder; NMTError where one is broken."""
+def read_results(folder: Path, seed: int) -> dict[str, Result]:
+    """Row -> result of all of that seed that lie in a folder; NMTError where one is broken."""
     results = {}
     for path in sorted(folder.glob("*.json")):
         try:
             result = Result(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
             raise NMTError(f"{path}: is no result of nmt reproduce; remove it, and it is measured again") from error
-        results[result.row] = result
+        if result.seed == seed:  # rows are compared with one another
+            results[result.row] = result
     return results

@@ -64,7 +64,10 @@ class Scale:
 
 PAPER = Scale(
     name="paper",
-    said="Ours were measured with the paper's corpora, models and numbers of updates.",
+    said=(
+        "Ours were measured with the paper's corpora (WMT14; development set newstest2013, test set newstest2014), "
+        "models and numbers of updates."
+    ),
     corpora={
         "en-de": ("data=wmt14_en_de", "tokenizer=bpe37k"),
         "en-fr": ("data=wmt14_en_fr", "tokenizer=wordpiece32k"),

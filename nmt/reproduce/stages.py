@@ -65,6 +65,11 @@ class Record:
         return sum(session.seconds for session in self.sessions)
 
 
+def anywhere(command: str) -> str:
+    """A command without what may change as it goes on: on how many devices it trains."""
+    return re.sub(r" trainer\.devices=\S+", "", command)
+
+
 class Stages:
     """Runs stages, and keeps their records in a folder."""
 
@@ -77,7 +82,10 @@ class Stages:
         return self.folder / f"{re.sub(r'[^a-z0-9.]+', '-', stage.name.lower())}.json"
 
     def record(self, stage: Stage) -> Record:
-        """What is known of a stage; nothing, where its command is another now, or what it had made is gone."""
+        """What is known of a stage; nothing, where what it had made is gone.
+
+        NMTError where another command made it, whose product and time would be taken for this one's.
+        """
         path = self.path(stage)
         if not path.is_file():
             return Record(str(stage))
@@ -86,8 +94,15 @@ class Stages:
             record = Record(tree["command"], tree["done"], [Session(**session) for session in tree["sessions"]])
         except (ValueError, LookupError, TypeError) as error:
             raise NMTError(f"{path}: is no record of a stage; remove it, and the stage is run again") from error
-        gone = record.done and not stage.product.exists()
-        return Record(str(stage)) if gone or record.command != str(stage) else record
+        if record.done and not stage.product.exists():
+            return Record(str(stage))
+        if record.done and anywhere(record.command) != anywhere(str(stage)):
+            raise NMTError(
+                f"{path}: was done as `{record.command}`, and would now be `{stage}`; pass work=OTHER, or remove what "
+                "was done"
+            )
+        record.command = str(stage)
+        return record
 
     def write(self, stage: Stage, record: Record) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -36,5 +36,5 @@ class Table:
     """table1 to table4."""
     rows: Callable[[ReproduceConfig, Scale], list[Row]]
     document: Callable[[Scale, dict[str, Result]], Document]
-    lacks: Callable[[ReproduceConfig], str] = lambda config: ""
+    lacks: Callable[[ReproduceConfig, Scale], str] = lambda config, scale: ""
     """What the user has to give before a row of it can be measured, in words; empty: nothing."""

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from nmt.config import ReproduceConfig
+from nmt.errors import NMTError
 from nmt.reproduce.complexity.exponents import HEADINGS, cells, notes
 from nmt.reproduce.complexity.exponents import rows as exponents
 from nmt.reproduce.complexity.figure import draw_layers
@@ -74,7 +75,10 @@ if __name__ == "__main__":
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     device = accelerator or torch.device("cpu")
     grid, *files = GRIDS[sys.argv[1]], *map(Path, sys.argv[2:])
-    for path in files:
-        measure(grid, device, path)
+    try:
+        for path in files:
+            measure(grid, device, path)
+    except NMTError as error:
+        sys.exit(f"nmt: {error}")
     if not files:
         print(json.dumps(asdict(expected(grid, device))))

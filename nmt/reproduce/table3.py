@@ -56,7 +56,7 @@ def scaled(scale: Scale) -> str:
     """What became of the sizes, in words; empty where they are the paper's."""
     if scale.width == scale.depth == 1:
         return ""
-    return f"; here d_model, d_ff, d_k and d_v are divided by {scale.width}, and N by {scale.depth}"
+    return f"; here d_model, d_ff, d_k, d_v and r are divided by {scale.width}, and N by {scale.depth}"
 
 
 def perplexity(result: Result | None) -> float | None:

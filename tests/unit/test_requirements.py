@@ -10,7 +10,7 @@ from nmt.compose import compose
 from nmt.errors import NMTError
 from nmt.report.content import duration
 from nmt.reproduce.complexity.measuring import GRIDS, Expected, needed_memory
-from nmt.reproduce.reproduce import plan, reproduce
+from nmt.reproduce.reproduce import alone, plan, reproduce
 from nmt.reproduce.requirements import checkpoint_bytes, corpus, devices, disk, expected_flops, hours, requirements
 from nmt.reproduce.scales import LAPTOP, PAPER
 from nmt.reproduce.speed import Speed
@@ -81,9 +81,10 @@ def test_disk_counts_what_lies_there_already(tmp_path, monkeypatch):
     assert checkpoint_bytes(rows[0].training) == pytest.approx(63.05e6 * 12 * 7, rel=0.01)  # 5 kept, the best, one more
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1000))
     assert not disk(own, rows).there
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "part").write_bytes(bytes(1000))
-    assert disk(own, rows).there
+    for name, there in (("runs/en-fr-big", False), ("runs/en-de-base", True)):  # another row's space is not this one's
+        (tmp_path / "work" / name).mkdir(parents=True)
+        (tmp_path / "work" / name / "part").write_bytes(bytes(1000))
+        assert disk(own, rows).there == there
 
 
 @pytest.mark.slow
@@ -124,6 +125,16 @@ def test_layers_need_memory_for_the_largest_of_them(tmp_path, monkeypatch, free,
     (found,) = requirements(own, PAPER, plan(own, PAPER), Console(quiet=True))
     assert (found.name, found.there) == ("layers", there)
     assert found.said == f"about 8.6 GB of memory, {free / 1e9:.1f} GB are free; about 10 min"
+
+
+def test_two_reproductions_do_not_write_the_same_files(tmp_path):
+    with alone(tmp_path / "work"):
+        with pytest.raises(NMTError, match="another nmt reproduce is at work there"), alone(tmp_path / "work"):
+            pass
+        with alone(tmp_path / "other"):
+            pass
+    with alone(tmp_path / "work"):
+        pass
 
 
 def test_a_row_that_is_not_there_is_named_with_those_that_are():

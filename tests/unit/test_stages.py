@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from nmt.errors import NMTError
-from nmt.reproduce.stages import Stage, Stages
+from nmt.reproduce.stages import Record, Stage, Stages
 from nmt.sweep import Processes
 
 HERE = {"commit": "abc", "machine": {}, "packages": {}}
@@ -41,7 +41,7 @@ def test_a_finished_stage_is_not_run_again(folder):
     assert stages.record(stage).seconds == session.seconds > 0
 
 
-def test_what_is_gone_or_asked_for_differently_is_run_again_with_all_behind_it(folder):
+def test_what_is_gone_is_run_again_with_all_behind_it(folder):
     first, second = version(folder), version(folder, "b")
     assert make(folder).run([first, second], "row")
     second.product.write_text("old")
@@ -49,11 +49,38 @@ def test_what_is_gone_or_asked_for_differently_is_run_again_with_all_behind_it(f
     assert not make(folder).is_done(first)
     assert make(folder).run([first, second], "row")
     assert second.product.read_text() != "old"
-    other = Stage("a", ("--help",), first.product, captured=True)
+
+
+def test_what_was_done_as_another_command_is_not_taken_for_this_one(folder):
+    done, record = version(folder), folder / "stages" / "a.json"
+    assert make(folder).run([done], "row")
+    written = record.read_text()
+    other = Stage("a", ("--help",), done.product, captured=True)
+    with pytest.raises(
+        NMTError, match=r"done as `nmt --version > \S+`, and would now be `nmt --help > \S+`; pass work=OTHER"
+    ):
+        make(folder).run([other], "row")
+    assert record.read_text() == written
+
+
+def test_what_failed_may_be_asked_for_differently_and_what_it_took_is_not_forgotten(folder):
+    product = folder / "a.txt"
+    wrong = Stage("a", ("score", "hypothesis=nowhere"), product, captured=True)
+    assert not make(folder).run([wrong], "row")
+    right = Stage("a", ("--version",), product, captured=True)
     stages = make(folder)
-    assert not stages.is_done(other)
-    assert stages.run([other, second], "row")
-    assert "Usage" in first.product.read_text()
+    assert stages.run([right], "row")
+    first, second = stages.record(right).sessions
+    assert stages.record(right).seconds == pytest.approx(first.seconds + second.seconds)
+    assert json.loads((folder / "stages" / "a.json").read_text())["command"] == str(right)
+
+
+def test_a_stage_may_go_on_with_other_devices(folder):
+    stages = [Stage("a", ("--version", f"trainer.devices={many}"), folder / "a.txt") for many in (8, 4)]
+    assert make(folder).path(stages[0]) == make(folder).path(stages[1])
+    make(folder).write(stages[0], Record(str(stages[0]), True))
+    (folder / "a.txt").touch()
+    assert make(folder).is_done(stages[1])
 
 
 def test_a_stage_that_failed_leaves_nothing_and_ends_its_row(folder, capfd):

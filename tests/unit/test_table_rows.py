@@ -61,15 +61,33 @@ def test_a_row_is_the_same_change_at_both_scales(name):
     assert papers.trainer["max_steps"] == (300_000 if name == "big" else 100_000)
 
 
-def test_table_4_has_the_papers_numbers_and_wants_a_treebank(tmp_path):
+def test_table_4_has_the_papers_numbers():
     text = markdown(table4.document(LAPTOP, {}))
     rows = [line.strip("| ").replace(" (published)", "") for line in text.splitlines() if line.startswith("| ")]
     found = [row.rpartition(" | ") for row in rows if row.split(" | ")[0].split()[-1] in ("2014", "layers)", *YEARS)]
     assert [row for row, _, _ in found] == PRINTED4.strip().splitlines()
     assert [ours for row, _, ours in found if row.startswith("Transformer")] == ["not run", "not run"]
-    assert "treebank=FOLDER" in table4.lacks(compose("reproduce", ["table4"]))
-    assert "no such folder" in table4.lacks(compose("reproduce", ["table4", "treebank=nowhere"]))
-    assert table4.lacks(compose("reproduce", ["table4", f"treebank={tmp_path}"])) == ""
+
+
+def test_table_4_wants_a_treebank_that_holds_every_split(tmp_path):
+    def lacks(scale, *words):
+        return table4.lacks(compose("reproduce", ["table4", *words]), scale)
+
+    own = f"treebank={tmp_path}"
+    for scale in (PAPER, LAPTOP):
+        assert "treebank=FOLDER" in lacks(scale)
+        assert "no such file or folder" in lacks(scale, "treebank=nowhere")
+        assert f"{own}: {tmp_path}" in lacks(scale, own)
+    for split in ("train", "valid"):
+        assert split in lacks(LAPTOP, own)
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "a.mrg").touch()
+    assert lacks(LAPTOP, own) == ""
+    for section in range(24):
+        assert own in lacks(PAPER, own)
+        (tmp_path / f"{section:02}").mkdir()
+        (tmp_path / f"{section:02}" / "a.mrg").touch()
+    assert lacks(PAPER, own) == ""
 
 
 YEARS = ("2006", "2009", "2013", "2015", "2016")

@@ -161,10 +161,11 @@ def test_cells_are_escaped_and_pictures_go_along(tmp_path):
 def test_results_are_read_as_they_were_written(tmp_path):
     written = result("en-de-base", perplexity=3.25)
     write_result(tmp_path, written)
-    assert read_results(tmp_path) == {"en-de-base": written}
+    assert read_results(tmp_path, seed=7) == {"en-de-base": written}
+    assert read_results(tmp_path, seed=1) == {}  # one seed is not compared with another
     (tmp_path / "broken.json").write_text("{}")
     with pytest.raises(NMTError, match=r"broken\.json"):
-        read_results(tmp_path)
+        read_results(tmp_path, seed=7)
 
 
 def test_a_commit_is_said_to_be_dirty_only_where_the_code_is(tmp_path):

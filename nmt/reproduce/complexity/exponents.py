@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
 from nmt.reproduce.complexity.counting import count, path_length
 from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer, dilated
 from nmt.reproduce.complexity.measuring import Grid, Measurements
+from nmt.reproduce.document import NONE
 
 COUNTED = Grid(
     n=(64, 128, 256),
@@ -63,13 +64,13 @@ QUANTITIES = ("seconds", "memory")
 
 
 def curves(found: Measurements, layer: Layer, quantity: str) -> dict[str, Curve]:
-    """Axis -> a layer's points along it: seconds of the median round, or bytes; those not measured yet are left out."""
+    """Axis -> a layer's points along it: seconds of the fastest round, or bytes; only those that are measured."""
     points = {point.place: point for point in found.points}
     lines: dict[str, Curve] = {}
     for axis in found.grid.axes(layer):
         places = zip(getattr(found.grid, axis), found.grid.line(layer, axis), strict=True)
         measured = [(x, points[layer.name, *at]) for x, at in places if (layer.name, *at) in points]
-        lines[axis] = [(x, median(p.seconds) if quantity == "seconds" else p.memory) for x, p in measured]
+        lines[axis] = [(x, min(p.seconds) if quantity == "seconds" else p.memory) for x, p in measured]
     return lines
 
 
@@ -146,12 +147,17 @@ def cells(row: Row) -> dict[str, str]:
         path = f"{path}; dilated {growth(row.dilated_paths)}"
     powers = (in_words(powers) for powers in (row.operations, row.seconds, row.memory))
     texts = (row.layer, row.complexity, *powers, row.sequential, chain, row.path, path)
-    return dict(zip(HEADINGS, texts, strict=True))
+    papers = {} if row.printed else dict.fromkeys(("sequential, paper", "path, paper"), NONE)
+    return {**dict(zip(HEADINGS, texts, strict=True)), **papers}
 
 
 def in_words(powers: dict[str, Power]) -> str:
-    """n^1.98 · d^1.02"""
-    return " · ".join(f"{axis}^{power.exponent:.2f}" for axis, power in powers.items())
+    """n^1.98 · d^1.02±0.07, without errors that round to nothing."""
+
+    def shown(power: Power) -> str:
+        return f"{power.exponent:.2f}" + (f"±{power.error:.2f}" if power.error >= 0.005 else "")
+
+    return " · ".join(f"{axis}^{shown(power)}" for axis, power in powers.items())
 
 
 def growth(counted: dict[int, int]) -> str:
@@ -167,15 +173,19 @@ def notes(found: Measurements) -> list[str]:
     grid = found.grid
     return [
         f"Measured on {found.setup['device']}, in {found.setup['dtype']}: a forward pass of {grid.batch} sequences, "
-        f"the median of {grid.rounds} rounds. n varies at d = {grid.at_d}, d at n = {grid.at_n}, the width at both; "
-        f"else k = {grid.at_k} and r = {grid.at_r}. Each power is fitted to the upper half of its logarithmic axis.",
+        f"the fastest of {grid.rounds} rounds. n varies at d = {grid.at_d}, d at n = {grid.at_n}, the width at both; "
+        f"else k = {grid.at_k} and r = {grid.at_r}. Each power is fitted to the upper half of its logarithmic axis; "
+        "behind ± is its standard error.",
         f"Attention is counted and measured as in the paper's table, without the projections, which cost 8 n d^2 more; "
         f"its heads are {D_K} wide. Operations are multiplications and additions in products.",
         "Memory is not in the paper's table. In one kernel, self-attention keeps no scores; as equation 1 is written, "
         "it keeps n^2 of them in each head. Restricted self-attention computes 2 r scores for each position, of which "
-        "it uses r, so that it works in blocks.",
+        "it uses r, so that it works in blocks. Kernels choose their algorithm by the sizes, so that memory may fall "
+        "where a width grows.",
+        "Scores kept and separable convolutions are no rows of the paper's table: the first is its self-attention, the "
+        "second has its complexity from the text of section 4.",
         "Sequential operations are the longest chain of operations on whole tensors, of which each needs another's "
         "result. Paths are counted in steps of a recurrent layer, else in stacked layers.",
         "The paper's log_k n holds for dilated convolutions, here with kernels that look back; stacked contiguous ones "
-        "need about 2 n / k layers, as section 4 says too: O(n/k).",
+        "need 2 (n - 1) / (k - 1) layers, as section 4 says too: O(n/k).",
     ]
