@@ -27,6 +27,8 @@ class Grid:
     columns: list[str]
     lines: list[Line]
     notes: list[str] = field(default_factory=list)
+    words: int = 1
+    """How many of the first columns are words; the others are numbers."""
 
 
 @dataclass

@@ -102,14 +102,20 @@ def page(document: Document) -> str:
     return f"<!DOCTYPE html>\n{tag('html', head(document.title, *style), body, lang='en')}\n"
 
 
-def html_line(line: Line) -> Markup:
+def html_line(line: Line, words: int) -> Markup:
     first = tag("th", line.cells[0], tag("small", f" {PUBLISHED}") if line.published else None, scope="row")
-    return tag("tr", first, *(tag("td", text) for text in line.cells[1:]), class_=PUBLISHED if line.published else None)
+    cells = [tag("td", text, class_=column_class(place, words)) for place, text in enumerate(line.cells[1:], 1)]
+    return tag("tr", first, *cells, class_=PUBLISHED if line.published else None)
+
+
+def column_class(place: int, words: int) -> str | None:
+    return None if place < words else "number"
 
 
 def html_grid(grid: Grid) -> Markup:
-    heads = tag("tr", *(tag("th", column, scope="col") for column in grid.columns))
-    table = tag("table", tag("thead", heads), tag("tbody", *map(html_line, grid.lines)), class_="figures")
+    heads = [tag("th", c, scope="col", class_=column_class(i, grid.words)) for i, c in enumerate(grid.columns)]
+    body = tag("tbody", *(html_line(line, grid.words) for line in grid.lines))
+    table = tag("table", tag("thead", tag("tr", *heads)), body)
     notes = [tag("p", note, class_="note") for note in grid.notes]
     return tag("section", tag("h2", grid.title), tag("div", table, class_="scroll"), *notes)
 
@@ -124,10 +130,12 @@ def html_provenance(result: Result) -> Markup:
 
 STYLE = """
 .scale { margin: 10px 0; padding: 8px 12px; border: 1px solid var(--warn); font-weight: 600; }
+body > p { margin: 8px 0; }
 table { border-collapse: collapse; }
 th, td { padding: 3px 14px 3px 0; text-align: left; vertical-align: top; font-weight: 400; }
 thead th { color: var(--quiet); border-bottom: 1px solid var(--hair); }
-.figures td, .figures thead th:not(:first-child) { text-align: right; }
+tbody tr:last-child th { border-bottom: 0; }
+.number { text-align: right; white-space: normal; }
 .published, .published small { color: var(--quiet); }
 summary { margin-top: 10px; font-weight: 600; cursor: pointer; }
 details th { color: var(--quiet); }

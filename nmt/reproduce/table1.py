@@ -53,7 +53,7 @@ def document(scale: Scale, results: dict[str, Result]) -> Document:
         scale.name,
         "Ours are of layers alone, which the machine below ran and counted.",
         notes=notes(found) if found else [],
-        grids=[Grid("Complexity of each layer", list(HEADINGS), lines)],
+        grids=[Grid("Complexity of each layer", list(HEADINGS), lines, words=len(HEADINGS))],
         results=[result] if result else [],
         pictures={"Time and memory": draw_layers(found)} if found else {},
     )

@@ -84,7 +84,7 @@ def figures_grid(found: Found) -> Grid:
         cells += [given(v.bleu), shown(bleu(ours)), shown(bleu(ours, "bleu"))]
         lines.append(Line([*cells, given(v.parameters), shown(parameters(ours))]))
     notes = ["BLEU is the paper's protocol: Moses tokens, hyphenated compounds split."]
-    return Grid("Perplexity, BLEU, parameters", columns, lines, notes)
+    return Grid("Perplexity, BLEU, parameters", columns, lines, notes, words=2)
 
 
 def differences_grid(found: Found) -> Grid:
@@ -98,7 +98,7 @@ def differences_grid(found: Found) -> Grid:
         "Parameters depend on the vocabulary, which the paper does not give for this table, so differences tell more "
         "than counts."
     ]
-    return Grid("Differences to base", columns, lines, notes)
+    return Grid("Differences to base", columns, lines, notes, words=2)
 
 
 def papers_and_ours(v: Variation, base: Variation, results: tuple[Result | None, Result | None]) -> list[str]:
@@ -127,7 +127,7 @@ def comparisons_grid(found: Found) -> Grid:
         cells = [shown(perplexity(ours)), shown(bleu(ours)), shown(parameters(ours)), shown(hours, 3)]
         lines.append(Line([v.letter, v.change or NONE, *cells]))
     notes = ["The paper compares these in words (sections 3.2.1 and 4), and prints no figures."]
-    return Grid("Other attention functions", columns, lines, notes)
+    return Grid("Other attention functions", columns, lines, notes, words=2)
 
 
 TABLE = Table("table3", rows, document)

@@ -93,7 +93,7 @@ def document(scale: Scale, results: dict[str, Result]) -> Document:
             "semi-supervised one needs trees that another parser made (experiment=table4/wsj_semi), and is not run.",
         ],
         grids=[
-            Grid("Labelled bracketing F1", ["parser", "training", "paper", "ours"], lines),
+            Grid("Labelled bracketing F1", ["parser", "training", "paper", "ours"], lines, words=2),
             Grid("Ours", ["precision", "recall", "complete match"], [Line(more)]),
         ],
         results=[result] if result else [],
