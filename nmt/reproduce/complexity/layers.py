@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nmt.reproduce.document import NONE
+
 D_K = 64
 
 
@@ -163,7 +165,12 @@ def restricted(d: int, width: int) -> nn.Module:
 
 LAYERS = [
     Layer("self-attention", attention, everywhere, lambda n, d, _: 4 * n**2 * d, "O(n² · d)"),
-    Layer("self-attention, scores kept", written, everywhere, lambda n, d, _: 4 * n**2 * d, "O(n² · d)", printed=False),
+    Layer(
+        "self-attention, scores kept",
+        *(written, everywhere, lambda n, d, _: 4 * n**2 * d),
+        *("O(n² · d)", NONE, NONE),
+        printed=False,
+    ),
     Layer("recurrent (LSTM)", recurrent, one_before, lambda n, d, _: 16 * n * d**2, "O(n · d²)", "O(n)", "O(n)"),
     Layer(
         "convolutional",
@@ -173,7 +180,7 @@ LAYERS = [
     Layer(
         "convolutional, separable",
         *(separable, around, lambda n, d, k: 2 * k * n * d + 2 * n * d**2),
-        *("O(k · n · d + n · d²)", "O(1)", "O(log_k n)", "k"),
+        *("O(k · n · d + n · d²)", NONE, NONE, "k"),
         printed=False,
     ),
     Layer(
