@@ -55,7 +55,7 @@ def test_nothing_logged_yet_is_told(run, content):
         read_metrics(run)
 
 
-def test_what_is_no_run_is_told(tmp_path):
+def test_what_is_no_run_is_told(tmp_path, monkeypatch):
     with pytest.raises(NMTError, match="no such folder"):
         find_run(str(tmp_path / "nowhere"))
     with pytest.raises(NMTError, match=r"not a training run \(no config.yaml\)"):
@@ -63,6 +63,7 @@ def test_what_is_no_run_is_told(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(NMTError, match="a model directory"):
         find_run(str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # there may be runs where the tests are started, as after `make demo`
     with pytest.raises(NMTError, match="nmt train"):
         find_run("runs/latest")
 
