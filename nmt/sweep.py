@@ -22,7 +22,7 @@ from rich.console import Console
 from nmt.compose import compose, expand, set_text
 from nmt.config import PreprocessAndTrainConfig
 from nmt.errors import NMTError
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 from nmt.text.manifest import read_manifest
 from nmt.training.run_folder import (
     check_configuration,
@@ -160,7 +160,7 @@ def train_points(points: list[Point], console: Console) -> int:
             console.print(f"point {number} of {len(points)}: {point}{done}")
             if not done:
                 train(point, processes, console)
-                replace_file(point.run.parent / "sweep.csv", as_csv(rows(points)))
+                write_file(point.run.parent / "sweep.csv", as_csv(rows(points)))
             if processes.signal is not None:
                 break
     return conclude(points, processes.signal, console)
@@ -191,7 +191,7 @@ def conclude(points: list[Point], stopped_by: int | None, console: Console) -> i
     """Print and write the table, let `latest` lead to the best point, and say what is left to do."""
     folder = points[0].run.parent
     table = rows(points)
-    replace_file(folder / "sweep.csv", as_csv(table))
+    write_file(folder / "sweep.csv", as_csv(table))
     print_table(table)
     for point, row in zip(points, table, strict=True):
         if row["best"]:

@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 from nmt.decoding.translate import input_lines
 from nmt.decoding.translator import Translation
 from nmt.errors import NMTError, one_line
-from nmt.text.files import COMPRESSIONS, open_binary, replace_file
+from nmt.storage.whole import write_file
+from nmt.text.files import COMPRESSIONS, open_binary
 
 DESCRIPTION = "_translation.json"
 """Beside the Parquet files, in a name that their readers pass over."""
@@ -182,7 +183,7 @@ def claim(folder: Path, description: dict[str, Any]) -> None:
         if not path.is_file() and any(folder.iterdir()):
             raise NMTError(f"output={folder} holds other files: name a new folder, or an empty one")
         if not path.is_file():
-            replace_file(path, json.dumps(description, indent=2) + "\n")
+            write_file(path, json.dumps(description, indent=2) + "\n")
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise NMTError(f"output={folder}: cannot be used ({error})") from error

@@ -28,7 +28,7 @@ from nmt.decoding.model_directory import (
     read_tokenizer,
 )
 from nmt.errors import NMTError, one_line
-from nmt.text.files import replaced_folder
+from nmt.storage.whole import whole_folder
 
 Weights = Callable[[str], NDArray[np.float32]]
 """Name of a parameter -> its values."""
@@ -72,7 +72,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
         spec.register_target_vocabulary(pieces)
         spec.validate()
         spec.optimize(precision)
-        with replaced_folder(output) as temporary:
+        with whole_folder(output) as temporary:
             spec.save(str(temporary))
             shutil.copyfile(folder / "tokenizer.model", temporary / "tokenizer.model")
             shutil.copyfile(folder / "config.json", temporary / EXPORTED)

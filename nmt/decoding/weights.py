@@ -14,7 +14,7 @@ from nmt.config import ModelConfig
 from nmt.decoding.model_directory import ModelDescription, read_description
 from nmt.errors import NMTError, one_line
 from nmt.model import Transformer
-from nmt.text.files import replaced_folder
+from nmt.storage.whole import whole_folder
 
 
 def write_model_directory(
@@ -22,7 +22,7 @@ def write_model_directory(
 ) -> None:
     """Write the directory under a temporary name, then rename it; one that was there is replaced."""
     try:
-        with replaced_folder(folder) as temporary:
+        with whole_folder(folder) as temporary:
             save_weights(model, str(temporary / "model.safetensors"))
             shutil.copyfile(tokenizer_file, temporary / "tokenizer.model")
             (temporary / "config.json").write_text(json.dumps(asdict(description), indent=2) + "\n", encoding="utf-8")

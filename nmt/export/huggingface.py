@@ -25,7 +25,7 @@ from nmt.decoding.engine import length_penalty
 from nmt.decoding.model_directory import ModelDescription, read_description, read_tokenizer
 from nmt.errors import NMTError, one_line
 from nmt.export.huggingface_tokenizer import fast_tokenizer
-from nmt.text.files import replaced_folder
+from nmt.storage.whole import whole_folder
 from nmt.text.tokenizers import SYMBOLS
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def write(folder: Path, output: Path) -> None:
     tokenizer = read_tokenizer(folder)
     weights = marian_weights(load_model(folder))
     try:
-        with replaced_folder(output) as temporary:
+        with whole_folder(output) as temporary:
             save_file(weights, temporary / "model.safetensors", {"format": "pt"})
             (temporary / "tokenizer.json").write_text(fast_tokenizer(tokenizer).to_str(), encoding="utf-8")
             for name, tree in settings(description).items():

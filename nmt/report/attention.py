@@ -21,7 +21,7 @@ from nmt.report.heat import data_uri, head_colour
 from nmt.report.markup import Markup, join, tag
 from nmt.report.output import check_output
 from nmt.report.page import head, style_sheet
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 from nmt.text.tokenizers import Tokenizer, clean
 
 MOST = 200
@@ -198,5 +198,5 @@ def attention(config: AttentionConfig) -> Path:
         load_matplotlib(output)  # before the model is loaded
         write_figure(output, [(stack.title, stack.layers) for stack in look(config).stacks])
     else:
-        replace_file(output, page(look(config)))
+        write_file(output, page(look(config)))
     return output

@@ -25,7 +25,7 @@ from nmt.report.output import check_output
 from nmt.report.page import page
 from nmt.report.quality import TEXT, TREES, Quality, assess, in_blocks
 from nmt.report.run import Facts, Run, find_run, open_run
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 from nmt.training.averaging import averaged_model
 from nmt.training.checkpoints import load_checkpoint
@@ -158,5 +158,5 @@ def report(config: ReportConfig, defaults: dict[str, Any], console: Console) -> 
         quality, said = assess_run(run, config, console)
     now = datetime.now().astimezone()
     content = Content(run, facts, count_parameters(run, facts), defaults, quality, said, now)
-    replace_file(output, page(content))
+    write_file(output, page(content))
     return output

@@ -9,7 +9,7 @@ from nmt.report.page import head, style_sheet
 from nmt.reproduce.document import Document, Grid, Line
 from nmt.reproduce.origin import in_words
 from nmt.reproduce.results import Result
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 
 PUBLISHED = "published"
 NOTHING = "Nothing was run at this scale yet."
@@ -19,10 +19,10 @@ def write_pages(folder: Path, document: Document) -> list[Path]:
     """Write both pages, and the pictures that the Markdown one shows; the paths of the pages."""
     folder.mkdir(parents=True, exist_ok=True)
     for title, picture in document.pictures.items():
-        replace_file(folder / picture_name(document, title), picture + "\n")
+        write_file(folder / picture_name(document, title), picture + "\n")
     pages = {folder / f"{document.name}.md": markdown(document), folder / f"{document.name}.html": page(document)}
     for path, text in pages.items():
-        replace_file(path, text)
+        write_file(path, text)
     return list(pages)
 
 

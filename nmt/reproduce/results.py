@@ -7,7 +7,7 @@ from typing import Any
 
 from nmt.errors import NMTError
 from nmt.reproduce.stages import Stage, Stages
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 
 
 @dataclass
@@ -49,7 +49,7 @@ def measured(stages: Stages, about: tuple[str, str, str, int], own: list[Stage],
 def write_result(folder: Path, result: Result) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(result), indent=2, ensure_ascii=False) + "\n"
-    replace_file(folder / f"{result.row}.json", text)
+    write_file(folder / f"{result.row}.json", text)
 
 
 def read_results(folder: Path, seed: int) -> dict[str, Result]:

@@ -17,8 +17,8 @@ from typing import Any
 from rich.console import Console
 
 from nmt.errors import NMTError
+from nmt.storage.whole import write_file
 from nmt.sweep import Processes
-from nmt.text.files import replace_file
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Stages:
 
     def write(self, stage: Stage, record: Record) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        replace_file(self.path(stage), json.dumps(asdict(record), indent=1) + "\n")
+        write_file(self.path(stage), json.dumps(asdict(record), indent=1) + "\n")
 
     def is_done(self, stage: Stage) -> bool:
         return self.record(stage).done

@@ -5,13 +5,9 @@ import gzip
 import io
 import json
 import lzma
-import os
-import shutil
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -56,37 +52,6 @@ def read_lines(path: Path) -> Iterator[bytes]:
                 yield line.removeprefix(BOM) if number == 0 else line
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{path}: cannot be read ({error})") from error
-
-
-def replace_file(path: Path, content: str) -> None:
-    """Write a text file under a temporary name and rename it, so that `path` is whole whatever happens."""
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        temporary.write_text(content, encoding="utf-8", newline="")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise NMTError(f"cannot write {path} ({error.strerror}): is the disk full?") from error
-
-
-@contextmanager
-def replaced_folder(folder: Path) -> Iterator[Path]:
-    """A folder to be filled under a temporary name, which at the end takes the place of `folder`, or is gone."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    temporary.chmod(0o755)
-    try:
-        yield temporary
-        for path in temporary.iterdir():
-            path.chmod(0o644)  # safetensors writes for the owner alone
-        # In one stroke, so that a process killed here never leaves half a directory under that name.
-        old = temporary.with_name(f"{temporary.name}-old")
-        if folder.exists():
-            folder.rename(old)
-        temporary.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def decode(line: bytes) -> str:

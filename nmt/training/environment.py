@@ -10,7 +10,7 @@ from lightning import Trainer
 
 import nmt
 from nmt.hardware import processor
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 
 
 def write_environment(run: Path, trainer: Trainer, devices: str) -> None:
@@ -27,4 +27,4 @@ def write_environment(run: Path, trainer: Trainer, devices: str) -> None:
         "precision": str(trainer.precision),
         "command": " ".join(["nmt", *sys.argv[1:]]),
     }
-    replace_file(run / "environment.json", json.dumps(environment, indent=2) + "\n")
+    write_file(run / "environment.json", json.dumps(environment, indent=2) + "\n")

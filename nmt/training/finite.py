@@ -8,7 +8,7 @@ from lightning import LightningModule, Trainer
 
 from nmt.data.datamodule import UpdateModule
 from nmt.errors import NMTError
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 from nmt.training.module import TranslationModule
 from nmt.training.updates import UpdateCallback
 
@@ -48,7 +48,7 @@ class FiniteGradients(UpdateCallback):
             for line in self.updates.split.lines(planned.indices).tolist()
         ]
         path = self.run / "not_finite.tsv"
-        replace_file(path, "shard\tline\n" + "".join(f"{shard}\t{line}\n" for shard, line in lines))
+        write_file(path, "shard\tline\n" + "".join(f"{shard}\t{line}\n" for shard, line in lines))
         named = ", ".join(f"{line:,}" for _, line in lines[:NAMED])
         return (
             f"update {update + 1:,}: the gradient is not finite. Its {len(lines):,} sentences are lines {named} ... of "

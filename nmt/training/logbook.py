@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from nmt.errors import NMTError
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 from nmt.training.run_folder import read_metrics
 
 COLUMNS = (
@@ -45,7 +45,7 @@ class Logbook:
     def __init__(self, run: Path, step: int) -> None:
         self.path = run / "metrics.csv"
         rows = [row for row in read_metrics(run) if int(row["step"]) <= step]
-        replace_file(self.path, self.lines(dict(zip(COLUMNS, COLUMNS, strict=True)), *rows))
+        write_file(self.path, self.lines(dict(zip(COLUMNS, COLUMNS, strict=True)), *rows))
 
     @staticmethod
     def lines(*rows: dict[str, str]) -> str:

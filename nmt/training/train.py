@@ -21,7 +21,7 @@ from nmt.decoding.model_directory import read_description
 from nmt.decoding.torch_engine import torch_translator
 from nmt.errors import NMTError, one_line
 from nmt.model.memory import forget_old_kernels, keep_freed_memory
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint, remove_leftovers
@@ -88,7 +88,7 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
-            replace_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
+            write_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
             shutil.copyfile(corpus.tokenizer_file, run / "tokenizer.model")
             remove_leftovers(run, config.checkpoints.keep)
             point_latest_to(run)

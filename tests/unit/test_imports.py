@@ -14,6 +14,7 @@ ORDER = [
     *(
         "errors",
         "hardware",
+        "storage",
         "config",
         "text",
         "data",

@@ -17,7 +17,7 @@ from nmt.errors import NMTError
 from nmt.hardware import available_memory, processor
 from nmt.model.memory import keep_freed_memory
 from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer
-from nmt.text.files import replace_file
+from nmt.storage.whole import write_file
 
 STRETCH = 0.05
 """Seconds over which short calls are repeated."""
@@ -181,7 +181,7 @@ def measure(
             points[point.place] = point
             found.points.append(point)
         point.seconds.append(seconds(module, x))
-        replace_file(path, found.dump())
+        write_file(path, found.dump())
     progress(len(steps), len(steps))
     return found
 
