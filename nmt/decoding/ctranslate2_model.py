@@ -30,6 +30,8 @@ from nmt.decoding.model_directory import (
 from nmt.errors import NMTError, one_line
 from nmt.storage.whole import whole_folder
 
+TIED = ("output.weight", "source_embedding.weight", "target_embedding.weight")
+"""Names of what is one matrix where embeddings are tied."""
 Weights = Callable[[str], NDArray[np.float32]]
 """Name of a parameter -> its values."""
 
@@ -64,9 +66,10 @@ def write(folder: Path, output: Path, precision: str) -> None:
         raise NMTError(f"output={output}: there already, and no exported model; name another folder")
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as file:
-            # Of parameters that are one, one is stored; the file's notes have the names of the others.
-            stored, notes = set(file.keys()), file.metadata() or {}
-            spec = fill(description, lambda name: file.get_tensor(name if name in stored else notes[name]))
+            stored = set(file.keys())
+            # Of tied embeddings one is stored.
+            tied = next((name for name in TIED if name in stored), "")
+            spec = fill(description, lambda name: file.get_tensor(name if name in stored or name not in TIED else tied))
         pieces = read_tokenizer(folder).vocabulary()
         spec.register_source_vocabulary(pieces)
         spec.register_target_vocabulary(pieces)

@@ -109,8 +109,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def remove_leftovers(folder: Path, names: str) -> None:
-    """Remove what killed processes left in a folder of temporary files and folders for these names, a pattern.
+def remove_leftovers(folder: Path, names: str = ".*") -> None:
+    """Remove what killed processes left in a folder of temporary files and folders, for these names, a pattern.
 
     Only by our own temporary names, and no links. To be called where no other process can be writing there.
     """

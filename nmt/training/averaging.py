@@ -1,5 +1,6 @@
 """Checkpoint averaging (section 6.1): the last k checkpoints of a run become its model directory."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,15 @@ from torch import Tensor
 
 from nmt.config import AverageConfig, ModelConfig
 from nmt.decoding.model_directory import ModelDescription
-from nmt.decoding.weights import write_model_directory
+from nmt.decoding.weights import check_ours, write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
+from nmt.storage.lock import only_process
 from nmt.text.manifest import difference
 from nmt.text.tokenizers import tokenizer_fingerprint
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.model_card import model_card
-from nmt.training.run_folder import list_checkpoints
+from nmt.training.run_folder import kept_checkpoints, list_checkpoints
 
 PREFIX = "model."
 
@@ -98,24 +100,35 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
         if config.last is not None:
             raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
         return [Path(path).resolve() for path in config.checkpoints]
-    paths = list_checkpoints(Path(config.run))
+    run = Path(config.run)
+    paths = list_checkpoints(run)
     if not paths:
         raise NMTError(f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
     if config.last is not None and config.last > len(paths):
         raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
-    return paths[-(config.last or len(paths)) :]
+    if config.last is not None:
+        return paths[-config.last :]
+    checkpoints = load_checkpoint(paths[-1])["nmt"]["config"]["checkpoints"]
+    return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
 
 
 def average(config: AverageConfig) -> tuple[Path, list[Path]]:
     """`nmt average`: the model directory that was written, and the checkpoints that it is the mean of."""
     paths = choose_checkpoints(config)
-    averaged = averaged_model(paths)
     run = paths[-1].parent.parent
+    output = Path(config.output) if config.output else run / "model"
+    check_ours(output)
+    with nullcontext() if config.output else only_process(run, "or pass output=FOLDER"):
+        write_average_of(paths, run, output)
+    return output, paths
+
+
+def write_average_of(paths: list[Path], run: Path, output: Path) -> None:
+    """Write the model directory of the mean of these checkpoints of a run."""
+    averaged = averaged_model(paths)
     tokenizer_file = run / "tokenizer.model"
     if not tokenizer_file.is_file():
         raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
     if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
         raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
-    output = Path(config.output) if config.output else run / "model"
     write_average(averaged, tokenizer_file, output)
-    return output, paths

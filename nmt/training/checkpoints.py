@@ -4,13 +4,10 @@
 """
 
 import shutil
-import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -20,13 +17,13 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 from nmt.config import CheckpointConfig
 from nmt.errors import NMTError, one_line
 from nmt.storage.archive import load_plain
-from nmt.training.run_folder import list_checkpoints
+from nmt.storage.whole import whole_file
+from nmt.training.run_folder import checkpoint_path, remove_older
+from nmt.training.stopping import Interruptions
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
 
 FORMAT_VERSION = 1
-# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
-STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 
 
 class UnreadableCheckpoint(NMTError):
@@ -59,39 +56,6 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     return content  # type: ignore[no-any-return]
 
 
-def remove_older(run: Path, keep: int) -> None:
-    """Remove the checkpoints before the last `keep`."""
-    for path in list_checkpoints(run)[:-keep]:
-        path.unlink(missing_ok=True)
-
-
-def remove_leftovers(run: Path, keep: int) -> None:
-    """Remove what a killed process did not get to: temporary files, and the checkpoints before the last `keep`."""
-    remove_older(run, keep)
-    for names in ("checkpoints/*.tmp", ".config.yaml-*", ".metrics.csv-*", ".model-*"):
-        for path in run.glob(names):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-
-
-@contextmanager
-def renamed_when_whole(path: Path) -> Iterator[Path]:
-    """A temporary name for a checkpoint, which gets its own when it is written; NMTError where it cannot be."""
-    temporary = path.with_suffix(".tmp")
-    temporary.unlink(missing_ok=True)
-    try:
-        yield temporary
-        temporary.rename(path)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        temporary.unlink(missing_ok=True)
-        raise NMTError(
-            f"cannot write {path} ({one_line(error)}): is the disk full? "
-            "The checkpoints before it are whole, and the same command goes on from them"
-        ) from error
-
-
 def link_or_copy(path: Path, other: Path) -> None:
     """Give a file another name, with a copy where the file system has no links."""
     try:
@@ -100,12 +64,24 @@ def link_or_copy(path: Path, other: Path) -> None:
         shutil.copyfile(path, other)
 
 
+@contextmanager
+def whole_checkpoint(path: Path) -> Iterator[Path]:
+    """A temporary name for a checkpoint, which gets its own when it is whole; NMTError where it cannot be written."""
+    try:
+        with whole_file(path) as temporary:
+            yield temporary
+    except NMTError as error:
+        raise NMTError(
+            f"{error} The checkpoints before it are whole, and the same command goes on from them"
+        ) from error
+
+
 class DirectCheckpointIO(TorchCheckpointIO):
     """Writes a checkpoint where it is wanted: Lightning's own takes it through memory and the system's folder for
     temporary files, which may be small, and where a killed process leaves it behind."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        with renamed_when_whole(Path(path)) as temporary:
+        with whole_checkpoint(Path(path)) as temporary:
             torch.save(checkpoint, temporary)
 
 
@@ -124,27 +100,24 @@ class RunDescription:
 
 
 class Checkpoints(UpdateCallback):
-    """Saves by minutes or updates, keeps the last ones, and ends a run that is asked to stop by a signal."""
+    """Saves every so many updates, and after the last one, what is averaged; and between them for safety.
+
+    Which checkpoints there are is decided by updates alone (`kept`), never by the clock: one that was saved after some
+    minutes, or because the run was to stop, is replaced by the next.
+    """
 
     def __init__(
-        self, run: Path, config: CheckpointConfig, description: RunDescription, validation: Validation
+        self,
+        run: Path,
+        config: CheckpointConfig,
+        description: RunDescription,
+        validation: Validation,
+        interruptions: Interruptions,
     ) -> None:
         self.run, self.config, self.description, self.validation = run, config, description, validation
-        self.folder = run / "checkpoints"
-        self.last_save = time.monotonic()
-        self.last_saved = 0
-        """The update of the last checkpoint."""
-        self.interim: list[int] = []
-        """Updates that were saved only because the run was to stop: the next checkpoint takes their place.
-
-        So the same checkpoints are averaged however often a run was stopped.
-        """
-        self.signal: int | None = None
-        # Those from before training: Lightning sets its own, and takes them back, in between.
-        self.handlers = {number: signal.getsignal(number) for number in STOPPING}
-
-    def path(self, step: int) -> Path:
-        return self.folder / f"step={step:08d}.ckpt"
+        self.interruptions = interruptions
+        self.stopped_by = 0
+        """The number of the signal that ended the run early; 0: none did."""
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
@@ -152,66 +125,32 @@ class Checkpoints(UpdateCallback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        self.last_save, self.last_saved = time.monotonic(), trainer.global_step
-        for number in self.handlers:
-            signal.signal(number, self.on_signal)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"interim": self.interim}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.interim = state_dict["interim"]
-
-    def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Remember the first signal until the update has ended; a second one ends the process as usual."""
-        self.signal = number
-        signal.signal(number, self.handlers[signal.Signals(number)])
-
-    def restore_handlers(self) -> None:
-        for number, handler in self.handlers.items():
-            signal.signal(number, handler)
+        self.interruptions.begin(trainer.global_step)
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
-        minutes = self.config.every_minutes
-        stop = self.signal or 0
-        due = minutes is not None and time.monotonic() - self.last_save >= 60 * minutes
-        if trainer.world_size > 1:
-            # Clocks and signals differ between ranks; all save, and stop, at the same update, with the same exit code.
-            signal_and_due = torch.tensor([stop, due], device=module.device)
-            stop, due = trainer.strategy.reduce(signal_and_due, reduce_op="max").tolist()
-        due = due or bool(self.config.every_steps and step % self.config.every_steps == 0)
-        due = due or trainer.should_stop or step == trainer.max_steps
-        best = self.folder / "best.ckpt"
+        wish = self.interruptions.wish(trainer, module, step)
+        self.stopped_by = wish.signal or self.stopped_by
+        # Lightning looks at it behind each micro-batch, so it is set at the end of an update alone.
+        trainer.should_stop = trainer.should_stop or bool(wish.signal) or wish.out_of_time
+        best = self.run / "checkpoints" / "best.ckpt"
         if self.validation.improved:
             # Before the other one, from which a run goes on without looking back.
             trainer.save_checkpoint(best)
-        if due or stop:
-            self.save_last(trainer, step, not due, best if self.validation.improved else None)
-        if stop:
-            self.signal = stop
-            trainer.should_stop = True
+        ends = trainer.should_stop or step == trainer.max_steps
+        if ends or wish.save or step % self.config.every_steps == 0:
+            self.save(trainer, step, best if self.validation.improved else None)
 
-    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save what trainer.max_time and its like have ended, too."""
-        # All processes must agree: one that looked at the disk might come before the first one's renaming.
-        if trainer.global_step != self.last_saved:
-            self.save_last(trainer, trainer.global_step, interim=True)
-
-    def save_last(self, trainer: Trainer, step: int, interim: bool, same: Path | None = None) -> None:
-        """Save this update, of which `same` may be a checkpoint, and remove what is beyond the last `keep`."""
-        path = self.path(step)
-        replaced, self.interim = self.interim, [*self.interim, *([step] if interim else [])]
+    def save(self, trainer: Trainer, step: int, same: Path | None) -> None:
+        """Save this update, of which `same` may be a checkpoint already, and remove what is not to be kept."""
+        path = checkpoint_path(self.run, step)
         if same is None:
             trainer.save_checkpoint(path)
         elif trainer.is_global_zero:
-            with renamed_when_whole(path) as temporary:
+            with whole_checkpoint(path) as temporary:
                 link_or_copy(same, temporary)
         if trainer.is_global_zero:
-            for update in replaced:
-                self.path(update).unlink(missing_ok=True)
-            remove_older(self.run, self.config.keep)
-        self.interim = [step] if interim else []
-        self.last_save, self.last_saved = time.monotonic(), step
+            remove_older(self.run, self.config)
+        self.interruptions.saved()
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint["nmt"] = {"format_version": FORMAT_VERSION, **vars(self.description)}

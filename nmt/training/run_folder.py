@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from nmt.config import ModelConfig, PreprocessAndTrainConfig
+from nmt.config import CheckpointConfig, ModelConfig, PreprocessAndTrainConfig
 from nmt.errors import NMTError
 from nmt.text.manifest import Manifest, difference
 
@@ -25,6 +25,39 @@ def checkpoint_step(path: Path) -> int:
 def list_checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first."""
     return sorted((run / "checkpoints").glob("step=*.ckpt"), key=checkpoint_step)
+
+
+def checkpoint_path(run: Path, step: int) -> Path:
+    return run / "checkpoints" / f"step={step:08d}.ckpt"
+
+
+def kept(updates: list[int], every_steps: int, keep: int) -> list[int]:
+    """The updates whose checkpoints are averaged when the last of `updates` is the last there is.
+
+    They are that one and multiples of `every_steps`, `keep` in all, however often a run was stopped or extended.
+    """
+    return [update for update in updates if update % every_steps == 0 or update == updates[-1]][-keep:]
+
+
+def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
+    """The checkpoints that the average of a run is made of, oldest first."""
+    updates = [checkpoint_step(path) for path in list_checkpoints(run)]
+    return [checkpoint_path(run, update) for update in kept(updates, every_steps, keep)]
+
+
+def remove_older(run: Path, config: CheckpointConfig) -> None:
+    """Remove the checkpoints that no average will be made of, but one before the last, for when that is unreadable."""
+    stay = kept_checkpoints(run, config.every_steps, max(config.keep, 2))
+    for path in list_checkpoints(run):
+        if path not in stay:
+            path.unlink(missing_ok=True)
+
+
+def check_no_links(run: Path) -> None:
+    """NMTError where a folder that training writes into is a link to some other place."""
+    for name in ("checkpoints", "model", "tensorboard", "wandb"):
+        if (run / name).is_symlink():
+            raise NMTError(f"{run / name} is a link, which is not written through: put the folder itself there")
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:

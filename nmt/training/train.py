@@ -1,11 +1,11 @@
 """`nmt train`: from a prepared corpus to an averaged model directory."""
 
 import logging
-import shutil
+import math
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,19 @@ from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 
-from nmt.config import PreprocessAndTrainConfig
+from nmt.config import CheckpointConfig, PreprocessAndTrainConfig
 from nmt.data.datamodule import UpdateModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.model_directory import read_description
 from nmt.decoding.torch_engine import torch_translator
+from nmt.decoding.weights import check_ours
 from nmt.errors import NMTError, one_line
 from nmt.model.memory import forget_old_kernels, keep_freed_memory
-from nmt.storage.whole import write_file
+from nmt.storage.lock import only_process
+from nmt.storage.whole import copy_file, remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
-from nmt.training.checkpoints import Checkpoints, RunDescription, load_checkpoint, remove_leftovers
+from nmt.training.checkpoints import Checkpoints, RunDescription, UnreadableCheckpoint, load_checkpoint
 from nmt.training.finite import FiniteGradients
 from nmt.training.logbook import check_installed
 from nmt.training.meters import Meters
@@ -35,11 +37,16 @@ from nmt.training.rehearsal import Rehearsal
 from nmt.training.run_folder import (
     check_configuration,
     check_corpus,
+    check_no_links,
     checkpoint_step,
+    kept_checkpoints,
     list_checkpoints,
     point_latest_to,
+    remove_older,
 )
+from nmt.training.stopping import Interruptions, seconds_of
 from nmt.training.strategies import SameFolder, end_launched_processes, launch_flags, leave_process_group
+from nmt.training.updates import Progress
 from nmt.training.validation import Validation, validation_score
 
 
@@ -50,28 +57,52 @@ def open_training_corpus(config: PreprocessAndTrainConfig) -> PreparedCorpus:
     return corpus
 
 
-def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> tuple[int, bool]:
-    """The update that the run in that folder has got to, 0 where there is none; and whether that is its last.
+@dataclass
+class Resumed:
+    """How far a run has got."""
 
-    Raises NMTError where it cannot go on: its configuration or its corpus was another, or its checkpoint is unreadable.
+    checkpoint: Path | None = None
+    """From which it goes on; None: it begins."""
+    update: int = 0
+    finished: bool = False
+    unreadable: tuple[Path, ...] = ()
+    """Newer checkpoints than that."""
+
+
+def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> Resumed:
+    """How far the run in that folder has got, by its newest checkpoint that can be read.
+
+    Raises NMTError where it cannot go on: its configuration or its corpus was another, or no checkpoint can be read.
     """
+    check_no_links(run)
+    check_ours(run / "model")
     check_configuration(run, config)
-    checkpoints = list_checkpoints(run)
-    if not checkpoints:
-        return 0, False
-    resumed = load_checkpoint(checkpoints[-1])
-    for part, then, now in (
-        ("tokenizer", resumed["nmt"]["tokenizer"], corpus.manifest.tokenizer),
-        ("corpus", resumed["nmt"]["corpus"], corpus.manifest.fingerprint),
-    ):
-        if then != now:
+    unreadable: list[Path] = []
+    for path in reversed(list_checkpoints(run)):
+        try:
+            content = load_checkpoint(path)
+        except UnreadableCheckpoint as error:
+            unreadable.append(path)
+            newest = error
+            continue
+        check_origin(path, content["nmt"], corpus)
+        update, patience = int(content["global_step"]), config.validation.patience
+        stopped_early = patience is not None and content["callbacks"]["Validation"]["worse"] >= patience
+        return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))
+    if unreadable:
+        raise NMTError(f"{newest}; none before it can be read either: remove {run} to begin anew, or pass name=OTHER")
+    return Resumed()
+
+
+def check_origin(path: Path, about: dict[str, Any], corpus: PreparedCorpus) -> None:
+    """NMTError where a checkpoint was trained on another corpus, or with another vocabulary."""
+    manifest = corpus.manifest
+    for part, now in (("tokenizer", manifest.tokenizer), ("corpus", manifest.fingerprint)):
+        if about[part] != now:
             raise NMTError(
-                f"{checkpoints[-1]} was trained with another {part} than the one in {corpus.folder}: "
+                f"{path} was trained with another {part} than the one in {corpus.folder}: "
                 "prepare the corpus as it was, or pass name=OTHER for a new run"
             )
-    made, patience = int(resumed["global_step"]), config.validation.patience
-    stopped_early = patience is not None and resumed["callbacks"]["Validation"]["worse"] >= patience
-    return made, made >= config.trainer["max_steps"] or stopped_early
 
 
 def averaged_update(run: Path) -> int | None:
@@ -83,14 +114,20 @@ def averaged_update(run: Path) -> int | None:
     return read_description(model).training["updates"] if model.exists() else None
 
 
-def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> None:
-    """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written."""
+def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
+    """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written.
+
+    What a killed process did not get to is removed; a checkpoint that cannot be read gets another name.
+    """
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
             write_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
-            shutil.copyfile(corpus.tokenizer_file, run / "tokenizer.model")
-            remove_leftovers(run, config.checkpoints.keep)
+            copy_file(corpus.tokenizer_file, run / "tokenizer.model")
+            for path in resumed.unreadable:
+                path.replace(path.with_suffix(".unreadable"))
+            remove_leftovers(run)
+            remove_leftovers(run / "checkpoints")
             point_latest_to(run)
     except OSError as error:
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
@@ -98,7 +135,8 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
 
 def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trainer:
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
-    flags = {key: value for key, value in config.trainer.items() if value is not None}
+    # Lightning would stop within an update when the time is up.
+    flags = {key: value for key, value in config.trainer.items() if value is not None and key != "max_time"}
     try:
         return Trainer(
             **{"enable_model_summary": False, **flags, **launch_flags(flags)},
@@ -137,18 +175,24 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     run = Path(config.run)
     if config.batching.tokens_per_device is not None:
         config = replace(config, batching=settle_shards(config, run, corpus, count_devices(config)))
-    made, done = check_run(run, config, corpus)
-    if done and averaged_update(run) == made:
+    with only_process(run, "or pass name=OTHER") if is_first_process() else nullcontext():
+        return train_on(config, corpus, run, console)
+
+
+def train_on(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
+    """Train from where the run in that folder stands."""
+    resumed = check_run(run, config, corpus)
+    for path in resumed.unreadable:
+        console.print(f"{path} cannot be read, and is left aside: the run goes on from {resumed.checkpoint}")
+    if resumed.finished and averaged_update(run) == resumed.update:
         if is_first_process():
             point_latest_to(run)
-        console.print(f"{run} is already trained for {made:,} updates: its model is in {run / 'model'}")
+        console.print(f"{run} is already trained for {resumed.update:,} updates: its model is in {run / 'model'}")
         return None
-    if not done:
-        signal = fit(config, corpus, run, console)
-        if signal is not None:
-            return signal
-    else:
-        open_run(run, config, corpus)
+    if resumed.finished:
+        open_run(run, config, corpus, resumed)
+    elif signal := fit(config, corpus, run, resumed, console):
+        return signal
     finish(config, corpus, run, console)
     return None
 
@@ -159,8 +203,9 @@ def count_devices(config: PreprocessAndTrainConfig) -> int:
         return make_trainer(config, []).world_size
 
 
-def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
-    """The updates that are still to be made; the number of the signal that stopped them early, if one did."""
+def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, resumed: Resumed, console: Console) -> int:
+    """The updates that are still to be made; gives the number of the signal that stopped them early, or 0."""
+    interruptions = Interruptions(config.checkpoints.every_minutes, seconds_of(config.trainer["max_time"]))
     about = RunDescription(
         config=asdict(config),
         vocabulary_size=corpus.manifest.vocabulary_size,
@@ -173,10 +218,11 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
     every = config.trainer["log_every_n_steps"]
     meters = Meters(run, every, console, config.logger, asdict(config))
     validation = Validation(corpus, config.validation, config.decode, meters)
-    saver = Checkpoints(run, config.checkpoints, about, validation)
+    saver = Checkpoints(run, config.checkpoints, about, validation, interruptions)
     with quiet_lightning():
         callbacks = [
             SameFolder(run),
+            Progress(),
             Rehearsal(updates, config.batching),
             FiniteGradients(run, updates, every),
             meters,
@@ -188,12 +234,11 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
         module = TranslationModule(
             config.model, config.optim, corpus.manifest.vocabulary_size, config.seed, config.compile
         )
-        open_run(run, config, corpus)  # not before now: what was refused until here leaves nothing behind
-        last = list_checkpoints(run)[-1:]
+        open_run(run, config, corpus, resumed)  # not before now: what was refused until here leaves nothing behind
         if trainer.is_global_zero:
-            greet(console, module, updates, trainer, last)
+            greet(console, module, updates, trainer, resumed.update)
         try:
-            trainer.fit(module, updates, ckpt_path=last[0] if last else None, weights_only=True)
+            trainer.fit(module, updates, ckpt_path=resumed.checkpoint, weights_only=True)
         except SystemExit as error:
             # Lightning's answer to a second interrupt, which is not to wait for the end of the update.
             raise KeyboardInterrupt from error
@@ -202,17 +247,15 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
             raise
         finally:
             meters.close()
-            saver.restore_handlers()
-    return saver.signal
+            interruptions.restore_handlers()
+    return saver.stopped_by
 
 
-def greet(
-    console: Console, module: TranslationModule, updates: UpdateModule, trainer: Trainer, last: list[Path]
-) -> None:
+def greet(console: Console, module: TranslationModule, updates: UpdateModule, trainer: Trainer, update: int) -> None:
     """Say what is going to happen."""
     parameters = sum(parameter.numel() for parameter in module.parameters())
     per_pass = updates.planner.micro_batches / updates.planner.shards
-    start = f"from update {checkpoint_step(last[0]):,} " if last else ""
+    start = f"from update {update:,} " if update else ""
     console.print(
         f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {trainer.max_steps:,}; "
         f"a pass over the corpus is {per_pass:,.0f} updates",
@@ -224,7 +267,8 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     leave_process_group()
     if not is_first_process():
         return
-    average = averaged_model(list_checkpoints(run)[-config.checkpoints.keep :])
+    remove_older(run, config.checkpoints)
+    average = averaged_model(average_of(run, config.checkpoints, console))
     said = None
     if config.validation.bleu_sentences != 0:
         average.model.to(first_device(config))
@@ -237,3 +281,20 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
         console.print(f"average of {len(average.updates)} checkpoints: {said}")
     write_average(average, corpus.tokenizer_file, run / "model", said)
     console.print(f"the model is in {run / 'model'}")
+    made, wanted = average.updates[-1], config.trainer["max_steps"]
+    if made < wanted and config.trainer["max_time"] is not None:
+        console.print(
+            f"stopped by trainer.max_time at update {made:,} of {wanted:,}; the same command goes on from there"
+        )
+
+
+def average_of(run: Path, config: CheckpointConfig, console: Console) -> list[Path]:
+    """The checkpoints that a run's model is the average of; tells where some of them are no longer there."""
+    paths = kept_checkpoints(run, config.every_steps, config.keep)
+    wanted = min(config.keep, math.ceil(checkpoint_step(paths[-1]) / config.every_steps))
+    if len(paths) < wanted:
+        console.print(
+            f"notice: the average is of {len(paths)} checkpoints, not of {wanted}: the others were removed, or never "
+            "written, under other checkpoints.keep and checkpoints.every_steps"
+        )
+    return paths

@@ -1,4 +1,4 @@
-"""Callbacks that act when an update has ended, not after each of its micro-batches."""
+"""Where training stands: Lightning counts micro-batches, everything else here counts updates."""
 
 from typing import Any
 
@@ -26,3 +26,26 @@ class UpdateCallback(Callback):
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
         """`step` updates have been made."""
+
+
+class Progress(Callback):
+    """Keeps Lightning's count of micro-batches where the stream of updates is.
+
+    Lightning steps the optimizer whenever its count, which checkpoints hold, is a multiple of those that are
+    accumulated. The stream begins with the first micro-batch of update `global_step`, so the count must be that of
+    whole updates, by the number of devices of now.
+    """
+
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        done = checkpoint["global_step"] * trainer.accumulate_grad_batches
+        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+        for counts in (progress["total"], progress["current"]):
+            counts.update(dict.fromkeys(counts, done))
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int) -> None:
+        """`batch_idx` is Lightning's count; the micro-batch must be the one of that number."""
+        update, place = divmod(batch_idx, trainer.accumulate_grad_batches)
+        shard = place * trainer.world_size + trainer.global_rank
+        assert (batch.update, batch.shard) == (update, shard) == (trainer.global_step, shard), (
+            f"micro-batch {batch.shard} of update {batch.update} came where {shard} of {trainer.global_step} is due"
+        )

@@ -74,12 +74,16 @@ class Validation(UpdateCallback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.best, self.worse = state_dict["best"], state_dict["worse"]
 
-    def compare(self, metrics: dict[str, float]) -> None:
-        """See whether this validation is the best."""
+    def compare(self, metrics: dict[str, float], regular: bool) -> None:
+        """See whether this validation is the best; one that is not `regular` leaves no trace for those to come.
+
+        So a run that ended sooner, and was extended, goes on as one that was longer from the beginning.
+        """
         by_score = self.config.best == "bleu"
         value = metrics[self.score_key if by_score else "valid_perplexity"]
         self.improved = self.best is None or (value > self.best if by_score else value < self.best)
-        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
+        if regular:
+            self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
         self.improved = False
@@ -97,7 +101,7 @@ class Validation(UpdateCallback):
                 metrics[self.score_key] = scored.value
                 words += f", {scored.name} {{{self.score_key}:.1f}}"
         module.train()
-        self.compare(metrics)
+        self.compare(metrics, regular=step % self.config.every_steps == 0)
         self.meters.report(step, metrics)
         if trainer.is_global_zero:
             self.meters.console.print(words.format(step=step, **metrics))

@@ -142,8 +142,20 @@ def test_a_tokenizer_of_another_run_is_refused(run, nmt):
     nmt("average", f"run={run}").refused("tokenizer.model", "not the tokenizer", "step=00000060.ckpt")
 
 
+def test_what_is_not_ours_is_not_replaced(run, nmt, tmp_path):
+    before = (run / "model" / "model.safetensors").read_bytes()
+    (run / "model" / "notes.txt").touch()
+    nmt("average", f"run={run}", "last=1").refused("notes.txt", "not nmt's")
+    assert (run / "model" / "model.safetensors").read_bytes() == before
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "config.json").write_text("{}")
+    nmt("average", f"run={run}", "last=1", "output=site").refused("config.json")
+    (tmp_path / "link").symlink_to(run / "model")
+    nmt("average", f"run={run}", "last=1", "output=link").refused("is a link")
+
+
 def test_a_model_directory_is_replaced_as_a_whole(run, nmt):
-    (run / "model" / "of-old").touch()
+    (run / "model" / "ctranslate2-int8").mkdir()
     assert nmt("average", f"run={run}", "last=1").code == 0
     assert {path.name for path in (run / "model").iterdir()} == {
         "model.safetensors",
@@ -162,4 +174,4 @@ def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, nmt
     monkeypatch.setattr("nmt.decoding.weights.save_weights", fail)
     nmt("average", f"run={run}", "last=1").refused(str(run / "model"), "No space left")
     assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
-    assert not list(run.glob(".model-*"))
+    assert not list(run.glob(".model*"))

@@ -59,7 +59,7 @@ PAPER = {
     "trainer.max_steps": 100_000,
     "trainer.gradient_clip_val": None,
     "checkpoints.every_minutes": 10,
-    "checkpoints.every_steps": None,
+    "checkpoints.every_steps": 1400,
     "checkpoints.keep": 5,
     "decode.beam_size": 4,
     "decode.length_penalty": 0.6,
@@ -83,6 +83,7 @@ def test_the_big_model_is_the_papers() -> None:
         "model.dropout": 0.3,
         "trainer.max_steps": 300_000,
         "checkpoints.keep": 20,
+        "checkpoints.every_steps": 600,
     }
     config = compose("train", ["model=big"])
     assert values(config, *PAPER) == PAPER | {key: value for key, value in big.items() if key in PAPER}

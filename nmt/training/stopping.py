@@ -1,0 +1,98 @@
+"""What ends a run early, or has it saved: signals, trainer.max_time, minutes. All processes agree on the update."""
+
+import re
+import signal
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from types import FrameType
+from typing import Any
+
+import torch
+from lightning import LightningModule, Trainer
+
+from nmt.errors import NMTError
+
+# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
+STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
+ASK_SECONDS = 0.5
+"""Processes that train together ask one another about so often: to ask is to wait for the device."""
+
+
+def seconds_of(max_time: Any) -> float | None:
+    """The seconds of a Trainer's max_time, DD:HH:MM:SS or a mapping of days, hours, minutes, seconds; NMTError."""
+    if max_time is None:
+        return None
+    if isinstance(max_time, str) and (found := re.fullmatch(r"(\d+):(\d\d):(\d\d):(\d\d)", max_time)):
+        max_time = dict(zip(("days", "hours", "minutes", "seconds"), map(int, found.groups()), strict=True))
+    try:
+        return timedelta(**max_time).total_seconds()
+    except (TypeError, OverflowError) as error:
+        raise NMTError(f"trainer.max_time={max_time}: must be DD:HH:MM:SS, such as 00:00:15:00") from error
+
+
+@dataclass
+class Wish:
+    """What is wanted at the end of an update."""
+
+    signal: int = 0
+    """The number of the signal that asked the run to stop; 0: none did."""
+    out_of_time: bool = False
+    save: bool = False
+
+
+class Interruptions:
+    """Signals, and times that are up, since training started or was last saved."""
+
+    def __init__(self, save_minutes: float | None, max_seconds: float | None) -> None:
+        self.save_minutes, self.max_seconds = save_minutes, max_seconds
+        self.signal = 0
+        self.start = self.last_save = time.monotonic()
+        self.asked = (0, self.start)
+        """The update at which the processes last asked one another, and when."""
+        self.next_question = 0
+        # Those from before training: Lightning sets its own, and takes them back, in between.
+        self.handlers = {number: signal.getsignal(number) for number in STOPPING}
+
+    def begin(self, step: int) -> None:
+        """Training starts behind this update; from now on signals are remembered."""
+        self.start = self.last_save = time.monotonic()
+        self.asked, self.next_question = (step, self.start), step + 1
+        for number in self.handlers:
+            signal.signal(number, self.on_signal)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Remember the first signal until the update has ended; a second one ends the process as usual."""
+        self.signal = number
+        signal.signal(number, self.handlers[signal.Signals(number)])
+
+    def restore_handlers(self) -> None:
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
+
+    def saved(self) -> None:
+        self.last_save = time.monotonic()
+
+    def own_wish(self) -> Wish:
+        now = time.monotonic()
+        return Wish(
+            self.signal,
+            self.max_seconds is not None and now - self.start >= self.max_seconds,
+            self.save_minutes is not None and now - self.last_save >= 60 * self.save_minutes,
+        )
+
+    def wish(self, trainer: Trainer, module: LightningModule, step: int) -> Wish:
+        """What any of the processes wants behind this update; the same on all of them."""
+        if trainer.world_size == 1:
+            return self.own_wish()
+        if step < self.next_question:
+            return Wish()
+        now, own = time.monotonic(), self.own_wish()
+        each = (now - self.asked[1]) / (step - self.asked[0])
+        values = torch.tensor([own.signal, own.out_of_time, own.save, each], dtype=torch.float64)
+        # Single precision everywhere: not every device has another.
+        agreed = trainer.strategy.reduce(values.float().to(module.device), reduce_op="max")
+        assert isinstance(agreed, torch.Tensor)
+        number, out_of_time, save, slowest = agreed.tolist()
+        self.asked, self.next_question = (step, now), step + max(1, int(ASK_SECONDS / max(slowest, 1e-6)))
+        return Wish(int(number), bool(out_of_time), bool(save))
