@@ -22,6 +22,7 @@ from rich.console import Console
 from nmt.compose import compose, expand, set_text
 from nmt.config import PreprocessAndTrainConfig
 from nmt.errors import NMTError
+from nmt.storage.lock import only_process
 from nmt.storage.whole import write_file
 from nmt.text.manifest import read_manifest
 from nmt.training.run_folder import (
@@ -153,8 +154,7 @@ def train_points(points: list[Point], console: Console) -> int:
             point.state = "done"
         elif list_checkpoints(point.run):
             point.state = "stopped"
-    points[0].run.parent.mkdir(parents=True, exist_ok=True)
-    with Processes() as processes:
+    with only_process(points[0].run.parent, "or pass run=OTHER for another sweep"), Processes() as processes:
         for number, point in enumerate(points, 1):
             done = ": already trained" if point.state == "done" else ""
             console.print(f"point {number} of {len(points)}: {point}{done}")
@@ -163,7 +163,7 @@ def train_points(points: list[Point], console: Console) -> int:
                 write_file(point.run.parent / "sweep.csv", as_csv(rows(points)))
             if processes.signal is not None:
                 break
-    return conclude(points, processes.signal, console)
+        return conclude(points, processes.signal, console)
 
 
 def check(point: Point) -> str:

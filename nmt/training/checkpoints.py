@@ -31,7 +31,7 @@ class UnreadableCheckpoint(NMTError):
 
 
 def unreadable(path: Path, reason: str) -> UnreadableCheckpoint:
-    return UnreadableCheckpoint(f"{path}: no readable checkpoint ({reason}); remove it to go on from the one before")
+    return UnreadableCheckpoint(f"{path}: no readable checkpoint ({reason})")
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:

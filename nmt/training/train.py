@@ -77,20 +77,19 @@ def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpu
     check_no_links(run)
     check_ours(run / "model")
     check_configuration(run, config)
-    unreadable: list[Path] = []
+    unreadable: dict[Path, UnreadableCheckpoint] = {}
     for path in reversed(list_checkpoints(run)):
         try:
             content = load_checkpoint(path)
         except UnreadableCheckpoint as error:
-            unreadable.append(path)
-            newest = error
+            unreadable[path] = error
             continue
         check_origin(path, content["nmt"], corpus)
         update, patience = int(content["global_step"]), config.validation.patience
         stopped_early = patience is not None and content["callbacks"]["Validation"]["worse"] >= patience
         return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))
-    if unreadable:
-        raise NMTError(f"{newest}; none before it can be read either: remove {run} to begin anew, or pass name=OTHER")
+    for error in unreadable.values():
+        raise NMTError(f"{error}; none of {run} can be read: remove that folder to begin anew, or pass name=OTHER")
     return Resumed()
 
 
@@ -230,6 +229,8 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
             saver,
         ]
         trainer = make_trainer(config, callbacks)
+        # Lightning asks the other processes before each micro-batch whether SIGTERM came; Interruptions asks enough.
+        trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
         trainer.accumulate_grad_batches = accumulation(config.batching.shards, trainer.world_size)
         module = TranslationModule(
             config.model, config.optim, corpus.manifest.vocabulary_size, config.seed, config.compile

@@ -92,7 +92,7 @@ def test_every_update_is_made_of_the_micro_batches_that_the_planner_names(toy, p
             text=True,
             start_new_session=True,
         )
-        wanted = generator.randint(step, 59)
+        wanted = generator.randint(min(step, 59), 59)
         while isinstance(stop, signal.Signals) and process.poll() is None:
             if trace.is_file() and len(trace.read_text().splitlines()) >= SHARDS * (wanted - step) + 3:
                 os.killpg(process.pid, stop) if stop == signal.SIGKILL else process.send_signal(stop)

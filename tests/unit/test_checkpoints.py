@@ -49,7 +49,7 @@ def test_a_checkpoint_holds_only_tensors_numbers_and_strings(checkpoint):
 def test_a_truncated_checkpoint_is_named(checkpoint, share):
     content = checkpoint.read_bytes()
     checkpoint.write_bytes(content[: int(share * len(content))])
-    assert_unreadable(checkpoint, "remove it")
+    assert_unreadable(checkpoint, "cut")
 
 
 def assert_unreadable(path: Path, words: str) -> None:
