@@ -1,5 +1,6 @@
 """A parallel corpus, and its vocabulary."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,18 @@ from nmt.config.rules import as_list, require, require_choice
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
+
+
+# What pip is told: a name (PEP 508), a version (PEP 440) and a hash, which it can take for no option, URL or path.
+PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+VERSION = re.compile(
+    r"(\d{1,9}!)?\d{1,9}(\.\d{1,9}){0,9}"
+    r"([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d{0,9})?(-\d{1,9}|[-_.]?(post|rev|r)[-_.]?\d{0,9})?"
+    r"([-_.]?dev[-_.]?\d{0,9})?(\+[a-z0-9]{1,20}([-_.][a-z0-9]{1,20}){0,4})?",
+    re.ASCII,
+)
+LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
+"""A language code, which ends the names of files."""
 
 
 @dataclass
@@ -86,6 +99,13 @@ class DataConfig:
         require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
         require_choice("data.leaves", self.leaves, ("words", "tags", "XX"))
         require_choice("data.errors", self.errors, ("strict", "skip"))
+        for key in ("source", "target"):
+            code = str(getattr(self, key))
+            require(
+                LANGUAGE.fullmatch(code) is not None,
+                f"data.{key}={code[:60]!r}: must be a language code, of letters, digits, '-', '_' and '.'",
+            )
+        self.check_package()
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
         self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
         self.extra = as_list(self.extra)
@@ -94,6 +114,21 @@ class DataConfig:
         )
         require(self.valid_size >= 1, f"data.valid_size={self.valid_size}: must be at least 1")
         require(self.test_size >= 0, f"data.test_size={self.test_size}: must not be negative")
+
+    def check_package(self) -> None:
+        """NMTError where what pip will be told is no name, version or hash."""
+        grammars = {
+            "package": (PACKAGE, "the name of a package, of letters, digits, '-', '_' and '.'"),
+            "version": (VERSION, "a version, such as 1.0.2"),
+            "sha256": (re.compile("[0-9a-f]{64}"), "a SHA-256, of 64 hexadecimal digits"),
+        }
+        for key, (grammar, meaning) in grammars.items():
+            value = getattr(self, key)
+            unused = value is None and self.kind != "quickstart"
+            require(
+                unused or (isinstance(value, str) and grammar.fullmatch(value) is not None),
+                f"data.{key}={str(value)[:80]!r}: must be {meaning}",
+            )
 
 
 @dataclass

@@ -85,7 +85,7 @@ def cut(files: list[Path], size: int, column: str) -> Corpus:
         with reading(path):
             if is_parquet(path):
                 corpus.blocks += cut_parquet(path, place, size, column)
-                corpus.files[str(path)] = sha256(path)
+                corpus.files[str(path)] = sha256(path.resolve())
             else:
                 digest = hashlib.sha256()
                 corpus.blocks += cut_text(path, place, size, digest.update)

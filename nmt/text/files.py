@@ -30,6 +30,7 @@ MAGIC = {
     ".zst": re.compile(rb"(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
 }
 """How files of each compression begin; no text does."""
+SURROGATE = re.compile("[\ud800-\udfff]")
 COMPRESSIONS = ("", *MAGIC)
 
 
@@ -204,15 +205,29 @@ def parse_tsv(line: bytes) -> Pair:
     return columns[0], columns[1]
 
 
+def is_text(value: Any) -> bool:
+    """Whether a value that was parsed is text; an escape may spell half a surrogate pair, which no file can hold."""
+    return isinstance(value, str) and not SURROGATE.search(value)
+
+
+def texts_of(record: Any, config: DataConfig) -> Pair:
+    """Source and target of a record, a mapping from language to text; MalformedLine where it is none."""
+    sides = [record.get(language) if isinstance(record, dict) else None for language in (config.source, config.target)]
+    if not all(map(is_text, sides)):
+        raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
+    return sides[0], sides[1]
+
+
+def nothing(number: str) -> None:
+    """What stands for a number, of which a pair of texts has no need, however many digits it has."""
+
+
 def parse_json(line: bytes, config: DataConfig) -> Pair:
     try:
-        record = json.loads(decode(line))
-        record = record.get("translation", record)
-        source, target = record[config.source], record[config.target]
-        source.encode(), target.encode()  # an escape may spell half a surrogate pair, which no file can hold
-    except (json.JSONDecodeError, AttributeError, KeyError, TypeError, UnicodeEncodeError) as error:
+        record = json.loads(decode(line), parse_int=nothing, parse_float=nothing, parse_constant=nothing)
+    except (ValueError, RecursionError) as error:
         raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}") from error
-    return source, target
+    return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
 
 
 def side_by_side(paths: list[Path]) -> Iterator[tuple[bytes, bytes]]:

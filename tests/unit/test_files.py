@@ -283,3 +283,37 @@ def test_what_cannot_be_opened_is_one_line(folder: Path, name: str, words: str) 
     (folder / "a.gz").write_text("plain")
     with pytest.raises(NMTError, match=rf"^{name}: .*{words}"):
         open_text(name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        '{"en":' * 100_000,
+        '{"en": "a", "de": "b", "n": ' + "9" * 5000,
+        '{"en": 3, "de": "b"}',
+        '{"en": NaN, "de": "b"}',
+        '{"en": null, "de": "b"}',
+        '{"translation": 1}',
+        '{"translation": ["en", "de"]}',
+        "7",
+        "null",
+        '"en de"',
+        '{"en": "\\ud83d", "de": "b"}',
+        "\ufeff{",
+    ],
+    ids=lambda line: line[:12],
+)
+def test_json_that_is_no_pair_is_malformed_whatever_it_is(folder: Path, line: str) -> None:
+    (folder / "a.jsonl").write_text('{"en": "a", "de": "b"}\n' + line + "\n", encoding="utf-8")
+    with pytest.raises(NMTError, match=r"^a\.jsonl, line 2: no object with texts en and de"):
+        read("a.jsonl")
+    counts: Counter[str] = Counter()
+    assert read("a.jsonl", "skip", counts) == [("a", "b")]
+    assert counts == {"malformed": 1}
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1e999", "NaN", str(2**64 - 1), "-0.5"])
+def test_numbers_beside_a_pair_do_not_matter(folder: Path, number: str) -> None:
+    (folder / "a.jsonl").write_text(f'{{"id": {number}, "en": "a", "de": "b"}}\n')
+    assert read("a.jsonl") == [("a", "b")]
