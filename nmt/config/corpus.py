@@ -26,16 +26,21 @@ LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 
 @dataclass
 class FilterConfig:
-    """Which training pairs are left out; validation and test sets are never filtered."""
+    """Which training pairs are left out; validation and test sets are never filtered.
+
+    A word is what stands between blanks. In scripts without them, 2 Han characters count as one, 4 of kana, and 5 of
+    Thai, Lao, Khmer, Burmese and their like.
+    """
 
     min_words: int = 1
-    """Fewest words on either side."""
+    """Fewest words on either side; of scripts without blanks, 2 Han characters are one, 4 of kana, 5 of Thai and
+    the like."""
     max_words: int | None = 250
-    """Most words on either side; null: no limit."""
+    """Most words on either side, counted likewise; null: no limit."""
     max_tokens: int = 256
     """Most subword tokens on either side, the end symbol not counted."""
     max_ratio: float | None = None
-    """Most words on one side for each word of the other; null: no limit."""
+    """Most words on one side for each word of the other, counted likewise; null: no limit."""
     drop_identical: bool = False
     """Leave out pairs whose two sides are the same."""
     deduplicate: bool = False
@@ -73,7 +78,7 @@ class DataConfig:
     test_size: int = 1000
     """Pairs drawn from train for testing, by the seed, where none are given."""
     held_out_min_words: int = 1
-    """Fewest source words of a pair drawn for validation or testing."""
+    """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
     errors: str = "strict"
     """What invalid UTF-8, or a broken tree, does: strict (stop, naming file and line) or skip (count and go on)."""
     extra: Any = None
