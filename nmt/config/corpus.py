@@ -1,5 +1,6 @@
 """A parallel corpus, and its vocabulary."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,18 +12,35 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
 
 
+# What pip is told: a name (PEP 508), a version (PEP 440) and a hash, which it can take for no option, URL or path.
+PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+VERSION = re.compile(
+    r"(\d{1,9}!)?\d{1,9}(\.\d{1,9}){0,9}"
+    r"([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d{0,9})?(-\d{1,9}|[-_.]?(post|rev|r)[-_.]?\d{0,9})?"
+    r"([-_.]?dev[-_.]?\d{0,9})?(\+[a-z0-9]{1,20}([-_.][a-z0-9]{1,20}){0,4})?",
+    re.ASCII,
+)
+LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
+"""A language code, which ends the names of files."""
+
+
 @dataclass
 class FilterConfig:
-    """Which training pairs are left out; validation and test sets are never filtered."""
+    """Which training pairs are left out; validation and test sets are never filtered.
+
+    A word is what stands between blanks. In scripts without them, 2 Han characters count as one, 4 of kana, and 5 of
+    Thai, Lao, Khmer, Burmese and their like.
+    """
 
     min_words: int = 1
-    """Fewest words on either side."""
+    """Fewest words on either side; of scripts without blanks, 2 Han characters are one, 4 of kana, 5 of Thai and
+    the like."""
     max_words: int | None = 250
-    """Most words on either side; null: no limit."""
+    """Most words on either side, counted likewise; null: no limit."""
     max_tokens: int = 256
     """Most subword tokens on either side, the end symbol not counted."""
     max_ratio: float | None = None
-    """Most words on one side for each word of the other; null: no limit."""
+    """Most words on one side for each word of the other, counted likewise; null: no limit."""
     drop_identical: bool = False
     """Leave out pairs whose two sides are the same."""
     deduplicate: bool = False
@@ -60,7 +78,7 @@ class DataConfig:
     test_size: int = 1000
     """Pairs drawn from train for testing, by the seed, where none are given."""
     held_out_min_words: int = 1
-    """Fewest source words of a pair drawn for validation or testing."""
+    """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
     errors: str = "strict"
     """What invalid UTF-8, or a broken tree, does: strict (stop, naming file and line) or skip (count and go on)."""
     extra: Any = None
@@ -86,6 +104,13 @@ class DataConfig:
         require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
         require_choice("data.leaves", self.leaves, ("words", "tags", "XX"))
         require_choice("data.errors", self.errors, ("strict", "skip"))
+        for key in ("source", "target"):
+            code = str(getattr(self, key))
+            require(
+                LANGUAGE.fullmatch(code) is not None,
+                f"data.{key}={code[:60]!r}: must be a language code, of letters, digits, '-', '_' and '.'",
+            )
+        self.check_package()
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
         self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
         self.extra = as_list(self.extra)
@@ -94,6 +119,21 @@ class DataConfig:
         )
         require(self.valid_size >= 1, f"data.valid_size={self.valid_size}: must be at least 1")
         require(self.test_size >= 0, f"data.test_size={self.test_size}: must not be negative")
+
+    def check_package(self) -> None:
+        """NMTError where what pip will be told is no name, version or hash."""
+        grammars = {
+            "package": (PACKAGE, "the name of a package, of letters, digits, '-', '_' and '.'"),
+            "version": (VERSION, "a version, such as 1.0.2"),
+            "sha256": (re.compile("[0-9a-f]{64}"), "a SHA-256, of 64 hexadecimal digits"),
+        }
+        for key, (grammar, meaning) in grammars.items():
+            value = getattr(self, key)
+            unused = value is None and self.kind != "quickstart"
+            require(
+                unused or (isinstance(value, str) and grammar.fullmatch(value) is not None),
+                f"data.{key}={str(value)[:80]!r}: must be {meaning}",
+            )
 
 
 @dataclass

