@@ -3,7 +3,6 @@
 `checkpoints/step=00001000.ckpt` holds plain tensors, numbers and strings; it loads with weights_only=True.
 """
 
-import pickle
 import shutil
 import signal
 import time
@@ -20,6 +19,7 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.config import CheckpointConfig
 from nmt.errors import NMTError, one_line
+from nmt.storage.archive import load_plain
 from nmt.training.run_folder import list_checkpoints
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
@@ -29,16 +29,29 @@ FORMAT_VERSION = 1
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 
 
+class UnreadableCheckpoint(NMTError):
+    """A checkpoint that is empty, cut or damaged, or none of ours: the one before it may be whole."""
+
+
+def unreadable(path: Path, reason: str) -> UnreadableCheckpoint:
+    return UnreadableCheckpoint(f"{path}: no readable checkpoint ({reason}); remove it to go on from the one before")
+
+
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content; NMTError where it cannot be read or is none of ours."""
+    """A checkpoint's content, mapped from its file; its check sums are looked at.
+
+    Raises UnreadableCheckpoint, and NMTError where there is none or it is of another format version.
+    """
     if not path.is_file():
         raise NMTError(f"{path}: no such checkpoint")
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-        version = content["nmt"]["format_version"]
-    except (OSError, EOFError, RuntimeError, LookupError, TypeError, pickle.UnpicklingError) as error:
-        reason = one_line(error)
-        raise NMTError(f"{path}: no readable checkpoint ({reason}); remove it to go on from the one before") from error
+        content = load_plain(path)
+    except ValueError as error:
+        raise unreadable(path, one_line(error)) from error
+    about = content.get("nmt") if isinstance(content, dict) else None
+    if not isinstance(about, dict) or "format_version" not in about:
+        raise unreadable(path, "none of nmt's")
+    version = about["format_version"]
     if version != FORMAT_VERSION:
         raise NMTError(
             f"{path}: format version {version}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"

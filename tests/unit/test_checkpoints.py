@@ -2,13 +2,15 @@
 
 import pickle
 import shutil
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from nmt.errors import NMTError
-from nmt.training.checkpoints import load_checkpoint
+from nmt.training.checkpoints import UnreadableCheckpoint, load_checkpoint
 from nmt.training.run_folder import checkpoint_step, list_checkpoints
 
 
@@ -47,9 +49,53 @@ def test_a_checkpoint_holds_only_tensors_numbers_and_strings(checkpoint):
 def test_a_truncated_checkpoint_is_named(checkpoint, share):
     content = checkpoint.read_bytes()
     checkpoint.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(NMTError, match=r"step=00000060\.ckpt: .*remove it") as raised:
-        load_checkpoint(checkpoint)
+    assert_unreadable(checkpoint, "remove it")
+
+
+def assert_unreadable(path: Path, words: str) -> None:
+    with pytest.raises(UnreadableCheckpoint, match=rf"{path.name}: no readable checkpoint .*{words}") as raised:
+        load_checkpoint(path)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_checkpoint_with_one_flipped_bit_is_named(checkpoint, share):
+    content = bytearray(checkpoint.read_bytes())
+    content[int(share * len(content))] ^= 4
+    checkpoint.write_bytes(content)
+    assert_unreadable(checkpoint, "damaged")
+
+
+def rewrite(path: Path, change: Callable[[str, bytes], bytes], compression: int = zipfile.ZIP_STORED) -> None:
+    """Write an archive anew, with its check sums right."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, change(name, content))
+
+
+def test_a_compressed_archive_is_not_unfolded(checkpoint):
+    rewrite(checkpoint, lambda name, content: content, zipfile.ZIP_DEFLATED)
+    assert_unreadable(checkpoint, "compressed")
+
+
+HUGE = b"J\xff\xff\xff\x7f"
+
+
+@pytest.mark.parametrize(
+    ("found", "forged"),
+    [(b"K\x0a\x85", HUGE + b"\x85"), (b"K\x0atq", HUGE + b"tq"), (b"K\x0a\x85q\x08K\x01", HUGE + b"\x85q\x08K\x00")],
+    ids=["shape", "storage", "strides"],
+)
+def test_a_tensor_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path, found, forged):
+    path = tmp_path / "step=1.ckpt"
+    torch.save({"t": torch.zeros(10)}, path)
+    rewrite(path, lambda name, content: content.replace(found, forged))
+    with zipfile.ZipFile(path) as archive:
+        assert forged in archive.read("step=1/data.pkl")
+    with pytest.raises(UnreadableCheckpoint):
+        load_checkpoint(path)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +126,9 @@ class Payload:
 )
 def test_a_checkpoint_runs_nothing(tmp_path, save):
     save({"nmt": Payload(tmp_path / "touched")}, tmp_path / "step=1.ckpt")
-    with pytest.raises(NMTError, match=r"step=1\.ckpt"):
+    with pytest.raises(UnreadableCheckpoint, match=r"step=1\.ckpt") as raised:
         load_checkpoint(tmp_path / "step=1.ckpt")
+    assert "weights_only" not in str(raised.value)
     assert not (tmp_path / "touched").exists()
 
 
