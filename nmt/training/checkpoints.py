@@ -20,6 +20,7 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 from nmt.config import CheckpointConfig
 from nmt.errors import NMTError, one_line
 from nmt.storage.archive import load_plain
+from nmt.training.checkpoint_content import check_content
 from nmt.training.run_folder import list_checkpoints
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
@@ -56,6 +57,10 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         raise NMTError(
             f"{path}: format version {version}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
         )
+    try:
+        check_content(content)
+    except ValueError as error:
+        raise unreadable(path, one_line(error)) from error
     return content  # type: ignore[no-any-return]
 
 
