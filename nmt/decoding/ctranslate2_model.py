@@ -27,6 +27,7 @@ from nmt.decoding.model_directory import (
     read_description,
     read_tokenizer,
 )
+from nmt.decoding.shapes import check_weights, stored_as, stored_shapes
 from nmt.errors import NMTError, one_line
 from nmt.storage.whole import whole_folder
 
@@ -62,11 +63,11 @@ def write(folder: Path, output: Path, precision: str) -> None:
     check(description)
     if output.exists() and not is_exported(output):
         raise NMTError(f"output={output}: there already, and no exported model; name another folder")
+    check_weights(folder)
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as file:
-            # Of parameters that are one, one is stored; the file's notes have the names of the others.
-            stored, notes = set(file.keys()), file.metadata() or {}
-            spec = fill(description, lambda name: file.get_tensor(name if name in stored else notes[name]))
+            stored = stored_shapes(folder / "model.safetensors")
+            spec = fill(description, lambda name: file.get_tensor(stored_as(name, stored)).astype(np.float32))
         pieces = read_tokenizer(folder).vocabulary()
         spec.register_source_vocabulary(pieces)
         spec.register_target_vocabulary(pieces)

@@ -78,10 +78,9 @@ def read_description(folder: Path) -> ModelDescription:
 
 def longest_sentence(description: ModelDescription) -> int | None:
     """The most source tokens, without the end symbol, that a model was trained on or has positions for, if known."""
-    tree: Any = description.training
-    for key in ("config", "data", "filters", "max_tokens"):
-        tree = tree.get(key) if isinstance(tree, dict) else None
-    known = [tree] if isinstance(tree, int) and tree > 0 else []
+    known = []
+    if "config" in description.training:
+        known.append(int(description.training["config"]["data"]["filters"]["max_tokens"]))
     return min(filter(None, (*known, positions(description))), default=None)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from nmt.config import ModelConfig
-from nmt.decoding.weights import check_shapes
+from nmt.decoding.shapes import check_shapes
 from nmt.errors import NMTError
 from nmt.storage.foreign import build, matches
 
