@@ -66,6 +66,8 @@ def store(lengths: Lengths, folder: Path) -> None:
     import datasets
     import pyarrow as pa
 
+    from nmt.text.arrow import IDS_SCHEMA
+
     datasets.disable_progress_bars()
     random = np.random.default_rng(1)
     columns = {}
@@ -73,7 +75,8 @@ def store(lengths: Lengths, folder: Path) -> None:
         ends = np.append(0, np.cumsum(side - 1, dtype=np.int32))
         columns[name] = pa.ListArray.from_arrays(ends, random.integers(4, VOCABULARY, ends[-1], dtype=np.int32))
         columns[f"{name}_length"] = pa.array(side)
-    datasets.Dataset(pa.table(columns)).save_to_disk(str(folder))
+    columns["line"] = pa.array(np.arange(1, len(lengths[0]) + 1))
+    datasets.Dataset(pa.table(columns, schema=IDS_SCHEMA)).save_to_disk(str(folder))
 
 
 def measure_batches(lengths: Lengths) -> None:
@@ -84,6 +87,9 @@ def measure_batches(lengths: Lengths) -> None:
         start = time.perf_counter()
         split = PreparedSplit(Path(temporary) / "train")
         print(f"a split of {len(split):,} pairs opens in {time.perf_counter() - start:.2f} s")
+        start = time.perf_counter()
+        split.check(VOCABULARY)
+        print(f"a look at all its ids takes {time.perf_counter() - start:.2f} s")
         for shards in (8, 1):
             planner = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, shards), seed=1)
             planned = [batch.indices for number in range(400 // shards) for batch in planner.update(number)]

@@ -5,19 +5,22 @@ Shapes: B sentences, S source positions, T target positions.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt.config import BOS, EOS, PAD
+from nmt.config import BOS, EOS, PAD, UNK
 from nmt.data.planning import UpdateSize
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import check_regular
+from nmt.text.arrow import IDS_SCHEMA
 from nmt.text.files import read_lines
 from nmt.text.manifest import Manifest, read_manifest
-from nmt.text.tokenizers import tokenizer_fingerprint
+from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 
 
 class Batch(NamedTuple):
@@ -54,6 +57,42 @@ def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, 
     return torch.from_numpy(padded)
 
 
+def damaged(folder: Path, error: Exception) -> NMTError:
+    return NMTError(f"{folder}: damaged, or no prepared corpus ({one_line(error)}); prepare it again")
+
+
+def mapped_table(folder: Path) -> Any:
+    """The table of `datasets` in a folder, mapped, whatever the notes beside it say; NMTError where it is none."""
+    from datasets.table import MemoryMappedTable, concat_tables
+
+    files = [] if folder.is_symlink() else sorted(folder.glob("*.arrow"))
+    if not files:
+        raise NMTError(f"{folder}: no prepared corpus (no .arrow file, or a link)")
+    tables = []
+    for file in files:
+        check_regular(file)
+        try:
+            table = MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None)
+        except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
+            raise damaged(file, error) from error
+        if table.schema != IDS_SCHEMA or any(column.null_count for column in table.columns):
+            raise NMTError(f"{file}: not the columns of a prepared corpus; prepare it again")
+        tables.append(table)
+    return concat_tables(tables)
+
+
+def check_block(block: pa.RecordBatch, vocabulary_size: int) -> None:
+    """ValueError, or one of Arrow's, where the offsets, lengths or ids in a block cannot be."""
+    block.validate(full=True)
+    for side in ("source", "target"):
+        column = block.column(side)
+        if not np.array_equal(column.value_lengths().to_numpy() + 1, block.column(f"{side}_length").to_numpy()):
+            raise ValueError(f"its {side}_length is not the length of {side}")
+        ids = column.flatten()
+        if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < vocabulary_size):
+            raise ValueError(f"an id in {side} is outside the vocabulary")
+
+
 class PreparedSplit:
     """One split: `source_lengths` and `target_lengths` count the end symbol."""
 
@@ -61,13 +100,21 @@ class PreparedSplit:
         import datasets
 
         self.folder = folder
-        self.table = datasets.load_from_disk(str(folder)).with_format("arrow")
+        self.table = datasets.Dataset(mapped_table(folder)).with_format("arrow")
         columns = self.table.data
         self.source_lengths: NDArray[np.int32] = columns.column("source_length").to_numpy()
         self.target_lengths: NDArray[np.int32] = columns.column("target_length").to_numpy()
 
     def __len__(self) -> int:
         return len(self.source_lengths)
+
+    def check(self, vocabulary_size: int) -> None:
+        """NMTError where the lengths are not those of the ids, or the ids not of a vocabulary: a look at every pair."""
+        try:
+            for block in self.table.data.to_batches():
+                check_block(block, vocabulary_size)
+        except (ValueError, pa.ArrowException) as error:
+            raise damaged(self.folder, error) from error
 
     def lines(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """The lines of the corpus that the pairs at `indices` stand on, counted from 1 over all its files."""
@@ -117,7 +164,9 @@ class PreparedCorpus:
         """train, valid or test; NMTError where there is none."""
         if not (self.folder / name).is_dir():
             raise NMTError(f"{self.folder} holds no {name} set: prepare it with data.{name} or data.{name}_size")
-        return PreparedSplit(self.folder / name)
+        split = PreparedSplit(self.folder / name)
+        split.check(self.manifest.vocabulary_size)
+        return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The raw source and target lines of valid or test."""
@@ -131,10 +180,17 @@ def open_corpus(folder: Path) -> PreparedCorpus:
 
     Raises NMTError where there is none, or its tokenizer is not the one it was prepared with.
     """
-    corpus = PreparedCorpus(folder, read_manifest(folder))
-    if not corpus.tokenizer_file.is_file() or tokenizer_fingerprint(corpus.tokenizer_file) != corpus.manifest.tokenizer:
+    manifest = read_manifest(folder)
+    corpus = PreparedCorpus(folder, manifest)
+    if not corpus.tokenizer_file.is_file() or tokenizer_fingerprint(corpus.tokenizer_file) != manifest.tokenizer:
         raise NMTError(
             f"{corpus.tokenizer_file} is not the tokenizer that {folder} was prepared with: "
             "prepare the corpus again with overwrite=true"
+        )
+    size = load_tokenizer(corpus.tokenizer_file).vocabulary_size
+    if size != manifest.vocabulary_size:
+        raise NMTError(
+            f"{corpus.tokenizer_file} has {size:,} entries, but manifest.json beside it says "
+            f"{manifest.vocabulary_size:,}: prepare the corpus again with overwrite=true"
         )
     return corpus

@@ -27,11 +27,10 @@ from nmt.decoding.model_directory import (
     read_description,
     read_tokenizer,
 )
+from nmt.decoding.shapes import check_weights, stored_as, stored_shapes
 from nmt.errors import NMTError, one_line
 from nmt.storage.whole import whole_folder
 
-TIED = ("output.weight", "source_embedding.weight", "target_embedding.weight")
-"""Names of what is one matrix where embeddings are tied."""
 Weights = Callable[[str], NDArray[np.float32]]
 """Name of a parameter -> its values."""
 
@@ -64,12 +63,11 @@ def write(folder: Path, output: Path, precision: str) -> None:
     check(description)
     if output.exists() and not is_exported(output):
         raise NMTError(f"output={output}: there already, and no exported model; name another folder")
+    check_weights(folder)
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as file:
-            stored = set(file.keys())
-            # Of tied embeddings one is stored.
-            tied = next((name for name in TIED if name in stored), "")
-            spec = fill(description, lambda name: file.get_tensor(name if name in stored or name not in TIED else tied))
+            stored = stored_shapes(folder / "model.safetensors")
+            spec = fill(description, lambda name: file.get_tensor(stored_as(name, stored)).astype(np.float32))
         pieces = read_tokenizer(folder).vocabulary()
         spec.register_source_vocabulary(pieces)
         spec.register_target_vocabulary(pieces)

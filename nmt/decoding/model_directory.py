@@ -6,17 +6,20 @@ tokenizer.model     sentencepiece, or word-piece as JSON
 README.md           model card
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nmt.config import ModelConfig
 from nmt.errors import NMTError
+from nmt.storage.foreign import build, parse_json, read_mapping
 from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
 
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
 """What config.json is called in the folder of an exported model, where another program has a config.json of its own."""
+TRAINING = {"updates": int, "averaged": list, "corpus": str, "config": dict}
+"""What is known of a training, where it is known, and its types."""
 
 
 @dataclass
@@ -38,6 +41,8 @@ class ModelDescription:
 def find_model_directory(path: str, key: str = "checkpoint") -> Path:
     """The model directory behind a run or a model directory, given for `key`; NMTError that says what is missing."""
     folder = Path(path)
+    if (folder / "model").is_symlink():
+        raise NMTError(f"{key}={path}: {folder / 'model'} is a link, which is not followed; pass what it points to")
     for candidate in (folder / "model", folder):
         if (candidate / "config.json").is_file():
             return candidate
@@ -57,16 +62,18 @@ def is_exported(folder: Path) -> bool:
 def read_description(folder: Path) -> ModelDescription:
     """The description of a model directory; NMTError where it is of another format version or broken."""
     path = folder / (EXPORTED if is_exported(folder) else "config.json")
-    try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-        found = tree["format_version"]
-        if found != FORMAT_VERSION:
-            raise NMTError(
-                f"{path}: format version {found}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
-            )
-        return ModelDescription(**tree)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NMTError(f"{path}: cannot be read ({error})") from error
+    tree = read_mapping(path, parse_json)
+    found = tree.get("format_version")
+    if found != FORMAT_VERSION:
+        raise NMTError(
+            f"{path}: format version {str(found)[:20]}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
+        )
+    description = build(ModelDescription, tree, str(path))
+    build(ModelConfig, description.model, f"{path}, model")
+    for key, kind in TRAINING.items():
+        if not isinstance(description.training.get(key, kind()), kind):
+            raise NMTError(f"{path}, training: {key} is of another type")
+    return description
 
 
 def longest_sentence(description: ModelDescription) -> int | None:
@@ -86,6 +93,12 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
     path = folder / "tokenizer.model"
     tokenizer = load_tokenizer(path)
-    if tokenizer_fingerprint(path) != read_description(folder).tokenizer:
+    description = read_description(folder)
+    if tokenizer_fingerprint(path) != description.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    if tokenizer.vocabulary_size != description.vocabulary_size:
+        raise NMTError(
+            f"{path} has {tokenizer.vocabulary_size:,} entries, but config.json beside it says "
+            f"{description.vocabulary_size:,}: copy the directory again"
+        )
     return tokenizer

@@ -11,8 +11,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model as load_weights
 from safetensors.torch import save_file
 
-from nmt.config import ModelConfig
 from nmt.decoding.model_directory import ModelDescription, read_description
+from nmt.decoding.shapes import check_weights
 from nmt.errors import NMTError, one_line
 from nmt.model import Transformer
 from nmt.storage.whole import TEMPORARY, check_replaceable, whole_folder
@@ -69,13 +69,9 @@ def write_model_directory(
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
     """The model of a model directory, ready to translate; NMTError where the weights do not fit."""
-    description = read_description(folder)
+    config, path = check_weights(folder), folder / "model.safetensors"
     try:
-        model = Transformer(ModelConfig(**description.model), description.vocabulary_size)
-    except (NMTError, TypeError) as error:
-        raise NMTError(f"{folder / 'config.json'}: describes no model of this nmt ({error})") from error
-    path = folder / "model.safetensors"
-    try:
+        model = Transformer(config, read_description(folder).vocabulary_size)
         load_weights(model, path)
     except (OSError, SafetensorError, RuntimeError) as error:
         raise NMTError(f"{path}: cannot be read, or not the weights of config.json ({one_line(error)})") from error

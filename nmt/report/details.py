@@ -12,6 +12,7 @@ from nmt.report.markup import Markup, join, tag
 from nmt.report.quality import TREES, Example, Quality, differences
 from nmt.report.run import Run
 from nmt.report.trees import draw_trees
+from nmt.storage.foreign import SMALL, read_text
 from nmt.text.manifest import Manifest, flatten
 
 FEW = 20
@@ -156,7 +157,7 @@ def configuration(content: Content) -> Markup:
         for key, value in own.items()
         if value != default.get(key) and key not in ("name", "prepared", "run")
     ]
-    text = (content.run.folder / "config.yaml").read_text(encoding="utf-8")
+    text = read_text(content.run.folder / "config.yaml", SMALL)
     whole = tag("details", tag("summary", "All of config.yaml"), tag("pre", text))
     differing = table(["differs from the defaults", "this run", "default"], rows) if rows else "The defaults."
     return section("Configuration", differing, whole)

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from nmt.config import DecodeConfig, ModelConfig, ReportConfig
 from nmt.data.prepared import PreparedCorpus
+from nmt.decoding import shapes
 from nmt.decoding.load import choose_device
 from nmt.decoding.model_directory import read_tokenizer
 from nmt.decoding.parse import parse_lines
@@ -19,12 +20,12 @@ from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
 from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
-from nmt.model import Transformer
 from nmt.report.content import Content
 from nmt.report.output import check_output
 from nmt.report.page import page
 from nmt.report.quality import TEXT, TREES, Quality, assess, in_blocks
 from nmt.report.run import Facts, Run, find_run, open_run
+from nmt.storage.foreign import build, matches
 from nmt.storage.whole import write_file
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 from nmt.training.averaging import averaged_model
@@ -41,14 +42,14 @@ def choose_output(config: ReportConfig, run: Path) -> Path:
 def checkpoint_facts(path: Path) -> Facts:
     """What a checkpoint tells of the training that led to it."""
     content = load_checkpoint(path)
-    about, meters = content["nmt"], content["callbacks"]["Meters"]
-    lightning = content.get("pytorch-lightning_version")
+    about, meters = content["nmt"], content["callbacks"].get("Meters", {})
+    tokens, devices, lightning = meters.get("tokens"), meters.get("devices"), content.get("pytorch-lightning_version")
     return Facts(
         updates=int(content["global_step"]),
         vocabulary_size=about["vocabulary_size"],
         corpus=about["corpus"],
-        tokens=meters["tokens"],
-        devices=meters["devices"],
+        tokens=tokens if matches(tokens, int) else None,
+        devices=devices if isinstance(devices, str) else None,
         versions={"lightning": lightning} if lightning else {},
     )
 
@@ -58,12 +59,8 @@ def count_parameters(run: Run, facts: Facts | None) -> int | None:
     size = facts.vocabulary_size if facts else run.manifest.vocabulary_size if run.manifest else None
     if size is None:
         return None
-    try:
-        with torch.device("meta"):
-            model = Transformer(ModelConfig(**run.config["model"]), size)
-    except (NMTError, KeyError, TypeError) as error:
-        raise NMTError(f"{run.folder / 'config.yaml'}: describes no model of this nmt ({error})") from error
-    return sum(parameter.numel() for parameter in model.parameters())
+    path = run.folder / "config.yaml"
+    return shapes.count_parameters(build(ModelConfig, run.config.get("model"), f"{path}, model"), size, str(path))
 
 
 def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:
@@ -86,7 +83,7 @@ def held_out(run: Run, config: ReportConfig) -> tuple[list[str], list[str], int]
     """The lines to translate, their references, and how many lines the whole set has."""
     assert run.manifest
     corpus = PreparedCorpus(run.prepared, run.manifest)
-    if not run.manifest.counts.get(config.split, {}).get("kept"):
+    if not (run.prepared / config.split).is_dir():
         raise NMTError(f"split={config.split}: {run.prepared} holds no {config.split} set; use split=valid")
     sources, references = corpus.text(config.split)
     return sources[: config.sentences], references[: config.sentences], len(sources)
@@ -127,7 +124,8 @@ def assess_run(run: Run, config: ReportConfig, console: Console) -> tuple[Qualit
 
 def as_parser(run: Run, decode: DecodeConfig) -> DecodeConfig:
     """A search whose output may be as long as in the run's own validation: trees are longer than translations."""
-    longest = run.config.get("decode", {}).get("max_extra", decode.max_extra)
+    found = run.config.get("decode", {}).get("max_extra")
+    longest = found if matches(found, int) else decode.max_extra
     return replace(decode, max_extra=max(decode.max_extra, longest))
 
 
@@ -153,7 +151,7 @@ def report(config: ReportConfig, defaults: dict[str, Any], console: Console) -> 
     elif not facts:
         said = "The run has no checkpoint yet."
     elif not run.manifest:
-        said = f"There is nothing to translate: {run.corpus_problem}."
+        raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
     else:
         quality, said = assess_run(run, config, console)
     now = datetime.now().astimezone()

@@ -1,6 +1,5 @@
 """What a run directory tells: configuration, metrics, model card, environment, corpus. No torch, no Lightning."""
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
@@ -9,15 +8,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import yaml
-
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError
+from nmt.storage.foreign import SMALL, matches, parse_json, read_bytes, read_mapping
 from nmt.text.manifest import Manifest, read_manifest
 from nmt.training import run_folder
+from nmt.training.run_folder import read_config
 
 Row = dict[str, float]
 PATIENCE = 600.0
 """Seconds without a report before a run may count as stopped."""
+LARGEST = 1e100
+"""What can be drawn; beyond it differences overflow."""
+LEVELS = 4
+"""Folders above a run in which training may have been started: a point of a sweep lies deeper than a run."""
 
 
 def find_run(name: str) -> Path:
@@ -33,37 +36,21 @@ def find_run(name: str) -> Path:
     raise NMTError(f"run={name}: not a training run (no config.yaml); give a folder that `nmt train` wrote")
 
 
-def read_config(run: Path) -> dict[str, Any]:
-    """The configuration of a run as it was written; NMTError where it cannot be read."""
-    path = run / "config.yaml"
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    if not isinstance(tree, dict):
-        raise NMTError(f"{path}: not the configuration of a run")
-    return tree
-
-
 def cell(text: str | None) -> float | None:
     """A cell's number; None where it is empty or was cut off."""
     try:
-        return float(text) if text else None
+        value = float(text) if text else None
     except ValueError:
         return None
+    return None if value is not None and LARGEST < abs(value) < math.inf else value
 
 
 def read_metrics(run: Path) -> list[Row]:
     """The rows of metrics.csv, each with the columns that it fills; NMTError where nothing is logged yet."""
-    try:
-        written = run_folder.read_metrics(run)
-    except OSError as error:
-        raise NMTError(f"{run / 'metrics.csv'}: {error.strerror}") from error
-    rows = []
-    for cells in written:
-        row = {key: value for key, content in cells.items() if key and (value := cell(content)) is not None}
-        if math.isfinite(row.get("step", math.nan)):
-            rows.append(row)
+    rows = [
+        {key: value for key, content in cells.items() if key and (value := cell(content)) is not None}
+        for cells in run_folder.read_metrics(run)
+    ]
     if not rows:
         raise NMTError(f"run={run}: nothing is logged in metrics.csv yet; try again after the first report of training")
     return rows
@@ -82,17 +69,16 @@ def last(rows: list[Row], column: str) -> float | None:
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object; empty where there is none, or none that can be read."""
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_mapping(path, parse_json)
+    except NMTError:
         return {}
-    return tree if isinstance(tree, dict) else {}
 
 
 def read_card(model: Path) -> dict[str, str]:
     """The table of a model card, and the version that wrote it as "nmt"; empty where there is no card."""
     try:
-        text = (model / "README.md").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = read_bytes(model / "README.md", SMALL).decode(errors="replace")
+    except NMTError:
         return {}
     # A signature has bars of its own.
     rows = re.findall(r"^\| ([A-Z]\w*) \| (.+) \|$", text, flags=re.M)
@@ -139,7 +125,8 @@ class Run:
     @property
     def updates(self) -> int:
         """All that the run is to make."""
-        return max(int(self.config.get("trainer", {}).get("max_steps") or 0), self.update)
+        planned = self.config.get("trainer", {}).get("max_steps")
+        return max(planned if matches(planned, int) else 0, self.update)
 
     def state(self, now: float) -> str:
         """finished, running, or stopped: for long, nothing was reported."""
@@ -155,20 +142,28 @@ def model_facts(folder: Path, card: dict[str, str]) -> Facts | None:
     description = read_object(folder / "config.json")
     try:
         training = description["training"]
-        facts = Facts(int(training["updates"]), int(description["vocabulary_size"]), str(training["corpus"]))
-    except (KeyError, TypeError, ValueError):
+        facts = Facts(training["updates"], description["vocabulary_size"], str(training["corpus"]))
+    except (LookupError, TypeError):
         return None
-    tokens = re.search(r"([\d,]+) target tokens", card.get("Training", ""))
-    facts.tokens = int(tokens[1].replace(",", "")) if tokens else None
+    if not matches(facts.updates, int) or not matches(facts.vocabulary_size, int):
+        return None
+    tokens = re.search(r"\b([0-9,]{1,24}) target tokens", card.get("Training", ""))
+    facts.tokens = int(tokens[1].replace(",", "") or 0) if tokens else None
     facts.devices = card["Cost"].partition(" on ")[2] if "Cost" in card else None
     facts.versions = {"nmt": card["nmt"]} if "nmt" in card else {}
     return facts
 
 
+def find_corpus(run: Path, prepared: str) -> Path:
+    """The corpus that a configuration names: as seen from here, or from a folder above the run."""
+    places = [Path(prepared), *(parent / prepared for parent in run.resolve().parents[:LEVELS])]
+    return next((place for place in places if (place / "manifest.json").is_file()), places[0])
+
+
 def open_run(folder: Path, prepared: str | None) -> Run:
     """Read a run's folder; NMTError where it holds no readable configuration, or no metrics yet."""
     config, rows, card = read_config(folder), read_metrics(folder), read_card(folder / "model")
-    corpus = Path(prepared or str(config.get("prepared")))
+    corpus = Path(prepared) if prepared else find_corpus(folder, str(config.get("prepared")))
     run = Run(
         folder=folder,
         config=config,
@@ -182,7 +177,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
     )
     try:
         run.manifest = read_manifest(corpus)
-    except (NMTError, ValueError, TypeError):
+    except NMTError:
         if prepared:
             raise
         run.corpus_problem = f"{corpus} holds no prepared corpus that can be read; pass prepared=FOLDER where it lies"

@@ -7,6 +7,7 @@ from typing import Any
 
 from nmt.errors import NMTError
 from nmt.reproduce.stages import Stage, Stages
+from nmt.storage.foreign import LARGE, build, matches, parse_json, read_mapping
 from nmt.storage.whole import write_file
 
 
@@ -34,6 +35,32 @@ class Result:
         """The value of a score; None where it was not computed."""
         return next((float(score["value"]) for score in self.scores if score["metric"] == metric), None)
 
+    def figure(self, name: str) -> float | None:
+        """A number that was measured or counted; None where it was not."""
+        return self.figures.get(name)
+
+
+@dataclass
+class Machine:
+    """The machine of an origin."""
+
+    processor: str
+    cores: int
+    memory_gib: float
+    gpus: list[str]
+
+
+@dataclass
+class Origin:
+    """What a result was measured with."""
+
+    commit: str
+    machine: Machine
+    packages: dict[str, str]
+
+
+SCORE = {"metric": str, "name": str, "value": float, "signature": str}
+
 
 def measured(stages: Stages, about: tuple[str, str, str, int], own: list[Stage], findings: dict[str, Any]) -> Result:
     """The result of a row (its table, name, scale and seed) whose stages are done; `findings` are fields of Result."""
@@ -57,9 +84,22 @@ def read_results(folder: Path, seed: int) -> dict[str, Result]:
     results = {}
     for path in sorted(folder.glob("*.json")):
         try:
-            result = Result(**json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
+            result = build(Result, read_mapping(path, parse_json, LARGE), str(path))
+            check(result)
+        except (NMTError, LookupError, TypeError, ValueError) as error:
             raise NMTError(f"{path}: is no result of nmt reproduce; remove it, and it is measured again") from error
         if result.seed == seed:  # rows are compared with one another
             results[result.row] = result
     return results
+
+
+def check(result: Result) -> None:
+    """ValueError or NMTError where what pages show of a result is missing or of another type."""
+    for origin in result.origins:
+        build(Origin, origin, "origin")
+    for score in result.scores:
+        if not all(matches(score.get(key), kind) for key, kind in SCORE.items()):
+            raise ValueError("a score")
+    for name, value in result.figures.items():
+        if name not in ("setup", "points", "table") and not matches(value, float | None):
+            raise ValueError(name)

@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from nmt.errors import NMTError
+from nmt.storage.foreign import LARGE, build, parse_json, read_mapping
 from nmt.storage.whole import write_file
 from nmt.sweep import Processes
 
@@ -90,9 +91,11 @@ class Stages:
         if not path.is_file():
             return Record(str(stage))
         try:
-            tree = json.loads(path.read_text(encoding="utf-8"))
-            record = Record(tree["command"], tree["done"], [Session(**session) for session in tree["sessions"]])
-        except (ValueError, LookupError, TypeError) as error:
+            tree = read_mapping(path, parse_json, LARGE)
+            sessions = tree.pop("sessions", [])
+            record = build(Record, {**tree, "sessions": []}, str(path))
+            record.sessions = [build(Session, session, str(path)) for session in sessions]
+        except (NMTError, TypeError) as error:
             raise NMTError(f"{path}: is no record of a stage; remove it, and the stage is run again") from error
         if record.done and not stage.product.exists():
             return Record(str(stage))

@@ -18,7 +18,7 @@ from nmt.reproduce.complexity.exponents import HEADINGS, cells, notes
 from nmt.reproduce.complexity.exponents import rows as exponents
 from nmt.reproduce.complexity.figure import draw_layers
 from nmt.reproduce.complexity.layers import LAYERS, Layer
-from nmt.reproduce.complexity.measuring import GRIDS, Measurements, Point, expected, measure
+from nmt.reproduce.complexity.measuring import GRIDS, Measurements, expected, measure
 from nmt.reproduce.document import NOT_RUN, Document, Grid, Line
 from nmt.reproduce.results import Result
 from nmt.reproduce.scales import Scale
@@ -45,7 +45,7 @@ def findings(path: Path) -> dict[str, Any]:
 def document(scale: Scale, results: dict[str, Result]) -> Document:
     result = results.get(NAME)
     found = measurements(result) if result else None
-    table = result.figures["table"] if result else [not_run(layer) for layer in LAYERS]
+    table = [cells(row) for row in exponents(found)] if found else [not_run(layer) for layer in LAYERS]
     lines = [Line([row[heading] for heading in HEADINGS]) for row in table]
     return Document(
         "table1",
@@ -66,7 +66,15 @@ def not_run(layer: Layer) -> dict[str, str]:
 
 
 def measurements(result: Result) -> Measurements:
-    return Measurements(result.figures["setup"], [Point(**point) for point in result.figures["points"]])
+    """What was measured; NMTError where a result holds something else."""
+    try:
+        found = Measurements.read(result.figures["setup"], result.figures["points"])
+        found.check_whole()
+    except (NMTError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise NMTError(
+            f"{result.row}.json: holds no measurements of layers; remove it, and they are made again"
+        ) from error
+    return found
 
 
 TABLE = Table("table1", rows, document)

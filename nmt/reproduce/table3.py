@@ -60,7 +60,7 @@ def scaled(scale: Scale) -> str:
 
 
 def perplexity(result: Result | None) -> float | None:
-    return result.figures["perplexity"] if result else None
+    return result.figure("perplexity") if result else None
 
 
 def bleu(result: Result | None, metric: str = "split") -> float | None:
@@ -68,7 +68,8 @@ def bleu(result: Result | None, metric: str = "split") -> float | None:
 
 
 def parameters(result: Result | None) -> float | None:
-    return result.figures["parameters"] / PARAMETERS if result else None
+    count = result.figure("parameters") if result else None
+    return None if count is None else count / PARAMETERS
 
 
 Found = dict[str, Result | None]
@@ -123,7 +124,8 @@ def comparisons_grid(found: Found) -> Grid:
     lines = []
     for v in (VARIATIONS[0], *COMPARISONS):
         ours = found[v.name]
-        hours = ours.figures["training_seconds"] / 3600 if ours else None
+        seconds = ours.figure("training_seconds") if ours else None
+        hours = None if seconds is None else seconds / 3600
         cells = [shown(perplexity(ours)), shown(bleu(ours)), shown(parameters(ours)), shown(hours, 3)]
         lines.append(Line([v.letter, v.change or NONE, *cells]))
     notes = ["The paper compares these in words (sections 3.2.1 and 4), and prints no figures."]

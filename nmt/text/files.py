@@ -212,10 +212,11 @@ def is_text(value: Any) -> bool:
 
 def texts_of(record: Any, config: DataConfig) -> Pair:
     """Source and target of a record, a mapping from language to text; MalformedLine where it is none."""
-    sides = [record.get(language) if isinstance(record, dict) else None for language in (config.source, config.target)]
-    if not all(map(is_text, sides)):
+    texts = record if isinstance(record, dict) else {}
+    source, target = texts.get(config.source), texts.get(config.target)
+    if not (is_text(source) and is_text(target)):
         raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
-    return sides[0], sides[1]
+    return str(source), str(target)
 
 
 def nothing(number: str) -> None:

@@ -15,16 +15,10 @@ from nmt.model import Transformer
 from nmt.storage.lock import only_process
 from nmt.text.manifest import difference
 from nmt.text.tokenizers import tokenizer_fingerprint
+from nmt.training.checkpoint_content import model_weights
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.model_card import model_card
 from nmt.training.run_folder import kept_checkpoints, list_checkpoints
-
-PREFIX = "model."
-
-
-def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
-    """The Transformer's own weights of a checkpoint."""
-    return {k.removeprefix(PREFIX): v for k, v in checkpoint["state_dict"].items() if k.startswith(PREFIX)}
 
 
 def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:

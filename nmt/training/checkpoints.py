@@ -18,6 +18,7 @@ from nmt.config import CheckpointConfig
 from nmt.errors import NMTError, one_line
 from nmt.storage.archive import load_plain
 from nmt.storage.whole import whole_file
+from nmt.training.checkpoint_content import check_content
 from nmt.training.run_folder import checkpoint_path, remove_older
 from nmt.training.stopping import Interruptions
 from nmt.training.updates import UpdateCallback
@@ -53,6 +54,10 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         raise NMTError(
             f"{path}: format version {version}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
         )
+    try:
+        check_content(content)
+    except ValueError as error:
+        raise unreadable(path, one_line(error)) from error
     return content  # type: ignore[no-any-return]
 
 

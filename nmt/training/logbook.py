@@ -50,7 +50,7 @@ class Logbook:
     @staticmethod
     def lines(*rows: dict[str, str]) -> str:
         text = io.StringIO()
-        csv.DictWriter(text, COLUMNS).writerows(rows)
+        csv.DictWriter(text, COLUMNS, extrasaction="ignore").writerows(rows)
         return text.getvalue()
 
     def write(self, step: int, metrics: dict[str, float]) -> None:

@@ -7,16 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-import yaml
 
 from nmt.config import BatchingConfig, PreprocessAndTrainConfig
 from nmt.data.planning import UpdatePlanner
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError
 from nmt.hardware import available_memory
+from nmt.storage.foreign import matches
 from nmt.training.module import TranslationModule
 from nmt.training.peak import precision_dtype
 from nmt.training.rehearsal import is_out_of_memory
+from nmt.training.run_folder import read_config
 
 HEADROOM = 1.25
 """What is left free, by way of a larger trial: for gradients in transit between devices, and fragmentation."""
@@ -31,10 +32,10 @@ def settle_shards(
     """
     batching = config.batching
     wanted = batching.tokens_per_device
-    path = run / "config.yaml"
-    if path.is_file():
-        saved = yaml.safe_load(path.read_text(encoding="utf-8"))["batching"]
-        if saved.get("tokens_per_device") == wanted and saved["tokens"] == batching.tokens:
+    if (run / "config.yaml").exists():
+        saved = read_config(run).get("batching", {})
+        same = saved.get("tokens_per_device") == wanted and saved.get("tokens") == batching.tokens
+        if same and matches(saved.get("shards"), int):
             return replace(batching, shards=saved["shards"])
     if wanted != "auto":
         pieces = -(-batching.tokens // int(wanted))

@@ -1,20 +1,22 @@
 """What lies in a run's folder; without torch, for those who must know it before the seconds that torch takes."""
 
 import csv
-import json
 import os
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nmt.config import CheckpointConfig, ModelConfig, PreprocessAndTrainConfig
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping
 from nmt.text.manifest import Manifest, difference
 
 # What decides the weights after n updates; all else may change while a run goes on.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
+GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
+CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
+UPDATE = re.compile(r"[0-9]{1,15}")
 DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
 
 
@@ -23,8 +25,9 @@ def checkpoint_step(path: Path) -> int:
 
 
 def list_checkpoints(run: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
-    return sorted((run / "checkpoints").glob("step=*.ckpt"), key=checkpoint_step)
+    """The checkpoints of a run, oldest first: files of the names that training gives."""
+    paths = (run / "checkpoints").glob("step=*.ckpt")
+    return sorted((path for path in paths if CHECKPOINT.fullmatch(path.name)), key=checkpoint_step)
 
 
 def checkpoint_path(run: Path, step: int) -> Path:
@@ -61,20 +64,40 @@ def check_no_links(run: Path) -> None:
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The rows of a run's metrics.csv, without what is still being written, or was cut off by a full disk."""
+    """The rows of a run's metrics.csv, without what is still being written, or was cut off by a full disk.
+
+    Raises NMTError where it cannot be read.
+    """
     path = run / "metrics.csv"
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    text = read_bytes(path).decode(errors="replace") if path.exists() else ""
     whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()
-    return [row for row in csv.DictReader(whole_lines) if None not in (*row, *row.values())]
+    try:
+        rows = [row for row in csv.DictReader(whole_lines) if None not in (*row, *row.values())]
+    except csv.Error as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    return [row for row in rows if UPDATE.fullmatch(row.get("step", ""))]
+
+
+def read_config(run: Path) -> dict[str, Any]:
+    """The configuration of a run as it was written; NMTError where it cannot be read, or is none."""
+    path = run / "config.yaml"
+    tree = read_mapping(path, parse_yaml)
+    for group in GROUPS:
+        if not isinstance(tree.get(group, {}), dict):
+            raise NMTError(f"{path}: not the configuration of a run ({group} is no group)")
+    return tree
 
 
 def decisive(tree: dict[str, Any]) -> dict[str, Any]:
     """The part of a configuration that must not change within a run."""
-    flags = {flag: tree["trainer"].get(flag) for flag in DECISIVE_TRAINER_FLAGS}
+    flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
     # Compiled, dropout draws other random numbers.
     return {
-        **{key: tree[key] for key in DECISIVE},
-        "model": {"attention": ModelConfig.attention, **tree["model"]},  # of runs from before there was a choice
+        **{key: tree.get(key) for key in DECISIVE},
+        "model": {
+            "attention": ModelConfig.attention,
+            **tree.get("model", {}),
+        },  # of runs from before there was a choice
         "compile": tree.get("compile", False),
         "trainer": flags,
     }
@@ -83,8 +106,8 @@ def decisive(tree: dict[str, Any]) -> dict[str, Any]:
 def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:
     """NMTError where what was trained in that folder, if anything was, was of another configuration."""
     path = run / "config.yaml"
-    if path.is_file() and (list_checkpoints(run) or (run / "model").exists()):
-        changed = difference(decisive(yaml.safe_load(path.read_text(encoding="utf-8"))), decisive(asdict(config)))
+    if path.exists() and (list_checkpoints(run) or (run / "model").exists()):
+        changed = difference(decisive(read_config(run)), decisive(asdict(config)))
         if changed:
             raise NMTError(
                 f"{run} holds a run of another configuration ({changed}): "
@@ -106,9 +129,9 @@ def check_corpus(manifest: Manifest, config: PreprocessAndTrainConfig) -> None:
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
     """Whether its model directory is of so many updates on the corpus of that fingerprint."""
     try:
-        training = json.loads((run / "model" / "config.json").read_text(encoding="utf-8"))["training"]
+        training = read_mapping(run / "model" / "config.json", parse_json)["training"]
         return bool(training["updates"] >= updates and training["corpus"] == corpus)
-    except (OSError, ValueError, LookupError, TypeError):
+    except (NMTError, LookupError, TypeError):
         return False  # `nmt train` will find out what is wrong with it, and say it
 
 

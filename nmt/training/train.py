@@ -88,8 +88,8 @@ def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpu
         update, patience = int(content["global_step"]), config.validation.patience
         stopped_early = patience is not None and content["callbacks"]["Validation"]["worse"] >= patience
         return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))
-    for error in unreadable.values():
-        raise NMTError(f"{error}; none of {run} can be read: remove that folder to begin anew, or pass name=OTHER")
+    for reason in unreadable.values():
+        raise NMTError(f"{reason}; none of {run} can be read: remove that folder to begin anew, or pass name=OTHER")
     return Resumed()
 
 

@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,15 +128,42 @@ def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
     assert not (run / "mixed").exists()
 
 
-@pytest.mark.parametrize(("key", "shown"), [("vocabulary_size", "301"), ("tokenizer", "another")])
-def test_models_of_different_vocabularies_are_refused(run, nmt, key, shown):
+def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    content = torch.load(path, weights_only=True)
+    edit(content)
+    torch.save(content, path)
+
+
+def test_models_of_different_vocabularies_are_refused(run, nmt):
     first, other = list_checkpoints(run)[:2]
-    content = torch.load(other, weights_only=True)
-    content["nmt"][key] = shown
-    torch.save(content, other)
+    change(other, lambda content: content["nmt"].update(tokenizer="another"))
     nmt("average", f"checkpoints=['{first}','{other}']").refused(
-        "step=00000024.ckpt is of another model", f"{key}: ", f"-> {shown}"
+        "step=00000024.ckpt is of another model", "tokenizer: ", "-> another"
     )
+
+
+NORM = "model.encoder_layers.0.residual_1.norm.weight"
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda content: content["state_dict"][NORM].fill_(float("nan")), f"{NORM} holds numbers that are not finite"),
+        (lambda content: content["state_dict"].pop(NORM), "residual_1.norm.weight' is nothing"),
+        (lambda content: content["state_dict"].update({NORM: torch.ones(3)}), "is [3], where there should be [16]"),
+        (lambda content: content["state_dict"].update({NORM: torch.ones(1).expand(2**40)}), "larger than its bytes"),
+        (lambda content: content["optimizer_states"][0]["state"][0]["exp_avg"].fill_(float("inf")), "exp_avg holds"),
+        (lambda content: content["nmt"].update(vocabulary_size=10**12), "where there should be [1000000000000, 16]"),
+        (lambda content: content["nmt"]["config"]["model"].update(encoder_layers=10**9), "1,000,000,000"),
+        (lambda content: content["nmt"]["config"]["model"].update(max_positions=10**12), "max_positions"),
+        (lambda content: content["nmt"]["config"].update(model=[]), "its model"),
+        (lambda content: content.pop("callbacks"), "'callbacks' is missing"),
+    ],
+)
+def test_a_checkpoint_that_training_cannot_have_written_is_named(run, nmt, toy, edit, words):
+    last = list_checkpoints(run)[-1]
+    change(last, edit)
+    nmt("average", f"run={run}").refused(last.name, "no readable checkpoint", words)
 
 
 def test_a_tokenizer_of_another_run_is_refused(run, nmt):

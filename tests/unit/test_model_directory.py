@@ -204,7 +204,9 @@ def test_weights_of_another_size_are_refused(folder, tmp_path, settings):
 
 def test_a_vocabulary_of_another_size_is_refused(folder):
     change_config(folder, vocabulary_size=301)
-    assert_refused(folder, "model.safetensors", "not the weights")
+    assert_refused(folder, "tokenizer.model", "301")
+    with pytest.raises(NMTError, match=r"model\.safetensors: not the weights.*301"):
+        load_model(folder)
 
 
 def test_a_run_and_a_model_directory_both_lead_to_the_model(folder, tmp_path):

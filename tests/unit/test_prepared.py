@@ -1,10 +1,12 @@
 """Prepared corpora: batches padded on the right, and a corpus that opens only with its own tokenizer."""
 
 import pickle
+import shutil
 from pathlib import Path
 
 import datasets
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from nmt.config import DataConfig, PreprocessAndTrainConfig, TokenizerConfig
 from nmt.data.prepared import PreparedCorpus, PreparedSplit, open_corpus, pad
 from nmt.errors import NMTError
+from nmt.text.arrow import IDS_SCHEMA, arrow_writer
 from nmt.text.preprocess import preprocess
 
 PAD, START, END = 0, 1, 2
@@ -88,8 +91,63 @@ def long_split(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedSplit,
     columns = {"source": sentences, "target": [sentence[::-1] for sentence in sentences]}
     lengths = np.array([len(sentence) + 1 for sentence in sentences], dtype=np.int32)
     folder = tmp_path_factory.mktemp("long")
-    datasets.Dataset.from_dict({**columns, "source_length": lengths, "target_length": lengths}).save_to_disk(folder)
+    columns |= {"source_length": lengths, "target_length": lengths, "line": np.arange(len(lengths))}
+    datasets.Dataset(pa.table(columns, schema=IDS_SCHEMA)).save_to_disk(folder)
     return PreparedSplit(folder), sentences
+
+
+def test_a_corpus_with_each_lie_about_its_ids_is_refused(corpus, tmp_path):
+    """Lengths that are all 1 would pass the token budget; ids outside the vocabulary would end in a traceback."""
+    rows = [{"source": [5, 6], "target": [7], "source_length": 3, "target_length": 2, "line": 1}]
+    for number, (lie, words) in enumerate(
+        [
+            ({}, None),
+            ({"source_length": 1}, "its source_length is not the length"),
+            ({"target_length": 2**31 - 1}, "its target_length is not the length"),
+            ({"source": [5, 10**9]}, "an id in source is outside the vocabulary"),
+            ({"target": [-1]}, "an id in target is outside the vocabulary"),
+            ({"target": [PAD]}, "an id in target is outside the vocabulary"),
+            ({"source": None}, "not the columns of a prepared corpus"),
+            ({"source": [5, None]}, "an id in source is outside the vocabulary"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        (folder / "train").mkdir(parents=True)
+        with arrow_writer(folder / "train" / "data-00000-of-00001.arrow", IDS_SCHEMA) as write:
+            write(pa.RecordBatch.from_pylist([*rows, {**rows[0], **lie}], schema=IDS_SCHEMA))
+        prepared = PreparedCorpus(folder, corpus.manifest)
+        if words is None:
+            assert len(prepared.split("train")) == 2
+        else:
+            with pytest.raises(NMTError, match=words):
+                prepared.split("train")
+
+
+def test_offsets_that_lead_outside_are_refused(corpus, tmp_path):
+    (tmp_path / "train").mkdir()
+    row = {"source": [5] * 7777, "target": [7], "source_length": 7778, "target_length": 2, "line": 1}
+    path = tmp_path / "train" / "data-00000-of-00001.arrow"
+    with arrow_writer(path, IDS_SCHEMA) as write:
+        write(pa.RecordBatch.from_pylist([row], schema=IDS_SCHEMA))
+    offsets = (0).to_bytes(4, "little") + (7777).to_bytes(4, "little")
+    forged = (0).to_bytes(4, "little") + (10**6).to_bytes(4, "little")
+    assert offsets in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(offsets, forged))
+    with pytest.raises(NMTError, match="damaged"):
+        PreparedCorpus(tmp_path, corpus.manifest).split("train")
+
+
+def test_notes_beside_the_table_lead_nowhere(corpus, tmp_path):
+    """state.json names files for `datasets`; they may lie anywhere."""
+    folder = tmp_path / "prepared"
+    shutil.copytree(corpus.folder, folder)
+    (folder / "train" / "state.json").write_text('{"_data_files": [{"filename": "../../../etc/passwd"}]}')
+    assert len(PreparedCorpus(folder, corpus.manifest).split("train")) == len(corpus.split("train"))
+    (file,) = (folder / "train").glob("*.arrow")
+    file.rename(tmp_path / "elsewhere.arrow")
+    file.symlink_to(tmp_path / "elsewhere.arrow")
+    with pytest.raises(NMTError, match="a link, which is not followed"):
+        PreparedCorpus(folder, corpus.manifest).split("train")
 
 
 def check(split: PreparedSplit, sentences: list[list[int]], indices: NDArray[np.int64]) -> None:

@@ -17,6 +17,7 @@ from nmt.errors import NMTError
 from nmt.hardware import available_memory, processor
 from nmt.model.memory import keep_freed_memory
 from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer
+from nmt.storage.foreign import LARGE, build, parse_json, read_mapping
 from nmt.storage.whole import write_file
 
 STRETCH = 0.05
@@ -130,12 +131,29 @@ class Measurements:
     def load(path: Path) -> "Measurements":
         """NMTError where the file is broken."""
         try:
-            tree = json.loads(path.read_text(encoding="utf-8"))
-            found = Measurements(tree["setup"], [Point(**point) for point in tree["points"]])
-            found.grid  # noqa: B018 - raises where that is none
-            return found
-        except (ValueError, LookupError, TypeError) as error:
+            tree = read_mapping(path, parse_json, LARGE)
+            return Measurements.read(tree["setup"], tree["points"])
+        except (NMTError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise NMTError(f"{path}: holds no measurements of layers; remove it, and they are made again") from error
+
+    @staticmethod
+    def read(setup: Any, points: Any) -> "Measurements":
+        """From what was parsed; an error where something is missing, of another type, or no measurement."""
+        found = Measurements(setup, [build(Point, point, "point") for point in points])
+        found.grid  # noqa: B018 - raises where that is none
+        if not isinstance(setup["device"], str):
+            raise ValueError("no device")
+        return found
+
+    def check_whole(self) -> None:
+        """ValueError unless these are all points of one of our grids, and numbers that a measurement can give."""
+        if self.grid not in GRIDS.values():
+            raise ValueError("a grid that is none of ours")
+        wanted = {(layer.name, *place) for layer, *place in self.grid.cases()}
+        if {point.place for point in self.points} != wanted:
+            raise ValueError("points are missing")
+        if not all(p.memory > 0 and p.seconds and min(p.seconds) > 0 for p in self.points):
+            raise ValueError("a point that was not measured")
 
 
 def setup(grid: Grid, device: torch.device) -> dict[str, Any]:

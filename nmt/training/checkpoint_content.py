@@ -1,0 +1,53 @@
+"""What a checkpoint must hold to be trusted: of the types, names, shapes and finite numbers that training writes."""
+
+from typing import Any
+
+from torch import Tensor
+
+from nmt.config import ModelConfig
+from nmt.decoding.shapes import check_shapes
+from nmt.errors import NMTError
+from nmt.storage.foreign import build, matches
+
+PREFIX = "model."
+"""Of the Transformer's own weights."""
+ABOUT = {"config": dict, "vocabulary_size": int, "source": str, "target": str, "tokenizer": str, "corpus": str}
+CONTENT = {
+    "global_step": int,
+    "state_dict": dict[str, Tensor],
+    "optimizer_states": list[dict[Any, Any]],
+    "callbacks": dict[str, dict[str, Any]],
+}
+
+
+def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
+    """The Transformer's own weights of a checkpoint."""
+    return {k.removeprefix(PREFIX): v for k, v in checkpoint["state_dict"].items() if k.startswith(PREFIX)}
+
+
+def check_content(content: dict[str, Any]) -> None:
+    """ValueError where a checkpoint lacks something, or holds what training cannot have written."""
+    for tree, kinds in ((content, CONTENT), (content["nmt"], ABOUT)):
+        for key, kind in kinds.items():
+            if key not in tree or not matches(tree[key], kind):
+                raise ValueError(f"none of nmt's: its {key!r} is missing or of another type")
+    if content["global_step"] < 0:
+        raise ValueError("none of nmt's: its update is negative")
+    weights = model_weights(content)
+    try:
+        config = build(ModelConfig, content["nmt"]["config"].get("model"), "its model")
+        shapes = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+        check_shapes(config, content["nmt"]["vocabulary_size"], shapes, "its weights are not of its model")
+    except NMTError as error:
+        raise ValueError(str(error)) from error
+    for name, tensor in tensors(content["state_dict"], "") + tensors(content["optimizer_states"], "optimizer"):
+        if not tensor.isfinite().all():
+            raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def tensors(tree: Any, name: str) -> list[tuple[str, Tensor]]:
+    """The tensors in a tree, each behind its name."""
+    if isinstance(tree, Tensor):
+        return [(name, tree)]
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list | tuple) else ()
+    return [found for key, value in items for found in tensors(value, f"{name} {key}".strip())]
