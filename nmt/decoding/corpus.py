@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 from nmt.decoding.translate import input_lines
 from nmt.decoding.translator import Translation
 from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import sha256
 from nmt.storage.whole import write_file
-from nmt.text.files import COMPRESSIONS, open_binary
+from nmt.text.files import open_binary
 
 DESCRIPTION = "_translation.json"
 """Beside the Parquet files, in a name that their readers pass over."""
@@ -84,18 +85,12 @@ def cut(files: list[Path], size: int, column: str) -> Corpus:
         with reading(path):
             if is_parquet(path):
                 corpus.blocks += cut_parquet(path, place, size, column)
-                corpus.files[str(path)] = fingerprint(path)
+                corpus.files[str(path)] = sha256(path)
             else:
                 digest = hashlib.sha256()
                 corpus.blocks += cut_text(path, place, size, digest.update)
                 corpus.files[str(path)] = digest.hexdigest()
     return corpus
-
-
-def fingerprint(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_parquet(path: Path) -> bool:
@@ -130,10 +125,10 @@ def read_block(block: Block, column: str, notice: Callable[[str], None]) -> list
         if is_parquet(path):
             return read_rows(block, column)
         with open_binary(path) as file:
-            if path.suffix in COMPRESSIONS:
-                deque(islice(file, block.first - 1), maxlen=0)  # nothing but reading leads there
-            else:
+            if file.seekable():
                 file.seek(block.offset)
+            else:
+                deque(islice(file, block.first - 1), maxlen=0)  # of a compressed one, nothing but reading leads there
             return list(
                 input_lines(islice(file, block.count), block.first, lambda words: notice(f"{path.name}: {words}"))
             )

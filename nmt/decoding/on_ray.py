@@ -12,11 +12,12 @@ from typing import Any
 from rich.console import Console
 
 from nmt.config import TranslateConfig
-from nmt.decoding.corpus import Block, claim, cut, find_files, fingerprint, read_block, write_block
+from nmt.decoding.corpus import Block, claim, cut, find_files, read_block, write_block
 from nmt.decoding.load import load_translator
 from nmt.decoding.model_directory import find_model_directory
 from nmt.decoding.translator import Translation, Translator
 from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import sha256
 
 
 class BlockTranslator:
@@ -54,7 +55,7 @@ def describe(config: TranslateConfig, files: dict[str, str]) -> dict[str, Any]:
     decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
     return {
         "input": files,
-        "model": [fingerprint(Path(name) / "model.safetensors") for name in config.checkpoint],
+        "model": [sha256(Path(name) / "model.safetensors") for name in config.checkpoint],
         **{key: settings[key] for key in ("engine", "precision", "source_prefix", "target_prefix", "split")},
         "decode": decode,
         "ray.lines": config.ray.lines,

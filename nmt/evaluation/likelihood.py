@@ -1,15 +1,12 @@
 """`nmt score model=...`: the log probability of each translation of a file, given its source, by a model or several."""
 
 import json
-import lzma
 import math
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice, zip_longest
-from pathlib import Path
 from typing import BinaryIO
 
 from rich.console import Console
@@ -22,7 +19,7 @@ from nmt.decoding.load import choose_device, find_models
 from nmt.decoding.translate import input_lines, warn
 from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
-from nmt.text.files import open_binary
+from nmt.text.files import open_text, raw_lines
 from nmt.text.tokenizers import Tokenizer, clean
 
 
@@ -53,22 +50,9 @@ def perplexity(log_probability: float, tokens: int) -> float:
     return math.exp(min(-log_probability / tokens, 700.0))
 
 
-def open_text(name: str, stack: ExitStack) -> BinaryIO:
-    """A file, plain or compressed, or standard input for "-"; NMTError where it cannot be opened."""
-    if name == "-":
-        return sys.stdin.buffer
-    try:
-        return stack.enter_context(open_binary(Path(name)))
-    except OSError as error:
-        raise NMTError(f"{name}: {error.strerror}") from error
-
-
 def text_lines(name: str, file: BinaryIO) -> Iterator[str]:
     """The lines of a file; NMTError where it cannot be read to its end."""
-    try:
-        yield from input_lines(file, notice=lambda words: warn(f"{name}, {words}"))
-    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise NMTError(f"{name}: cannot be read ({error})") from error
+    return input_lines(raw_lines(file, name), notice=lambda words: warn(f"{name}, {words}"))
 
 
 def read_pairs(names: tuple[str, str], files: tuple[BinaryIO, BinaryIO]) -> Iterator[tuple[str, str]]:
@@ -113,7 +97,7 @@ def score_pairs(config: ScoreConfig) -> None:
     device, total = choose_device(config.device), Total()
     with ExitStack() as stack:
         names = config.source, config.hypothesis
-        pairs = read_pairs(names, (open_text(names[0], stack), open_text(names[1], stack)))
+        pairs = read_pairs(names, (stack.enter_context(open_text(names[0])), stack.enter_context(open_text(names[1]))))
         models = [load_model(folder, device) for folder in folders]
         status = stack.enter_context(Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())))
         while block := list(islice(pairs, config.buffer)):

@@ -1,27 +1,22 @@
 """`nmt score`: scores of a file of translations, for people or machines."""
 
 import json
-import sys
-from pathlib import Path
 
 from nmt.config import ScoreConfig
 from nmt.errors import NMTError
 from nmt.evaluation.scores import score
-from nmt.text.files import BOM
+from nmt.text.files import MalformedLine, decode, read_lines
 
 
 def read_text(name: str) -> list[str]:
     """The lines of a file, or of standard input for "-", ended by LF or CRLF alone; NMTError where unreadable."""
-    try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        text = content.removeprefix(BOM).decode()
-    except OSError as error:
-        raise NMTError(f"{name}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise NMTError(f"{name}, line {line}: invalid UTF-8") from error
-    lines = text.split("\n")
-    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    lines = list[str]()
+    for number, line in enumerate(read_lines(name), 1):
+        try:
+            lines.append(decode(line))
+        except MalformedLine as error:
+            raise NMTError(f"{name}, line {number}: {error}") from error
+    return lines
 
 
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:

@@ -5,19 +5,32 @@ import gzip
 import io
 import json
 import lzma
+import os
+import re
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
+from contextlib import contextmanager
+from itertools import count, zip_longest
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
 
 Pair = tuple[str, str]
-COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
 BOM = b"\xef\xbb\xbf"
+LINE = 2**20
+"""Bytes of a line at most: a book has about so many."""
+MAGIC = {
+    ".gz": re.compile(rb"\x1f\x8b"),
+    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+    ".xz": re.compile(rb"\xfd7zXZ\x00"),
+    ".zst": re.compile(rb"(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
+}
+"""How files of each compression begin; no text does."""
+COMPRESSIONS = ("", *MAGIC)
 
 
 class MalformedLine(Exception):
@@ -28,33 +41,128 @@ class MalformedLine(Exception):
         self.counted_as = counted_as
 
 
-def open_binary(path: Path) -> BinaryIO:
-    """Open a plain or compressed file, by its suffix, for reading bytes."""
-    if path.suffix == ".gz":
-        return cast(BinaryIO, gzip.open(path))
-    if path.suffix == ".bz2":
-        return cast(BinaryIO, bz2.open(path))
-    if path.suffix == ".xz":
-        return cast(BinaryIO, lzma.open(path))
-    if path.suffix == ".zst":
+@contextmanager
+def reading(name: str | Path) -> Iterator[None]:
+    """NMTError in one line for what a missing or damaged file raises."""
+    try:
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+
+
+class Decompressed(io.RawIOBase):
+    """What a compressed file holds, as it comes; closing it closes the file too."""
+
+    def __init__(self, stream: Any, file: BinaryIO) -> None:
+        self.stream, self.file = stream, file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.stream.read1(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.stream.close()
+            self.file.close()
+        super().close()
+
+
+def decompress(file: BinaryIO, compression: str) -> BinaryIO:
+    """The content of a compressed file; `compression` is its suffix."""
+    stream: Any
+    if compression == ".gz":
+        stream = gzip.GzipFile(fileobj=file)
+    elif compression == ".bz2":
+        stream = bz2.BZ2File(file)
+    elif compression == ".xz":
+        stream = lzma.LZMAFile(file)  # noqa: SIM115
+    else:
         import pyarrow
 
-        return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"))
-    return path.open("rb")
+        stream = pyarrow.input_stream(file, compression="zstd")
+    return io.BufferedReader(Decompressed(stream, file), 2**17)
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
-    """Lines without their ends (LF or CRLF) and without a byte order mark. Only LF separates lines."""
+def open_binary(path: Path) -> BinaryIO:
+    """Open a plain or compressed file for reading bytes: its first bytes tell which, whatever its name says."""
+    return plain_or_decompressed(path.open("rb"), path.name)
+
+
+def plain_or_decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
+    begin = file.peek(10)
+    found = next((suffix for suffix, magic in MAGIC.items() if magic.match(begin)), "")
+    named = Path(name).suffix if begin else ""
+    if not found and named in MAGIC:
+        file.close()
+        raise EOFError(f"its name ends in {named}, but it is not compressed so: rename it, or compress it again")
+    return decompress(file, found) if found else file
+
+
+def open_text(name: str) -> BinaryIO:
+    """A user's file, plain or compressed, or standard input for "-"; NMTError where it cannot be opened.
+
+    To be read by `raw_lines`. A terminal is not looked into, as that would wait for its first line.
+    """
     try:
-        with open_binary(path) as file:
-            for number, line in enumerate(file):
-                line = line.removesuffix(b"\n").removesuffix(b"\r")
-                yield line.removeprefix(BOM) if number == 0 else line
-    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise NMTError(f"{path}: cannot be read ({error})") from error
+        if name != "-":
+            return open_binary(Path(name))
+        # A reader of its own on standard input: a thread may wait in it, and sys.stdin is closed when Python ends.
+        file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
+        return file if file.isatty() else plain_or_decompressed(file, name)
+    except (OSError, EOFError) as error:
+        raise NMTError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
+    """Lines with their ends as they arrive; of one longer than LINE bytes, so much and one more."""
+    with reading(name):
+        for number in count(1):
+            line = file.readline(LINE + 1)
+            if not line:
+                return
+            if number <= 10:
+                check_utf8(line, name, number)
+            rest = line
+            while len(rest) > LINE and not rest.endswith(b"\n"):
+                rest = file.readline(LINE + 1)
+            yield line
+
+
+def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
+    """Lines with their ends as they arrive, in constant memory; only LF separates lines.
+
+    NMTError with its number for a line of more than LINE bytes, for UTF-16, and where the file is damaged.
+    """
+    for number, line in enumerate(bounded_lines(file, name), 1):
+        if len(line) > LINE:
+            raise NMTError(f"{name}, line {number}: longer than {LINE:,} bytes, the limit: is it text, in lines?")
+        yield line
+
+
+def check_utf8(line: bytes, name: str | Path, number: int) -> None:
+    """NMTError where a line is of another Unicode encoding: text holds no NUL, of which UTF-16 is full."""
+    marked = number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if marked or (len(line) > 1 and line.count(0) * 4 >= len(line)):
+        raise NMTError(
+            f"{name}, line {number}: UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
+        )
+
+
+def read_lines(name: str | Path) -> Iterator[bytes]:
+    """Lines without their ends (LF or CRLF) and without a byte order mark, as those of `bounded_lines`."""
+    with open_text(str(name)) as file:
+        for number, line in enumerate(bounded_lines(file, name)):
+            line = line.removesuffix(b"\n").removesuffix(b"\r")
+            yield line.removeprefix(BOM) if number == 0 else line
 
 
 def decode(line: bytes) -> str:
+    if len(line) > LINE:
+        raise MalformedLine("too long (bytes)", f"longer than {LINE:,} bytes, the limit: is it text, in lines?")
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -109,13 +217,13 @@ def parse_json(line: bytes, config: DataConfig) -> Pair:
 
 def side_by_side(paths: list[Path]) -> Iterator[tuple[bytes, bytes]]:
     """Lines of the same number from two files; NMTError with both counts where these differ."""
-    count = [0, 0]
+    read = [0, 0]
     for lines in zip_longest(*map(read_lines, paths)):
-        count = [n + (line is not None) for n, line in zip(count, lines, strict=True)]
-        if count[0] == count[1]:
+        read = [n + (line is not None) for n, line in zip(read, lines, strict=True)]
+        if read[0] == read[1]:
             yield cast(tuple[bytes, bytes], lines)
-    if count[0] != count[1]:
-        raise NMTError(f"{paths[0]} has {count[0]} lines but {paths[1]} has {count[1]}: they are not parallel")
+    if read[0] != read[1]:
+        raise NMTError(f"{paths[0]} has {read[0]} lines but {paths[1]} has {read[1]}: they are not parallel")
 
 
 def read_entry(entry: str, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:

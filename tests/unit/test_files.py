@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
-from nmt.text.files import Pair, read_files, read_lines
+from nmt.text.files import LINE, Pair, open_text, raw_lines, read_files, read_lines
 
 # Everything here but LF is inside a line, although str.splitlines would split there.
 PAIRS = [
@@ -231,5 +232,54 @@ def test_a_damaged_compressed_file_is_an_error_naming_it(tmp_path: Path, suffix:
     text = "".join(f"{i * i * 7919}\n" for i in range(20_000))
     path = tmp_path / f"text{suffix}"
     path.write_bytes(DAMAGE[damage](COMPRESS[suffix](text.encode())))
-    with pytest.raises(NMTError, match=f"text{suffix}: cannot be read"):
+    with pytest.raises(NMTError, match=rf"text\{suffix}: .*(cannot be read|not compressed)"):
         list(read_lines(path))
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix])
+@pytest.mark.parametrize("name", ["text", "text.txt", "text.gz", "text.zst"])
+def test_the_first_bytes_tell_a_compression_whatever_the_name_says(tmp_path: Path, suffix: str, name: str) -> None:
+    (tmp_path / name).write_bytes(COMPRESS[suffix](b"a\nb\r\nc"))
+    assert list(read_lines(tmp_path / name)) == [b"a", b"b", b"c"]
+    with open_text(str(tmp_path / name)) as file:
+        assert list(raw_lines(file, name)) == [b"a\n", b"b\r\n", b"c"]
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "bomb"
+    path.write_bytes(COMPRESS[suffix](b"a\n" + b"x" * (LINE - 1) + b"\n" + b"x" * 30 * LINE + b"\nb\n"))
+    tracemalloc.start()
+    try:
+        with open_text(str(path)) as file, pytest.raises(NMTError, match=r"bomb, line 3: longer than 1,048,576 bytes"):
+            list(raw_lines(file, path))
+        assert [min(len(line), LINE + 1) for line in read_lines(path)] == [1, LINE - 1, LINE + 1, 1]
+        assert tracemalloc.get_traced_memory()[1] < 20 * LINE
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("Hallo\n".encode("utf-16"), 1),
+        (b"\xfe\xff" + "日本\n".encode("utf-16-be"), 1),
+        ("Hallo\nWelt\n".encode("utf-16-le"), 1),
+        ("\nHallo Welt\n".encode("utf-16-be"), 1),
+        ("日本\n".encode("utf-32"), 1),
+    ],
+)
+@pytest.mark.parametrize("errors", ["strict", "skip"])
+def test_utf_16_is_named_with_what_to_do(folder: Path, content: bytes, line: int, errors: str) -> None:
+    (folder / "a.tsv").write_bytes(content)
+    with pytest.raises(NMTError, match=rf"^a\.tsv, line {line}: UTF-16 .*iconv"):
+        read("a.tsv", errors)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("nowhere", "No such file"), (".", "Is a directory"), ("a.gz", "not compressed")]
+)
+def test_what_cannot_be_opened_is_one_line(folder: Path, name: str, words: str) -> None:
+    (folder / "a.gz").write_text("plain")
+    with pytest.raises(NMTError, match=rf"^{name}: .*{words}"):
+        open_text(name)
