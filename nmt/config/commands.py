@@ -239,7 +239,7 @@ class ExportConfig:
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     output: str | None = None
-    """The folder to write; null: in the model directory, where `nmt translate engine=ctranslate2` looks for it."""
+    """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
     """File of lines that are translated before and after, and compared; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
