@@ -16,8 +16,7 @@ from nmt.decoding.model_directory import (
     ModelDescription,
     find_model_directory,
     is_exported,
-    longest_sentence,
-    positions,
+    limits,
     read_description,
     read_tokenizer,
 )
@@ -168,15 +167,13 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         length_penalty=config.decode.length_penalty,
         source_prefix=config.source_prefix,
         target_prefix=config.target_prefix,
-        longest=min(filter(None, map(longest_sentence, descriptions)), default=None) if config.split else None,
+        limits=limits(descriptions, config.split),
         source=descriptions[0].source,
-        positions=min(filter(None, map(positions, descriptions)), default=None),
-        notice=notice,
     )
-    engine = load_engine(config, folders, options.notice)
+    engine = load_engine(config, folders, notice)
     translator = Translator(engine, tokenizer, options)
     if config.format == "jsonl":
         translator.describer = Describer(
-            load_judge(config, folders, engine), tokenizer, config.source_prefix, len(translator.prefix)
+            load_judge(config, folders, engine), tokenizer, config.source_prefix, translator.prefix
         )
     return translator
