@@ -113,8 +113,8 @@ class TranslateConfig(SearchConfig):
     """Stands before every line, as a tag of the wanted language does."""
     target_prefix: str = ""
     """Every translation begins with it."""
-    split: bool = True
-    """Translate a line of more tokens than the model was trained on sentence by sentence; false: as one."""
+    split: Any = "auto"
+    """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
     input: str = "-"
     """File to translate; -: standard input."""
     output: str = "-"
@@ -126,6 +126,9 @@ class TranslateConfig(SearchConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice("format", self.format, ("text", "tsv", "jsonl"))
+        if isinstance(self.split, bool):
+            self.split = "auto" if self.split else "never"
+        require_choice("split", self.split, ("auto", "always", "never"))
         require(
             self.format != "text" or self.decode.n_best == 1,
             f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
@@ -239,7 +242,7 @@ class ExportConfig:
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     output: str | None = None
-    """The folder to write; null: in the model directory, where `nmt translate engine=ctranslate2` looks for it."""
+    """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
     """File of lines that are translated before and after, and compared; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING

@@ -12,13 +12,13 @@ the best of them. What differs is made up for here:
 - It forbids tokens before the softmax, the torch engine after it. So the padding, start and unknown symbols are
   forbidden only to a sentence that would else be given one; and for min_length nothing is forbidden, but what ends too
   early is left out: what lives in a beam does not depend on what has ended.
-- It does not count the probability of a prefix, and lets nothing but the best end right behind one: both are added.
 
 Wherever tokens were forbidden or added, log probabilities are computed by forced decoding, so that they are the model's
 own. Translations are those of the torch engine but for these: a winner that ends later than CTranslate2 searches (up to
 7 of 1,000 sentences where it was measured); a padding, start or unknown symbol that takes a place in the beam for a
-while; what lives in the beam where no_repeat_ngram forbids tokens; what is cut in the very step in which others end;
-rounding.
+while; what is cut in the very step in which others end; rounding.
+
+What it would search worse than the torch engine is refused: samples, prefixes of translations, and no_repeat_ngram.
 """
 
 import json
@@ -55,7 +55,6 @@ class Request:
     """A sentence to translate, as CTranslate2 wants it."""
 
     source: list[str]
-    prefix: list[str]
     limit: int
     """Tokens of its translation at most, the end symbol counted."""
 
@@ -82,6 +81,17 @@ def positions(description: ModelDescription) -> int:
     return model.max_positions if model.positions == "learned" else max(POSITIONS, model.max_positions)
 
 
+def check(config: DecodeConfig, target_prefix: str = "") -> None:
+    """NMTError for what CTranslate2 cannot do, or not as well as torch."""
+    for asked, key, problem in (
+        (config.sample, "decode.sample=true", "cannot draw by seed and sentence"),
+        (config.no_repeat_ngram, f"decode.no_repeat_ngram={config.no_repeat_ngram}", "finds worse translations so"),
+        (target_prefix.strip(), f"target_prefix={target_prefix}", "finds worse translations behind a prefix"),
+    ):
+        if asked:
+            raise NMTError(f"{key}: engine=ctranslate2 {problem}; use engine=torch")
+
+
 class CTranslate2Engine:
     """A model that was written by `ctranslate2_model.write`.
 
@@ -95,8 +105,7 @@ class CTranslate2Engine:
     def __init__(
         self, folder: Path, config: DecodeConfig, longest: int, precision: str = "default", threads: int | None = None
     ) -> None:
-        if config.sample:
-            raise NMTError("decode.sample=true: engine=ctranslate2 cannot draw by seed and sentence; use engine=torch")
+        check(config)
         self.config, self.longest = config, longest
         self.workers = threads or usable_cores()
         try:
@@ -105,7 +114,9 @@ class CTranslate2Engine:
             )
             self.pieces: list[str] = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf-8"))
         except (OSError, RuntimeError, ValueError) as error:
-            raise NMTError(f"{folder}: not a model that CTranslate2 can load ({error}); export it again") from error
+            raise NMTError(
+                f"{folder}: not a model that CTranslate2 can load ({error}); remove it, or export it again"
+            ) from error
         computed_in = self.translator.compute_type
         most = BATCH_TOKENS["int8" if computed_in.startswith("int8") else "float32"]
         self.batch_tokens = min(config.batch_tokens, most if config.beam_size > 1 else 2 * most)
@@ -114,7 +125,8 @@ class CTranslate2Engine:
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, in batches of sentences of similar length, longest first."""
-        requests = [self.request(ids, prefix) for ids, prefix in zip(sentences, prefixes, strict=True)]
+        assert not any(prefixes), "refused when the engine is loaded"
+        requests = [self.request(ids) for ids in sentences]
         results = self.ranked(requests)
         places = [place for place, hypotheses in enumerate(results) if self.ill_formed(hypotheses)]
         again = self.ranked([requests[place] for place in places], forbid=True)
@@ -131,18 +143,17 @@ class CTranslate2Engine:
         """Whether a symbol would be given that no translation has, or nothing."""
         return not hypotheses or any({PAD, BOS, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
 
-    def request(self, ids: list[int], prefix: list[int]) -> Request:
+    def request(self, ids: list[int]) -> Request:
         """What is asked for a sentence; NMTError where the model has no positions for it."""
         if len(ids) + 1 > self.longest:
             raise NMTError(
                 f"a sequence of {len(ids) + 1:,} tokens is longer than the {self.longest:,} positions that CTranslate2 "
-                "has of the model; use split=true, or engine=torch"
+                "has of the model; use split=auto, or engine=torch"
             )
         limit = len(ids) + 1 + self.config.max_extra
         if self.config.max_length is not None:
             limit = min(limit, self.config.max_length + 1)
-        limit = min(max(limit, len(prefix) + 1), self.longest)
-        return Request([self.pieces[i] for i in ids], [self.pieces[i] for i in prefix], limit)
+        return Request([self.pieces[i] for i in ids], min(limit, self.longest))
 
     def ranked(self, requests: list[Request], forbid: bool = False) -> list[list[Hypothesis]]:
         """The n_best found for each, best first.
@@ -150,12 +161,9 @@ class CTranslate2Engine:
         `forbid`: padding, start and unknown symbols, and to end before min_length.
         """
         found = self.candidates(requests, forbid)
-        config = self.config
-        early = config.min_length > 0 and config.beam_size == 1
-        changed = forbid or config.no_repeat_ngram > 0 or early
-        pairs = list(zip(requests, found, strict=True))
-        self.count_prefixes([(request, candidates) for request, candidates in pairs if request.prefix])
+        changed = forbid or (self.config.min_length > 0 and self.config.beam_size == 1)
         if self.ranks:
+            pairs = zip(requests, found, strict=True)
             self.score([(r, c) for r, candidates in pairs for c in candidates if changed or not c.ended])
         return [self.best(candidates) for candidates in found]
 
@@ -217,7 +225,6 @@ class CTranslate2Engine:
         wanted = 1 if greedy else math.ceil(config.beam_size * patience) + config.n_best - 1
         return self.translator.translate_batch(  # type: ignore[no-any-return]
             [request.source for request in batch],
-            [request.prefix for request in batch] if any(request.prefix for request in batch) else None,
             asynchronous=True,
             beam_size=config.beam_size,
             patience=wanted / config.beam_size,
@@ -228,7 +235,6 @@ class CTranslate2Engine:
             max_input_length=0,
             max_decoding_length=longest,
             min_decoding_length=min(config.min_length, longest) if greedy or forbid else 0,
-            no_repeat_ngram_size=config.no_repeat_ngram,
             suppress_sequences=self.never if forbid else None,
         )
 
@@ -242,16 +248,6 @@ class CTranslate2Engine:
             if not score <= IMPOSSIBLE
         ]
         return [candidate for candidate in candidates if not candidate.ended or len(candidate.tokens) >= least]
-
-    def count_prefixes(self, found: list[tuple[Request, list[Candidate]]]) -> None:
-        """Add the log probabilities of prefixes, and to a beam the translation that is the prefix alone."""
-        scored = self.forced_decoding([(request, request.prefix) for request, _ in found])
-        for (request, candidates), log_probabilities in zip(found, scored, strict=True):
-            for candidate in candidates:
-                candidate.log_probability += sum(log_probabilities[:-1])
-            alone = len(request.prefix) >= self.config.min_length and self.config.beam_size > 1
-            if alone and all(candidate.tokens != request.prefix for candidate in candidates):
-                candidates.append(Candidate(request.prefix, True, sum(log_probabilities)))
 
     def score(self, pairs: list[tuple[Request, Candidate]]) -> None:
         """Set the log probabilities of candidates, with their end symbols, to the model's own."""

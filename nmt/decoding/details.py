@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from nmt.config import EOS
 from nmt.decoding.engine import Hypothesis, Judge, Judgement
+from nmt.decoding.pieces import Piece, tell, text
 from nmt.text.tokenizers import SYMBOLS, Tokenizer, clean
 
 END = SYMBOLS[EOS]
@@ -16,25 +17,12 @@ Item = TypeVar("Item")
 
 
 @dataclass
-class Piece:
-    """Tokens that are translated at once: those of a line, or of a stretch of it."""
-
-    ids: list[int]
-    text: str
-    start: int = 0
-    """The character of the clean line that `text` begins at."""
-    skipped: int = 0
-    """Tokens of `text` before these ones."""
-    prefixed: int = 0
-    """Tokens of the source prefix that stand before those of a part of `text`."""
-
-
-@dataclass
 class Details:
     """What a model thinks of a translation, token by token.
 
     The end symbol comes last, without standing among the tokens; where a line was translated in pieces, that of each
-    piece but the last does. `alignment` are pairs of a source word and a target word, counted from 0.
+    piece but the last does. What was copied has no tokens. `alignment` are pairs of a source word and a target word,
+    counted from 0.
     """
 
     tokens: list[str]
@@ -53,11 +41,16 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
 
 
 def source_words(tokenizer: Tokenizer, line: str, prefix: str, piece: Piece) -> list[int | None]:
-    """The word of the line that each token of a piece belongs to; None where that is a word of the prefix alone."""
+    """The word of the line that each token of a piece belongs to; None where that is a word of the prefix alone.
+
+    Of a piece that is copied, each word of it.
+    """
     # Normalisation may make several words of one, never one of several.
     owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
     first = len(f"{clean(line)[: piece.start]}.".split()) - 1
     own = clean(piece.text)
+    if piece.copied:
+        return list(owners[first : first + len(own.split())])
     whole = own if piece.prefixed else clean(prefix + piece.text)
     before = len(whole.split()) - len(own.split())
     words = words_of_tokens(tokenizer, tokenizer.encode([whole])[0])
@@ -81,8 +74,10 @@ def alignment(judgement: Judgement, sources: list[int | None], targets: list[int
 class Describer:
     """Finds the details of translations, whichever engine has found these."""
 
-    def __init__(self, judge: Judge, tokenizer: Tokenizer, source_prefix: str = "", target_prefix: int = 0) -> None:
-        """`target_prefix` is the length of what all translations begin with, and of a line's pieces the first tells."""
+    def __init__(
+        self, judge: Judge, tokenizer: Tokenizer, source_prefix: str = "", target_prefix: Sequence[int] = ()
+    ) -> None:
+        """`target_prefix` are the tokens that all translations begin with."""
         self.judge, self.tokenizer, self.source_prefix = judge, tokenizer, source_prefix
         self.target_prefix = target_prefix
 
@@ -95,10 +90,18 @@ class Describer:
             for line_pieces, line_found in zip(pieces, found, strict=True)
             for piece, hypotheses in zip(line_pieces, line_found, strict=True)
             for hypothesis in hypotheses
+            if not piece.copied
         ]
         judged = iter(self.judge(pairs))
         return [
-            self.line_details(line, line_pieces, [[(h, next(judged)) for h in hypotheses] for hypotheses in line_found])
+            self.line_details(
+                line,
+                line_pieces,
+                [
+                    [(h, Judgement([]) if piece.copied else next(judged)) for h in hypotheses]
+                    for piece, hypotheses in zip(line_pieces, line_found, strict=True)
+                ],
+            )
             for line, line_pieces, line_found in zip(lines, pieces, found, strict=True)
         ]
 
@@ -107,22 +110,28 @@ class Describer:
     ) -> list[Details]:
         """Of the translations of one line."""
         words = [source_words(self.tokenizer, line, self.source_prefix, piece) for piece in pieces]
-        return [self.join(words, parts) for parts in nth_of_each(judged)]
+        return [self.join(pieces, words, parts) for parts in nth_of_each(judged)]
 
-    def join(self, sources: list[list[int | None]], parts: list[tuple[Hypothesis, Judgement]]) -> Details:
+    def join(
+        self, pieces: list[Piece], sources: list[list[int | None]], parts: list[tuple[Hypothesis, Judgement]]
+    ) -> Details:
         """The details of a translation that is made of these parts; `sources` are the words of their pieces' tokens."""
-        details, before = Details([], [], []), 0
+        details = Details([], [], [])
+        told = tell(self.tokenizer, pieces, [hypothesis for hypothesis, _ in parts], self.target_prefix)
+        pairs = set[tuple[int, int]]()
         for number, (words, (hypothesis, judgement)) in enumerate(zip(sources, parts, strict=True)):
-            told = hypothesis.tokens[self.target_prefix if number else 0 :]
-            targets = words_of_tokens(self.tokenizer, told)
-            count = len(self.tokenizer.decode(told).split())
+            first = told.first_words[number]
+            if pieces[number].copied:
+                pairs |= {(source, first + place) for place, source in enumerate(words) if source is not None}
+                continue
             # Without a text there is no word to align.
-            pairs = alignment(judgement, words, targets) if count else set()
+            tokens = told.tokens[number] if text(self.tokenizer, told.tokens[number]) else []
+            found = alignment(judgement, words, words_of_tokens(self.tokenizer, tokens))
+            pairs |= {(source, first + target) for source, target in found}
             details.tokens += [END] * bool(details.token_log_probabilities)
             details.tokens += self.tokenizer.pieces(hypothesis.tokens)
             details.token_log_probabilities += judgement.log_probabilities
-            details.alignment += sorted((source, before + target) for source, target in pairs)
-            before += count
+        details.alignment += sorted(pairs)
         return details
 
 

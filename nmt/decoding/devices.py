@@ -17,7 +17,8 @@ from typing import Self
 from nmt.config import TranslateConfig
 from nmt.decoding.load import choose_device, load_translator
 from nmt.decoding.model_directory import find_model_directory
-from nmt.decoding.translator import LongLine, Translation, Translator, arriving_blocks
+from nmt.decoding.pieces import LongLine
+from nmt.decoding.translator import Translation, Translator, arriving_blocks
 from nmt.errors import NMTError, one_line
 
 

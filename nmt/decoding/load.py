@@ -1,5 +1,6 @@
 """From model directories to a translator, by the engine that is wanted."""
 
+import hashlib
 import importlib.util
 import os
 import tempfile
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import nmt
 from nmt.config import TranslateConfig
 from nmt.decoding.details import Describer
 from nmt.decoding.engine import Engine, Judge
@@ -14,14 +16,18 @@ from nmt.decoding.model_directory import (
     ModelDescription,
     find_model_directory,
     is_exported,
-    longest_sentence,
-    positions,
+    limits,
     read_description,
     read_tokenizer,
 )
 from nmt.decoding.translator import Options, Translator
 from nmt.errors import NMTError
+from nmt.storage.foreign import sha256
+from nmt.text.quickstart import cache_folder
 from nmt.text.tokenizers import Tokenizer
+
+MADE_OF = ("config.json", "tokenizer.model", "model.safetensors")
+"""The files of a model directory that decide what it is as a model of CTranslate2."""
 
 
 def choose_device(name: str) -> str:
@@ -68,6 +74,7 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
     require_ctranslate2("engine")
     from nmt.decoding import ctranslate2_engine
 
+    ctranslate2_engine.check(config.decode, config.target_prefix)
     [folder] = folders
     longest = ctranslate2_engine.positions(read_description(folder))
     with ExitStack() as stack:
@@ -83,32 +90,38 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
 
 
 def ctranslate2_folder(folder: Path, precision: str) -> Path:
-    """Where the model of CTranslate2 lies that was made of a model directory."""
-    return folder / f"ctranslate2-{precision}"
+    """Where the model of CTranslate2 is kept that was made of a model directory: by the content of its files.
 
-
-def is_current(output: Path, folder: Path) -> bool:
-    """Whether `output` was written from `folder` as that is now, by time."""
-    model = output / "model.bin"
-    newest = (folder / "model.safetensors").stat().st_mtime_ns if (folder / "model.safetensors").is_file() else 0
-    return is_exported(output) and model.is_file() and model.stat().st_mtime_ns >= newest
+    That is in our own cache. What comes with a model directory may hold other weights, whatever it says of itself.
+    """
+    parts = [nmt.__version__, *(sha256(folder / name) for name in MADE_OF)]
+    return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
 
 
 def converted(folder: Path, precision: str, notice: Callable[[str], None], stack: ExitStack) -> Path:
-    """The model of CTranslate2 in a model directory, written where there is none yet.
+    """A model directory as a model of CTranslate2, from our cache, written there where it is not yet.
 
-    It goes into a temporary folder, which `stack` removes, where the model directory cannot be written.
+    It goes into a temporary folder, which `stack` removes, where the cache cannot be written.
     """
     output = ctranslate2_folder(folder, precision)
-    if is_current(output, folder):
+    if is_exported(output):
         return output
     from nmt.decoding.ctranslate2_model import write
 
-    if not os.access(folder, os.W_OK):
+    if not can_be_made(output.parent):
         output = Path(stack.enter_context(tempfile.TemporaryDirectory())) / output.name
     notice(f"converting the model for CTranslate2, once: {output}")
     write(folder, output, precision)
     return output
+
+
+def can_be_made(folder: Path) -> bool:
+    """Whether there is such a folder, which can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def load_judge(config: TranslateConfig, folders: list[Path], engine: Engine) -> Judge:
@@ -154,15 +167,13 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         length_penalty=config.decode.length_penalty,
         source_prefix=config.source_prefix,
         target_prefix=config.target_prefix,
-        longest=min(filter(None, map(longest_sentence, descriptions)), default=None) if config.split else None,
+        limits=limits(descriptions, config.split),
         source=descriptions[0].source,
-        positions=min(filter(None, map(positions, descriptions)), default=None),
-        notice=notice,
     )
-    engine = load_engine(config, folders, options.notice)
+    engine = load_engine(config, folders, notice)
     translator = Translator(engine, tokenizer, options)
     if config.format == "jsonl":
         translator.describer = Describer(
-            load_judge(config, folders, engine), tokenizer, config.source_prefix, len(translator.prefix)
+            load_judge(config, folders, engine), tokenizer, config.source_prefix, translator.prefix
         )
     return translator

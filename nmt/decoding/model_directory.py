@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import ModelConfig
+from nmt.decoding.pieces import Limits
 from nmt.errors import NMTError
 from nmt.storage.foreign import build, parse_json, read_mapping
 from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
@@ -76,12 +77,51 @@ def read_description(folder: Path) -> ModelDescription:
     return description
 
 
-def longest_sentence(description: ModelDescription) -> int | None:
-    """The most source tokens, without the end symbol, that a model was trained on or has positions for, if known."""
-    known = []
-    if "config" in description.training:
-        known.append(int(description.training["config"]["data"]["filters"]["max_tokens"]))
-    return min(filter(None, (*known, positions(description))), default=None)
+def within(tree: Any, *keys: str) -> Any:
+    """What mappings within mappings hold for these keys; None where one of them is missing, or no mapping."""
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
+    """The positive numbers that the records of these models' trainings have for these keys, as far as they do."""
+    found = [within(description.training, *keys) for description in descriptions]
+    return [number for number in found if type(number) is int and number > 0]
+
+
+def limits(descriptions: list[ModelDescription], split: str) -> Limits:
+    """What lines are cut by for a model, or an ensemble, of which each sets limits."""
+    ends = [end for end in map(positions, descriptions) if end]
+    found = Limits(positions=min(ends, default=None), characters=known_characters(descriptions))
+    if split == "never":
+        return found
+    usual, most = (numbers(descriptions, "lengths", "source", key) for key in ("p99", "max"))
+    most = most or numbers(descriptions, "config", "data", "filters", "max_tokens")
+    found.longest = min([*most, *ends], default=None)
+    if found.longest is None:
+        return found
+    found.usual = min([*usual, found.longest])
+    known = f"99 % of the lines that the model was trained on have {found.usual:,} at most"
+    if split == "always":
+        found.usual = 0
+    else:
+        known = known if usual else f"the model was trained on {found.longest:,} at most"
+        found.why = f"but {known}: translated sentence by sentence (split=never: as one)"
+    return found
+
+
+def known_characters(descriptions: list[ModelDescription]) -> frozenset[str] | None:
+    """The characters that all these models have seen in sources; None where that is not known, and for parsers."""
+    known = [within(description.training, "characters", "source") for description in descriptions]
+    if any(map(is_parser, descriptions)) or not all(isinstance(found, str) for found in known):
+        return None
+    return frozenset(" ").union(frozenset.intersection(*map(frozenset, known)))
+
+
+def is_parser(description: ModelDescription) -> bool:
+    """Whether a model was trained on a treebank."""
+    return bool(within(description.training, "config", "data", "kind") == "treebank")
 
 
 def positions(description: ModelDescription) -> int | None:

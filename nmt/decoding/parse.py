@@ -10,7 +10,7 @@ from rich.status import Status
 
 from nmt.config import ParseConfig, TranslateConfig
 from nmt.decoding.devices import DeviceTranslator
-from nmt.decoding.model_directory import find_model_directory, read_description
+from nmt.decoding.model_directory import find_model_directory, is_parser, read_description
 from nmt.decoding.translate import console, input_lines, open_files, open_translator, remembered, warn
 from nmt.decoding.translator import Translation, Translator
 from nmt.errors import NMTError
@@ -22,7 +22,7 @@ def check_parsers(names: list[str]) -> None:
     """NMTError for a model that was not trained on a treebank."""
     for name in names:
         description = read_description(find_model_directory(name))
-        if description.training.get("config", {}).get("data", {}).get("kind") != "treebank":
+        if not is_parser(description):
             raise NMTError(
                 f"checkpoint={name}: translates from {description.source} to {description.target}, and parses nothing; "
                 "use `nmt translate`, or name a model that was trained with data=treebank"
@@ -53,7 +53,7 @@ def parse_stream(
 
 def translation_config(config: ParseConfig) -> TranslateConfig:
     """How a parser translates sentences to linear trees: never in pieces."""
-    return TranslateConfig(**vars(config), split=False, format="tsv")
+    return TranslateConfig(**vars(config), split="never", format="tsv")
 
 
 def parse(config: ParseConfig) -> None:

@@ -7,12 +7,12 @@ C candidates, R finished hypotheses that are kept (n_best).
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.decoding.engine import Hypothesis, length_penalty
+from nmt.decoding.sampling import draw, sentence_keys
 from nmt.model import Transformer
 
 PIECE = 64
@@ -118,7 +118,7 @@ class Search:
         if not config.sample:
             self.log_probabilities[:, 1:] = -torch.inf
         self.finished = Finished(sentences, config.n_best, longest, device)
-        self.uniform = random_numbers(source_BS, (longest, self.beam_size), config.seed) if config.sample else None
+        self.keys = sentence_keys(source_BS, self.beam_size, config.seed) if config.sample else None
 
     def run(self) -> list[list[Hypothesis]]:
         """For each sentence its n_best hypotheses, best first."""
@@ -132,11 +132,15 @@ class Search:
         best, parents, tokens = self.draw(logp_BKN) if self.config.sample else self.best(logp_BKN)
         ends = tokens == EOS
         self.collect(best, parents, ends)
-        self.log_probabilities, chosen = best.masked_fill(ends, -torch.inf).topk(self.beam_size, dim=1)
-        parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
+        best = best.masked_fill(ends, -torch.inf)
+        if not self.config.sample:
+            # Drawn hypotheses keep their places, which decide what is drawn for them.
+            best, chosen = best.topk(self.beam_size, dim=1)
+            parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
+        self.log_probabilities = best
         past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
-        if self.beam_size > 1:
+        if self.beam_size > 1 and not self.config.sample:
             for cache in self.caches:
                 cache.reorder(parents)
         self.leave(self.open_sentences())
@@ -174,23 +178,11 @@ class Search:
 
     def draw(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """A continuation of each hypothesis by chance; the log probabilities are the model's own."""
-        assert self.uniform is not None
-        config = self.config
-        pool = config.top_k or logp_BKN.shape[2]
-        likely, tokens = logp_BKN.topk(min(pool, logp_BKN.shape[2]), dim=2)
-        # A hypothesis that has ended may have nothing left that it could go on with: 0 / 0.
-        probabilities = (likely / config.temperature).softmax(dim=2).nan_to_num()
-        if config.top_p < 1:
-            before = probabilities.cumsum(dim=2) - probabilities
-            probabilities = probabilities.masked_fill(before >= config.top_p, 0.0)
-        cumulative = probabilities.cumsum(dim=2)
-        aim = self.uniform[self.sentences, self.tokens.shape[2] - 1, :, None] * cumulative[:, :, -1:]
-        # Rounding may leave the aim at the sum of all: then the last one of any probability is meant.
-        last = (probabilities > 0).sum(dim=2, keepdim=True).clamp(min=1) - 1
-        place = torch.searchsorted(cumulative, aim, right=True).minimum(last)
-        chosen = (self.log_probabilities[:, :, None] + likely.gather(2, place)).squeeze(2)
+        assert self.keys is not None
+        tokens = draw(logp_BKN, self.config, self.keys[self.sentences], self.tokens.shape[2])
+        chosen = self.log_probabilities + logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
         parents = torch.arange(self.beam_size, device=chosen.device).expand_as(chosen)
-        return chosen, parents, tokens.gather(2, place).squeeze(2)
+        return chosen, parents, tokens
 
     def collect(self, best: Tensor, parents: Tensor, ends: Tensor) -> None:
         """Keep the hypotheses that ended among the K best candidates."""
@@ -210,7 +202,7 @@ class Search:
         The best that can come of log probability p is p / lp(limit): p only falls, and lp is largest at the limit.
         A beam of one ends with its only hypothesis: that is greedy search. Samples all count.
         """
-        living = self.log_probabilities[:, 0].isfinite()
+        living = self.log_probabilities.isfinite().any(dim=1)
         if self.config.sample:
             return living
         to_beat = self.finished.scores[self.sentences, -1]
@@ -257,15 +249,6 @@ def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Ten
     again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
     # What follows other grams is forbidden on nobody's account: the padding symbol is forbidden anyway.
     logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
-
-
-def random_numbers(source_BS: Tensor, shape: tuple[int, int], seed: int) -> Tensor:
-    """Numbers in [0, 1) for each sentence, [B, *shape], that its own tokens and the seed decide alone."""
-    rows = [
-        np.random.default_rng([seed, *(token for token in tokens if token != PAD)]).random(shape, dtype=np.float32)
-        for tokens in source_BS.tolist()
-    ]
-    return torch.from_numpy(np.stack(rows)).to(source_BS.device)
 
 
 @torch.inference_mode()

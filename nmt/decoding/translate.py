@@ -56,7 +56,10 @@ def render(number: int, source: str, translations: list[Translation], format: st
     records = [{"text": t.text, "score": t.score, "log_probability": t.log_probability} for t in translations]
     for record, translation in zip(records, translations, strict=True):
         record |= vars(translation.details) if translation.details else {}
-    return json.dumps({"line": number, "source": source, "translations": records}, ensure_ascii=False) + "\n"
+    line = {"line": number, "source": source, "translations": records}
+    if translations[0].copied:
+        line["copied"] = translations[0].copied
+    return json.dumps(line, ensure_ascii=False) + "\n"
 
 
 def is_input(config: TranslateConfig) -> bool:

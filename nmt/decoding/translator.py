@@ -3,14 +3,17 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from nmt.decoding.details import Describer, Details, Piece, nth_of_each
+from nmt.decoding.details import Describer, Details, nth_of_each
 from nmt.decoding.engine import Engine, Hypothesis, length_penalty
+from nmt.decoding.pieces import Cutter, Limits, LongLine, Piece, tell
 from nmt.errors import NMTError
-from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
+
+COPY = Hypothesis([], 0.0, 0.0)
+"""What is found for a piece that is copied."""
 
 
 @dataclass
@@ -21,14 +24,10 @@ class Translation:
     score: float
     log_probability: float
     details: Details | None = None
-
-
-class LongLine(NMTError):
-    """A line that the model has no positions for; `place` is counted from 0."""
-
-    def __init__(self, place: int, problem: str) -> None:
-        super().__init__(f"line {place + 1}: {problem}")
-        self.place, self.problem = place, problem
+    split: str = ""
+    """Why its line was cut into sentences or their parts, where it was."""
+    copied: list[str] = field(default_factory=list)
+    """Stretches of its line that were copied, for characters that the model cannot know."""
 
 
 @dataclass
@@ -40,14 +39,10 @@ class Options:
     """Stands before every line, as a tag of the wanted language does."""
     target_prefix: str = ""
     """Every translation begins with it."""
-    longest: int | None = None
-    """Lines of more tokens are translated in pieces."""
-    positions: int | None = None
-    """The model has positions for so many tokens, and no more."""
+    limits: Limits = field(default_factory=Limits)
+    """What lines are cut by."""
     source: str = ""
     """The language of the lines, whose sentences the pieces are."""
-    notice: Callable[[str], None] = field(default=lambda words: None)
-    """Told once of lines that are translated in pieces."""
 
 
 class Translator:
@@ -57,102 +52,50 @@ class Translator:
 
     def __init__(self, engine: Engine, tokenizer: Tokenizer, options: Options | None = None) -> None:
         self.engine, self.tokenizer, self.options = engine, tokenizer, options or Options()
-        self.source_prefix, self.prefix = map(self.encode, (self.options.source_prefix, self.options.target_prefix))
+        self.cutter = Cutter(tokenizer, self.options.limits, self.options.source_prefix, self.options.source)
+        self.prefix = tokenizer.encode([clean(self.options.target_prefix)])[0]
         self.check_prefixes()
 
     def check_prefixes(self) -> None:
         """NMTError where a prefix leaves no room for anything else."""
-        longest, positions = self.options.longest or self.options.positions, self.options.positions
-        if longest is not None and len(self.source_prefix) >= longest:
-            raise NMTError(f"source_prefix has {len(self.source_prefix)} tokens, but the model takes {longest} at most")
+        source, positions = len(self.cutter.prefix), self.options.limits.positions
+        longest = self.options.limits.longest or positions
+        if longest is not None and source >= longest:
+            raise NMTError(f"source_prefix has {source} tokens, but the model takes {longest} at most")
         if positions is not None and len(self.prefix) > positions:
             raise NMTError(f"target_prefix has {len(self.prefix)} tokens, but the model writes {positions} at most")
-
-    def encode(self, line: str) -> list[int]:
-        return self.tokenizer.encode([clean(line)])[0]
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; an empty line has one, the empty one.
 
         Raises LongLine for the first line that the model has no positions for.
         """
-        prefix = self.options.source_prefix
-        sentences = self.tokenizer.encode([clean(prefix + line) if line.strip() else "" for line in lines])
-        self.check_lengths(sentences)
-        pieces = [self.pieces(line, ids) for line, ids in zip(lines, sentences, strict=True)]
-        flat = [piece.ids for line_pieces in pieces for piece in line_pieces]
+        pieces = self.cutter.cut(lines)
+        flat = [piece.ids for line_pieces in pieces for piece in line_pieces if not piece.copied]
         searched = iter(self.engine.search(flat, [self.prefix] * len(flat)))
-        found = [[next(searched) for _ in line_pieces] for line_pieces in pieces]
-        translations = [self.join(hypotheses) for hypotheses in found]
+        found = [[[COPY] if piece.copied else next(searched) for piece in line_pieces] for line_pieces in pieces]
+        translations = [self.join(*line) for line in zip(pieces, found, strict=True)]
         if self.describer:
             for line, details in zip(translations, self.describer.describe(lines, pieces, found), strict=True):
                 for translation, described in zip(line, details, strict=True):
                     translation.details = described
         return [best_first(line) for line in translations]
 
-    def check_lengths(self, sentences: list[list[int]]) -> None:
-        positions = self.options.positions
-        if positions is None or self.options.longest is not None:
-            return
-        for place, ids in enumerate(sentences):
-            if len(ids) > positions:
-                raise LongLine(
-                    place,
-                    f"{len(ids):,} tokens and an end symbol are more than the model has positions for "
-                    f"(model.max_positions={positions + 1}); split=true translates such lines in pieces",
-                )
-
-    def pieces(self, line: str, ids: list[int]) -> list[Piece]:
-        """What is searched for a line: its tokens, or those of its sentences where they are too many."""
-        longest = self.options.longest
-        if not ids:
-            return []
-        if longest is None or len(ids) <= longest:
-            return [Piece(ids, line)]
-        self.options.notice(
-            f"a line of {len(ids):,} tokens is longer than the {longest:,} that the model was trained on: "
-            "such lines are translated sentence by sentence (split=false: as one)"
-        )
-        self.options.notice = lambda words: None
-        cleaned = clean(line)
-        sentences = split_sentences(cleaned, self.options.source)
-        whole = self.tokenizer.encode([clean(self.options.source_prefix + sentence) for sentence in sentences])
-        found, start = list[Piece](), 0
-        for sentence, ids in zip(sentences, whole, strict=True):
-            start = cleaned.index(sentence, start)
-            found += [Piece(ids, sentence, start)] if len(ids) <= longest else self.parts(sentence, start, longest)
-            start += len(sentence)
-        return found
-
-    def parts(self, sentence: str, start: int, longest: int) -> list[Piece]:
-        """A sentence that is too long itself, in parts of at most `longest` tokens, behind the prefix each."""
-        prefix, pieces, skipped = self.source_prefix, list[Piece](), 0
-        for part in equal_parts(self.encode(sentence), longest - len(prefix)):
-            pieces.append(Piece(prefix + part, sentence, start, skipped, len(prefix)))
-            skipped += len(part)
-        return pieces
-
-    def join(self, found: list[list[Hypothesis]]) -> list[Translation]:
+    def join(self, pieces: list[Piece], found: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line, the n-th of them made of the n-th of every piece."""
-        if len(found) == 1:
-            return [self.decode(hypothesis) for hypothesis in found[0]]
+        too_many, why = max((piece.of for piece in pieces), default=0), self.options.limits.why
+        split = f"{too_many:,} tokens, {why}" if too_many and why else ""
+        copied = [piece.text for piece in pieces if piece.copied]
         joined = []
         for parts in nth_of_each(found):
-            # The line's translation begins with the prefix, not every sentence in it.
-            tokens = [parts[0].tokens, *(part.tokens[len(self.prefix) :] for part in parts[1:])] if parts else []
-            text = " ".join(filter(None, map(self.text, tokens)))
+            told = tell(self.tokenizer, pieces, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
-            length = sum(len(part.tokens) + 1 for part in parts)
+            length = sum(len(part.tokens) + 1 for part in parts if part is not COPY)
             score = log_probability / length_penalty(length, self.options.length_penalty)
-            joined.append(Translation(text, score, log_probability))
+            if len(parts) == 1 and not copied:
+                score = parts[0].score
+            joined.append(Translation(told.text, score, log_probability, split=split, copied=copied))
         return joined
-
-    def decode(self, hypothesis: Hypothesis) -> Translation:
-        return Translation(self.text(hypothesis.tokens), hypothesis.score, hypothesis.log_probability)
-
-    def text(self, tokens: list[int]) -> str:
-        # Bytes that spell a line end must not become one: line i answers line i.
-        return " ".join(self.tokenizer.decode(tokens).split())
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
         """Translations of a stream of lines, in order and as soon as can be.
@@ -172,12 +115,6 @@ class Translator:
 
 def best_first(translations: list[Translation]) -> list[Translation]:
     return sorted(translations, key=lambda translation: -translation.score)
-
-
-def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
-    """All of `ids`, in as few parts of at most `longest` as can be."""
-    length = -(-len(ids) // -(-len(ids) // longest))
-    yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from nmt.config import DecodeConfig, ExportConfig, TranslateConfig
-from nmt.decoding.load import ctranslate2_folder, load_translator, require_ctranslate2
+from nmt.decoding.load import load_translator, require_ctranslate2
 from nmt.decoding.model_directory import ModelDescription, find_model_directory, is_exported, read_description
 from nmt.errors import NMTError
 
@@ -54,7 +54,7 @@ def write(
     require_ctranslate2("format")
     from nmt.decoding import ctranslate2_model
 
-    output = Path(config.output or ctranslate2_folder(folder, config.precision))
+    output = Path(config.output or folder / f"ctranslate2-{config.precision}")
     ctranslate2_model.check(description)
     ctranslate2_model.write(folder, output, config.precision)
     return output, lambda decode: best_translations(TranslateConfig(str(output), engine="ctranslate2", decode=decode))

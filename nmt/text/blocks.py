@@ -17,6 +17,7 @@ from nmt.config import DataConfig
 from nmt.text.arrow import IDS_SCHEMA, list_column, text_block, text_pairs
 from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
+from nmt.text.seen import characters
 from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer
 from nmt.text.treebank import model_pair
 
@@ -86,8 +87,11 @@ def worker_tokenizer(path: Path) -> Tokenizer:
     return load_tokenizer(path)
 
 
-def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> tuple[pa.RecordBatch, int]:
-    """Ids and lengths (which count the end symbol) of a block of pairs, and how many were too long."""
+Encoded = tuple[pa.RecordBatch, int, tuple[set[str], set[str]]]
+
+
+def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> Encoded:
+    """Ids and lengths (which count the end symbol) of a block of pairs, how many were too long, and the characters."""
     tokenizer = worker_tokenizer(tokenizer_file)
     ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
@@ -96,6 +100,6 @@ def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None)
         schema=IDS_SCHEMA,
     )
     if limit is None:
-        return encoded, 0
+        return encoded, 0, characters(block)
     short = np.maximum(*lengths) <= limit
-    return encoded.filter(pa.array(short)), int((~short).sum())
+    return encoded.filter(pa.array(short)), int((~short).sum()), characters(block.filter(pa.array(short)))

@@ -49,11 +49,22 @@ class Manifest:
     content: dict[str, Any]
     """The configuration of data and tokenizer, the seed, and the SHA-256 of the sources."""
     counts: dict[str, Any]
-    """For each split: pairs read, dropped (by reason) and kept, and tokens, end symbols included."""
+    """For each split: pairs read, dropped (by reason) and kept, and tokens, end symbols included.
+
+    `lengths` are tokens of the kept lines, without the end symbol, by side: of the 99th percentile, and of the longest.
+    """
     vocabulary_size: int
     tokenizer: str
     """SHA-256 of tokenizer.model."""
     versions: dict[str, str]
+    characters: dict[str, str] | None = None
+    """Those of the training pairs by side, in order; None where they are not known."""
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """What is known of the training pairs, by which a model knows what it cannot know."""
+        known = {"lengths": self.counts["train"].get("lengths"), "characters": self.characters}
+        return {key: value for key, value in known.items() if value is not None}
 
     @property
     def is_treebank(self) -> bool:

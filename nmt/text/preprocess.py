@@ -39,6 +39,7 @@ from nmt.text.corpora import read_split, sources
 from nmt.text.files import Pair
 from nmt.text.filters import letters
 from nmt.text.manifest import FORMAT_VERSION, Manifest, fingerprint, read_manifest
+from nmt.text.seen import Seen
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint, train_tokenizer
 
 In = TypeVar("In")
@@ -65,6 +66,8 @@ class Preparation:
     say: Say
     pool: ProcessPoolExecutor
     counts: dict[str, Any]
+    characters: dict[str, str] | None = None
+    """Of the training pairs, by side."""
 
     @property
     def data(self) -> DataConfig:
@@ -185,10 +188,12 @@ class Preparation:
         path = self.folder / f"{split}.arrow"
         kept = dropped = 0
         tokens = {"source": 0, "target": 0}
+        seen = Seen()
         encode = partial(encode_block, tokenizer_file=self.folder / "tokenizer.model", limit=limit)
         with arrow_writer(path, IDS_SCHEMA) as write:
-            for block, too_long in self.map(encode, text_blocks):
+            for block, too_long, characters in self.map(encode, text_blocks):
                 write(block)
+                seen.add(block, characters)
                 kept += len(block)
                 dropped += too_long
                 for side in tokens:
@@ -198,7 +203,9 @@ class Preparation:
             self.counts[split]["dropped"]["too long (tokens)"] += dropped
         if split == "train" and not kept:
             raise self.nothing_left()
-        self.counts[split] |= {"kept": kept, "tokens": tokens}
+        self.counts[split] |= {"kept": kept, "tokens": tokens, "lengths": seen.lengths()}
+        if split == "train":
+            self.characters = seen.characters()
         if kept:
             save_as_dataset(path, self.folder / split)
         else:
@@ -305,6 +312,7 @@ def preprocess(config: PreprocessAndTrainConfig, say: Say) -> tuple[Manifest, bo
             vocabulary_size=tokenizer.vocabulary_size,
             tokenizer=tokenizer_fingerprint(temporary / "tokenizer.model"),
             versions={name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")},
+            characters=preparation.characters,
         )
         manifest.write(temporary)
         if folder.exists():

@@ -82,6 +82,7 @@ def write_average(average: Average, tokenizer_file: Path, output: Path, score: s
             "averaged": average.updates,
             "corpus": about["corpus"],
             "config": about["config"],
+            **about.get("seen", {}),
         },
     )
     card = model_card(average.model, average.last, average.updates, score)

@@ -6,7 +6,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,8 @@ class RunDescription:
     """SHA-256 of the tokenizer."""
     corpus: str
     """Fingerprint of the prepared corpus."""
+    seen: dict[str, Any] = field(default_factory=dict)
+    """Lengths and characters of the training pairs, as its manifest has them."""
 
 
 class Checkpoints(UpdateCallback):

@@ -212,6 +212,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
         target=corpus.target_language,
         tokenizer=corpus.manifest.tokenizer,
         corpus=corpus.manifest.fingerprint,
+        seen=corpus.manifest.seen,
     )
     updates = UpdateModule(corpus, config.batching, config.seed, config.model.restricted_to)
     every = config.trainer["log_every_n_steps"]

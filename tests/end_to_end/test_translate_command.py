@@ -148,8 +148,8 @@ def test_a_terminal_at_every_end_shows_answers_and_no_progress(model):
 
 def test_a_line_without_positions_is_named_and_those_before_it_are_written(model, tmp_path):
     content = b"ka lo\n\nmi\n" + b"ka " * 12 + b"\nnu\n"
-    process = run(model, f"output={tmp_path / 'out'}", "split=false", content=content)
-    refused(process, "line 4: ", "model.max_positions=12", "split=true")
+    process = run(model, f"output={tmp_path / 'out'}", "split=never", content=content)
+    refused(process, "line 4: ", "model.max_positions=12", "split=auto")
     assert (tmp_path / "out").read_bytes().count(b"\n") == 3
 
 

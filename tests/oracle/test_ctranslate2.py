@@ -86,7 +86,7 @@ def sentences() -> list[list[int]]:
     return train_tokenizer(random_text(60), TokenizerConfig("bpe", 320)).encode(random_text(30))
 
 
-def searches(folder: Path, sentences: list[list[int]], prefixes: list[list[int]] | None = None, **settings):
+def searches(folder: Path, sentences: list[list[int]], **settings):
     """What torch and CTranslate2 find."""
     config = DecodeConfig(**{"beam_size": 4, "max_extra": 8, **settings})
     longest = positions(read_description(folder / "float32"))
@@ -94,7 +94,7 @@ def searches(folder: Path, sentences: list[list[int]], prefixes: list[list[int]]
         TorchEngine([load_model(folder / "model")], config),
         CTranslate2Engine(folder / "float32", config, longest, threads=1),
     )
-    return [engine.search(sentences, prefixes or [[]] * len(sentences)) for engine in engines]
+    return [engine.search(sentences, [[]] * len(sentences)) for engine in engines]
 
 
 def assert_same(torch_found, found, least: int = 30) -> None:
@@ -121,7 +121,6 @@ def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, 
         {"min_length": 7},
         {"min_length": 7, "beam_size": 1},
         {"batch_tokens": 20},
-        {"no_repeat_ngram": 2, "beam_size": 1},
     ],
     ids=str,
 )
@@ -135,19 +134,9 @@ def test_a_length_can_be_prescribed(folder, sentences, beam_size):
     assert {len(hypothesis.tokens) for hypotheses in found for hypothesis in hypotheses} == {7}
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_prefixes_are_kept_and_counted(folder, sentences, beam_size):
-    """Each has one of its own: how its second best translation begins."""
-    prefixes = [hypotheses[1].tokens[:2] for hypotheses in searches(folder, sentences, n_best=2)[0]]
-    torch_found, found = searches(folder, sentences, prefixes, beam_size=beam_size)
-    for prefix, hypotheses in zip(prefixes, found, strict=True):
-        assert hypotheses[0].tokens[: len(prefix)] == prefix
-    assert_same(torch_found, found, least=29)
-
-
 def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
     model = load_model(each / "model")
-    for settings in ({}, {"min_length": 7}, {"no_repeat_ngram": 2}, {"max_extra": 0}):
+    for settings in ({}, {"min_length": 7}, {"max_extra": 0}):
         found = searches(each, sentences, n_best=3, **settings)[1]
         for ids, hypotheses in zip(sentences, found, strict=True):
             assert len(hypotheses) == 3
@@ -161,17 +150,11 @@ def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
                 assert hypothesis.score == pytest.approx(logp / length_penalty(target.shape[1], 0.6), abs=1e-3)
 
 
-def test_no_ngram_comes_twice(folder, sentences):
-    for hypotheses in searches(folder, sentences, no_repeat_ngram=2, max_extra=20, min_length=12)[1]:
-        pairs = list(zip(hypotheses[0].tokens, hypotheses[0].tokens[1:], strict=False))
-        assert len(pairs) == len(set(pairs))
-
-
 def test_int8_is_close(each, sentences):
     """By the log probabilities of the same translations."""
     config = DecodeConfig(beam_size=4, max_extra=8)
     precise, small = (CTranslate2Engine(each / name, config, 40, threads=1) for name in ("float32", "int8"))
-    requests = [precise.request(ids, []) for ids in sentences]
+    requests = [precise.request(ids) for ids in sentences]
     pairs = [
         (r, c.tokens)
         for r, candidates in zip(requests, precise.candidates(requests, False), strict=True)
@@ -207,7 +190,7 @@ def eager(folder, tmp_path) -> Path:
 
 def test_symbols_that_are_no_text_are_never_written(eager, sentences):
     model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra=8), 2048, threads=1)
-    raw = model.candidates([model.request(ids, []) for ids in sentences], False)
+    raw = model.candidates([model.request(ids) for ids in sentences], False)
     assert any(piece in candidate.tokens for row in raw for candidate in row for piece in ("<pad>", "<unk>"))
     for hypotheses in searches(eager, sentences, n_best=4)[1]:
         assert not any({PAD, 1, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)

@@ -11,7 +11,9 @@ from torch import nn
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.decoding.engine import Hypothesis
+from nmt.decoding.sampling import draw, gumbel, sentence_keys
 from nmt.decoding.search import beam_search
+from nmt.decoding.torch_engine import TorchEngine
 from nmt.model import Transformer
 
 SEEDS, DRAWN = 60, 40
@@ -133,6 +135,55 @@ def test_what_is_drawn_for_a_sentence_depends_on_it_alone(settings):
     for seed in range(2):
         order = random.Random(seed).sample(range(len(sources)), len(sources))
         assert tokens(sample([sources[i] for i in order], RICH, **settings)) == [alone[i] for i in order]
+
+
+@pytest.mark.parametrize("settings", [{}, {"top_p": 0.9}, {"top_k": 40}], ids=str)
+def test_rounding_decides_no_draw(settings):
+    """Among thousands of tokens some are as likely as others but for rounding, and batches of other shapes round so."""
+    generator = torch.Generator().manual_seed(1)
+    logp = torch.randn(300, 2, 4000, generator=generator).log_softmax(dim=2)
+    rounded = logp + 4e-6 * torch.randn(logp.shape, generator=generator)
+    config, keys = (
+        DecodeConfig(sample=True, temperature=1.5, **settings),
+        sentence_keys(torch.arange(300)[:, None], 2, 1),
+    )
+    assert draw(logp, config, keys, 1).equal(draw(rounded, config, keys, 1))
+
+
+def test_three_hundred_lines_are_drawn_alike_alone_and_together():
+    model, generator = tiny_model(500), random.Random(1)
+    sentences = [generator.choices(range(4, 500), k=generator.randint(1, 20)) for _ in range(300)]
+    alone, together = (
+        TorchEngine([model], DecodeConfig(sample=True, temperature=1.5, max_length=5, batch_tokens=budget), True)
+        for budget in (1, 2000)
+    )
+    prefixes = [[] for _ in sentences]
+    assert tokens(alone.search(sentences, prefixes)) == tokens(together.search(sentences, prefixes))
+
+
+def test_a_draw_does_not_depend_on_how_many_are_drawn():
+    one, four = (tokens(sample(SOURCES, RICH, n_best=count, max_length=6)) for count in (1, 4))
+    assert all(first[0] in all_four for first, all_four in zip(one, four, strict=True))
+
+
+def test_gumbel_numbers_have_gumbels_distribution():
+    """Its mean is Euler's constant and its variance pi^2 / 6; neighbouring tokens, positions and keys are strangers."""
+    keys = sentence_keys(torch.tensor([[5, EOS], [5, 6]]), 2, seed=1)
+    found = torch.stack([gumbel(keys, position, torch.arange(50_000)) for position in (1, 2)]).double().flatten(0, 2)
+    assert found.isfinite().all()
+    assert found.mean(dim=1).tolist() == pytest.approx([0.5772] * 8, abs=0.03)
+    assert found.var(dim=1).tolist() == pytest.approx([math.pi**2 / 6] * 8, abs=0.06)
+    uniform = (-(-found).exp()).exp()
+    shares = torch.stack([((uniform >= n / 20) & (uniform < (n + 1) / 20)).double().mean(dim=1) for n in range(20)])
+    assert shares.flatten().tolist() == pytest.approx([0.05] * 160, abs=0.005)
+    related = torch.cat((torch.corrcoef(found), torch.corrcoef(torch.cat((found[:, :-1], found[:, 1:])))[8:, :8]))
+    assert (related - torch.cat((torch.eye(8), torch.zeros(8, 8)))).abs().max() < 0.025
+
+
+def test_a_token_has_its_number_among_whichever_others():
+    keys = sentence_keys(torch.tensor([[5, EOS]]), 3, seed=1)
+    all_numbers, some = gumbel(keys, 4, torch.arange(90)), torch.tensor([[[7, 80], [3, 2], [0, 89]]])
+    assert gumbel(keys, 4, some).equal(all_numbers.gather(2, some))
 
 
 @pytest.mark.parametrize("settings", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-6}], ids=str)

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.decoding.details import Describer, Details, Piece, source_words, words_of_tokens
+from nmt.decoding.details import Describer, Details, source_words, words_of_tokens
 from nmt.decoding.engine import Hypothesis, Judgement
 from nmt.decoding.forced import force
+from nmt.decoding.pieces import Limits, Piece
 from nmt.decoding.torch_engine import TorchEngine
 from nmt.decoding.translate import render
 from nmt.decoding.translator import Options, Translation, Translator
@@ -119,7 +120,7 @@ class Echo:
 @pytest.mark.parametrize("longest", [3, 5, 9, 1000])
 def test_lines_in_pieces_keep_the_indices_of_the_whole_line(tokenizer, longest):
     lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
-    translator = Translator(Echo(), tokenizer, Options(longest=longest, source="en", source_prefix="x "))
+    translator = Translator(Echo(), tokenizer, Options(limits=Limits(longest=longest), source="en", source_prefix="x "))
     translator.describer = Describer(diagonal, tokenizer, "x ")
     for line, (best, second) in zip(lines[::2], translator.translate(lines)[::2], strict=True):
         for translation in (best, second):
@@ -140,11 +141,11 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
     config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2)
     models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
     decode = DecodeConfig(beam_size=3, max_extra=4, **settings)
-    options = Options(decode.length_penalty, "x ", "lo", longest, source="en")
+    options = Options(decode.length_penalty, "x ", "lo", Limits(longest=longest), source="en")
     translator = Translator(TorchEngine(models, decode), tokenizer, options)
     plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
     translator.describer = Describer(
-        lambda pairs: force(models, pairs, 100, align=True), tokenizer, "x ", len(translator.prefix)
+        lambda pairs: force(models, pairs, 100, align=True), tokenizer, "x ", translator.prefix
     )
     described = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
     for before, after in zip(plain, described, strict=True):

@@ -13,8 +13,8 @@ pytest.importorskip("ctranslate2")
 from nmt.config import DecodeConfig, ExportConfig, ModelConfig, TokenizerConfig, TranslateConfig
 from nmt.decoding.ctranslate2_engine import CTranslate2Engine
 from nmt.decoding.ctranslate2_model import write
-from nmt.decoding.load import load_translator
-from nmt.decoding.model_directory import ModelDescription
+from nmt.decoding.load import ctranslate2_folder, load_translator
+from nmt.decoding.model_directory import EXPORTED, ModelDescription
 from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
 from nmt.export.export import compare, export
@@ -36,6 +36,13 @@ def make(folder: Path, training: dict | None = None, **settings) -> Path:
     description = ModelDescription(asdict(config), size, "en", "de", fingerprint, training or {})
     write_model_directory(folder / "model", Transformer(config, size), tokenizer_file, description, "")
     return folder / "model"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch) -> Path:
+    """Where nmt keeps what it converted."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "nmt"
 
 
 @pytest.fixture
@@ -124,27 +131,42 @@ def test_what_cannot_be_exported_is_named(model, tmp_path, monkeypatch, settings
         said(**{"model": model, **settings} if "checkpoint" not in settings else {"model": Path("exported")})
 
 
-def test_a_model_directory_is_converted_at_its_first_use(model):
-    notices = []
+def test_a_model_directory_is_converted_at_its_first_use(model, cache):
+    notices, before = [], sorted(model.iterdir())
     first = translated(model, notices)
-    assert notices == [f"converting the model for CTranslate2, once: {model}/ctranslate2-float32"]
+    [folder] = (cache / "ctranslate2").iterdir()
+    assert notices == [f"converting the model for CTranslate2, once: {folder}"]
     assert translated(model, notices) == first == translated(model, engine="torch", device="cpu")
     assert len(notices) == 1
+    assert sorted(model.iterdir()) == before
 
 
-def test_a_model_that_changed_is_converted_again(model, tmp_path):
-    notices = []
-    translated(model, notices)
-    weights = model / "model.safetensors"
-    weights.write_bytes(weights.read_bytes())
-    translated(model, notices)
-    assert len(notices) == 2
+@pytest.mark.parametrize("changed", ["model.safetensors", "config.json", "tokenizer.model"])
+def test_a_conversion_belongs_to_the_content_of_a_model(model, changed):
+    """By whatever name and time; so a model that came back is not converted again."""
+    before = ctranslate2_folder(model, "float32")
+    content = (model / changed).read_bytes()
+    (model / changed).write_bytes(content + b" ")
+    assert ctranslate2_folder(model, "float32") not in (before, ctranslate2_folder(model, "int8"))
+    (model / changed).write_bytes(content)
+    assert ctranslate2_folder(model.rename(model.with_name("other")), "float32") == before
 
 
-def test_a_directory_that_cannot_be_written_stays_as_it_is(model, monkeypatch):
-    monkeypatch.setattr("os.access", lambda path, mode: False)
+def test_a_conversion_that_came_with_a_model_is_not_trusted(model, tmp_path):
+    """Whatever it says of itself, and however new it is."""
+    (tmp_path / "stranger").mkdir()
+    stranger = make(tmp_path / "stranger", d_ff=32)
+    write(stranger, model / "ctranslate2-float32", "float32")
+    (model / "ctranslate2-float32" / EXPORTED).write_bytes((model / "config.json").read_bytes())
+    ours, theirs = (translated(folder, engine="torch", device="cpu") for folder in (model, stranger))
+    assert ours != theirs
+    assert translated(model) == ours
+
+
+def test_without_a_cache_a_model_is_converted_for_once(model, cache):
+    cache.parent.mkdir(exist_ok=True)
+    cache.write_text("no folder")
     assert translated(model) == translated(model, engine="torch", device="cpu")
-    assert not (model / "ctranslate2-float32").exists()
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
@@ -160,7 +182,9 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
     [
         ({"device": "cuda"}, "device=cuda with engine=ctranslate2"),
         ({"checkpoint": 2}, "2 checkpoints, but it has no ensembles"),
-        ({"decode": DecodeConfig(sample=True)}, "decode.sample=true"),
+        ({"decode": DecodeConfig(sample=True)}, "decode.sample=true.*engine=torch"),
+        ({"decode": DecodeConfig(no_repeat_ngram=2)}, "decode.no_repeat_ngram=2.*engine=torch"),
+        ({"target_prefix": "ka"}, "target_prefix=ka.*engine=torch"),
         ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
         ({"checkpoint": 0, "format": "jsonl"}, "format=jsonl needs the model's own weights"),
     ],

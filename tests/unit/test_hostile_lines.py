@@ -14,9 +14,10 @@ from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConf
 from nmt.decoding.engine import Hypothesis, length_penalty
 from nmt.decoding.load import load_translator
 from nmt.decoding.model_directory import ModelDescription
+from nmt.decoding.pieces import Limits, Piece, equal_parts
 from nmt.decoding.torch_engine import TorchEngine
 from nmt.decoding.translate import input_lines, translate
-from nmt.decoding.translator import Options, Translator, best_first, equal_parts
+from nmt.decoding.translator import Options, Translator, best_first
 from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
@@ -191,7 +192,7 @@ def test_a_byte_is_counted_from_the_beginning_of_the_file(tmp_path, capsys):
 def test_ten_thousand_words_are_one_line(tokenizer):
     draw = random.Random(1)
     lines = ["ka", " ".join(draw.choices(WORDS, k=10_000)), "", "lo" * 5000 + " " + "ka", "mi"]
-    ours = translator(tokenizer, Options(longest=100), max_length=1, beam_size=1)
+    ours = translator(tokenizer, Options(limits=Limits(longest=100)), max_length=1, beam_size=1)
     found = [translations[0].text for translations in ours.translate(lines)]
     assert found == [ours.translate([line])[0][0].text for line in lines]
     assert found[2] == ""
@@ -215,21 +216,20 @@ def test_every_token_of_a_long_line_is_in_some_piece_behind_its_prefix(tokenizer
     engine = Recorder()
     prefix = tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
-    said = []
-    ours = Translator(engine, tokenizer, Options(source_prefix=tag, longest=longest, notice=said.append))
-    ours.translate([line])
+    limits = Limits(longest=longest, why="too many")
+    [[found]] = Translator(engine, tokenizer, Options(source_prefix=tag, limits=limits)).translate([line])
     assert all(0 < len(piece) <= longest for piece in engine.pieces)
     assert all(piece[: len(prefix)] == prefix for piece in engine.pieces)
     # A character may be spelt in bytes of two pieces: tokens are joined before they are decoded.
     together = tokenizer.decode([id for piece in engine.pieces for id in piece[len(prefix) :]])
     assert together.replace(" ", "") == clean(line).replace(" ", "")
-    assert len(said) == (len(engine.pieces) > 1)
+    assert bool(found.split) == (len(engine.pieces) > 1)
 
 
 def test_sentences_stay_whole_where_they_fit(bpe):
     engine, sentences = Recorder(), [sentence.capitalize() for sentence in TEXT[:4]]
     longest = max(map(len, bpe.encode(sentences)))
-    Translator(engine, bpe, Options(longest=longest)).translate([" ".join(sentences)])
+    Translator(engine, bpe, Options(limits=Limits(longest=longest))).translate([" ".join(sentences)])
     assert [bpe.decode(piece) for piece in engine.pieces] == sentences
 
 
@@ -242,16 +242,8 @@ def test_parts_are_nearly_equal_and_all_there_is(count, longest):
     assert max(map(len, parts[:-1]), default=0) - min(map(len, parts[:-1]), default=0) == 0
 
 
-def test_the_notice_of_long_lines_comes_once_in_a_stream(bpe):
-    said = []
-    ours = Translator(Recorder(), bpe, Options(longest=5, notice=said.append))
-    list(ours.stream(iter(["ka", *TEXT, "", *TEXT]), 3))
-    assert len(said) == 1
-    assert "split=false" in said[0]
-
-
 def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
-    ours = Translator(Recorder(n_best=3), bpe, Options(longest=5, length_penalty=0.7))
+    ours = Translator(Recorder(n_best=3), bpe, Options(limits=Limits(longest=5), length_penalty=0.7))
     [found] = ours.translate([" ".join(TEXT[:2])])
     pieces = ours.engine.pieces
     length = sum(len(piece) + 1 for piece in pieces)
@@ -272,18 +264,22 @@ def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
             Hypothesis([73] * 9, -9.5, -9.5 / length_penalty(10, 1.0)),
         ],
     ]
-    scores = [translation.score for translation in best_first(ours.join(pieces))]
+    scores = [
+        translation.score for translation in best_first(ours.join([Piece([70], "ka"), Piece([72], "lo")], pieces))
+    ]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == pytest.approx(-11.7 / length_penalty(20, 1.0))
 
 
-@pytest.mark.parametrize("decode", [{}, {"n_best": 2}, {"sample": True, "n_best": 3}, {"max_length": 1}], ids=str)
+@pytest.mark.parametrize(
+    "decode", [{}, {"n_best": 2}, {"sample": True, "n_best": 3, "seed": 2}, {"max_length": 1}], ids=str
+)
 @pytest.mark.parametrize("longest", [None, 4])
 @pytest.mark.parametrize("prefix", ["lo", "Lo, mi \ufb01", "漢字 ", " ka  lo mi nu "])
 def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longest, decode):
     lines = ["ka", "", TEXT[0], " \t", "漢字\0", " ".join(TEXT[:3])]
-    plain = translator(bpe, Options(longest=longest), **decode).translate(lines)
-    found = translator(bpe, Options(longest=longest, target_prefix=prefix), **decode).translate(lines)
+    plain = translator(bpe, Options(limits=Limits(longest=longest)), **decode).translate(lines)
+    found = translator(bpe, Options(limits=Limits(longest=longest), target_prefix=prefix), **decode).translate(lines)
     for line, translations, without in zip(lines, found, plain, strict=True):
         # With a prefix as long as a translation may be there is no second one.
         assert 1 <= len(translations) <= len(without)
@@ -308,22 +304,24 @@ def test_a_source_prefix_is_what_stands_before_the_line(bpe, line):
 @pytest.mark.parametrize("buffer", [1, 2, 3, 100])
 def test_a_line_without_positions_is_named_after_those_before_it(bpe, buffer):
     model = random_model(bpe, positions="learned", max_positions=12)
-    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=1)), bpe, Options(positions=11))
+    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=1)), bpe, Options(limits=Limits(positions=11)))
     stream = ours.stream(iter(["ka", "", "lo mi", "ka " * 12, "nu"]), buffer)
-    assert [next(stream) for _ in range(3)] == ours.translate(["ka", "", "lo mi"])
-    with pytest.raises(NMTError, match=r"^line 4: 12 tokens .*model\.max_positions=12.*split=true"):
+    found, expected = [next(stream) for _ in range(3)], ours.translate(["ka", "", "lo mi"])
+    assert [translations[0].text for translations in found] == [translations[0].text for translations in expected]
+    with pytest.raises(NMTError, match=r"^line 4: 12 tokens .*model\.max_positions=12.*split=auto"):
         next(stream)
     assert len(ours.translate(["ka " * 11])) == 1
 
 
 @pytest.mark.parametrize("split", [True, False])
-def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, capsys, split):
+def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
     folder = model_directory(tmp_path, bpe, positions="learned", max_positions=12)
     config = TranslateConfig(folder, split=split, device="cpu", decode=DecodeConfig(beam_size=1, max_length=3))
     ours = load_translator(config, print)
     if split:
-        assert ours.translate(["ka " * 12])[0][0].text
-        assert "12 tokens" in capsys.readouterr().out
+        [[found]] = ours.translate(["ka " * 12])
+        assert found.text
+        assert found.split.startswith("12 tokens, ")
     else:
         with pytest.raises(NMTError, match=r"^line 1: 12 tokens .*model\.max_positions=12"):
             ours.translate(["ka " * 12])
@@ -332,9 +330,9 @@ def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, capsys, split)
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (Options(source_prefix="ka lo mi", longest=3), "source_prefix has 3 tokens"),
-        (Options(source_prefix="ka lo mi", positions=3), "source_prefix has 3 tokens"),
-        (Options(target_prefix="ka lo mi", positions=2), "target_prefix has 3 tokens"),
+        (Options(source_prefix="ka lo mi", limits=Limits(longest=3)), "source_prefix has 3 tokens"),
+        (Options(source_prefix="ka lo mi", limits=Limits(positions=3)), "source_prefix has 3 tokens"),
+        (Options(target_prefix="ka lo mi", limits=Limits(positions=2)), "target_prefix has 3 tokens"),
     ],
     ids=str,
 )

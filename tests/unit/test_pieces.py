@@ -1,0 +1,210 @@
+"""What a line is cut into: sentences where it is longer than training's lines, and what can only be copied."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nmt.config import TokenizerConfig
+from nmt.decoding.details import Describer
+from nmt.decoding.engine import Hypothesis, Judgement
+from nmt.decoding.model_directory import ModelDescription, limits, read_description
+from nmt.decoding.pieces import Cutter, Limits, unseen
+from nmt.decoding.translate import render
+from nmt.decoding.translator import Options, Translator
+from nmt.text.manifest import read_manifest
+from nmt.text.seen import Seen, characters, quantile
+from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
+
+TEXT = "ka lo mi nu. Pe ri so, tu va? We KaLo 123 das \u6f22\u5b57"
+KNOWN = frozenset(TEXT)
+SENTENCES = ["Ka lo mi nu.", "Pe ri so tu.", "Va we ka lo."]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer([TEXT] * 9, TokenizerConfig("bpe", 300))
+
+
+class Echo:
+    """An engine that answers with the prefix and the source."""
+
+    def search(self, sentences, prefixes):
+        self.asked = list(sentences)
+        return [[Hypothesis([*p, *ids], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)]
+
+
+def diagonal(pairs):
+    """A judge that sees the n-th token of one side in the n-th of the other."""
+    shapes = [(len(target), len(source)) for source, target in pairs]
+    return [Judgement([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s]) for t, s in shapes]
+
+
+@pytest.mark.parametrize(
+    ("line", "copied"),
+    [
+        ("ka lo", []),
+        ("<b>ka</b> lo", ["<b>", "</b>"]),
+        ("<b>ka</b>, <i>lo</i>.", ["<b>", "</b>, <i>", "</i>."]),
+        ("ka < lo > mi", ["<", ">"]),
+        ("ka <br> lo", ["<br>"]),
+        ("ka <a href='x'>mi lo</a>", ["<a href='x'>", "</a>"]),
+        ("na\u00efve ka", ["na\u00efve"]),
+        ("\u0141\u00f3d\u017a, ka \u201clo\u201d", ["\u0141\u00f3d\u017a", "\u201c", "\u201d"]),
+        ("ka \U0001f600\U0001f600!", ["\U0001f600\U0001f600!"]),
+        ("\u6f22\u6f23\u5b57", ["\u6f23"]),
+        ("ka {lo} mi", ["{", "}"]),
+        ("\u2603", ["\u2603"]),
+        ("ka x lo", ["x"]),
+    ],
+)
+def test_what_is_copied_by_hand(line, copied):
+    assert [line[begin:end].strip() for begin, end in unseen(line, KNOWN)] == copied
+
+
+def test_a_long_word_takes_no_quadratic_time():
+    assert unseen("x" * 200_000, KNOWN) == [(0, 200_000)]
+    assert unseen("k" * 200_000 + "x", KNOWN) == [(0, 200_001)]
+    assert len(unseen("<ka " * 50_000, KNOWN)) == 50_000
+
+
+lines = st.lists(
+    st.one_of(
+        st.text(max_size=9),
+        st.sampled_from([*TEXT.split(), "<b>", "</b>", "<", ">", " ", "\u00ef", "\u201c", "\U0001f600", "-"]),
+    ),
+    max_size=9,
+).map("".join)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(line=lines, known=st.sampled_from([KNOWN, frozenset("ka "), frozenset(" ")]))
+def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, known):
+    """Blanks and all; no stretch that is searched holds a character that is not known."""
+    ours = Translator(Echo(), tokenizer, Options(limits=Limits(characters=known | {" "})))
+    ours.describer = Describer(diagonal, tokenizer)
+    [[found]] = ours.translate([line])
+    assert found.text == clean(line)
+    assert bool(found.copied) == (not (known | {" "}).issuperset(clean(line)))
+    assert all((known | {" "}).issuperset(tokenizer.decode(ids)) for ids in ours.engine.asked)
+    assert len(found.details.token_log_probabilities) == len(found.details.tokens) + bool(ours.engine.asked)
+    assert sum(found.details.token_log_probabilities) <= 0
+    assert {target for _, target in found.details.alignment} <= set(range(len(found.text.split())))
+
+
+def test_words_of_copied_stretches_answer_themselves(tokenizer):
+    ours = Translator(Echo(), tokenizer, Options(limits=Limits(characters=KNOWN)))
+    ours.describer = Describer(diagonal, tokenizer)
+    [[found]] = ours.translate(["ka  <b>lo</b> <i x> mi \u2603 \u00ef"])
+    assert found.copied == ["<b>", "</b> <i x>", "\u2603 \u00ef"]
+    assert found.details.alignment == [(n, n) for n in range(7)]
+    record = json.loads(render(1, "ka", [found], "jsonl"))
+    assert record["copied"] == found.copied
+
+
+@pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])
+@pytest.mark.parametrize("line", ["<b>ka</b> mi", "ka <b>", "<b>", "ka", ""])
+def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied(tokenizer, line, prefix):
+    ours = Translator(Echo(), tokenizer, Options(limits=Limits(characters=KNOWN), target_prefix=prefix))
+    ours.describer = Describer(diagonal, tokenizer, "", ours.prefix)
+    [[found]] = ours.translate([line])
+    assert found.text == " ".join(filter(None, [prefix if line else "", line]))
+    words = len(found.text.split())
+    assert all(0 <= target < words for _, target in found.details.alignment)
+
+
+def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
+    plain, marked = Translator(Echo(), tokenizer, Options(limits=Limits(characters=KNOWN))).translate(["ka", "<b>ka"])
+    assert (marked[0].score, marked[0].log_probability) == pytest.approx(
+        (-1.0 / ((5 + len(tokenizer.encode(["ka"])[0]) + 1) / 6) ** 0.6, -1.0)
+    )
+    assert plain[0].copied == []
+
+
+def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
+    cutter = Cutter(tokenizer, Limits(**options), "", "en")
+    return [tokenizer.decode(piece.ids).strip() for piece in cutter.cut([line])[0]]
+
+
+def test_long_lines_are_cut_into_sentences_and_longer_ones_than_were_seen_into_parts(tokenizer):
+    paragraph, one = " ".join(SENTENCES), " ".join(["ka"] * 30)
+    tokens = len(tokenizer.encode([paragraph])[0])
+    assert texts(tokenizer, paragraph, usual=tokens, longest=99) == [paragraph]
+    assert texts(tokenizer, paragraph, usual=tokens - 1, longest=99) == SENTENCES
+    assert texts(tokenizer, paragraph, usual=0, longest=99) == SENTENCES
+    assert texts(tokenizer, one, usual=5, longest=99) == [one.strip()]
+    assert len(texts(tokenizer, one, usual=5, longest=20)) == -(-len(tokenizer.encode([one])[0]) // 20)
+    assert texts(tokenizer, one, positions=99) == [one.strip()]
+
+
+def described(**training) -> ModelDescription:
+    return ModelDescription({"positions": "sinusoidal", "max_positions": 9}, 300, "en", "de", "", training)
+
+
+FILTERED = {"config": {"data": {"filters": {"max_tokens": 256}, "kind": "files"}}}
+LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "max": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("training", "split", "usual", "longest", "why"),
+    [
+        ({}, "auto", None, None, ""),
+        (FILTERED, "auto", 256, 256, "trained on 256 at most"),
+        ({**FILTERED, **LENGTHS}, "auto", 23, 125, "99 % of the lines .* have 23 at most"),
+        ({**FILTERED, **LENGTHS}, "always", 0, 125, "^$"),
+        ({**FILTERED, **LENGTHS}, "never", None, None, "^$"),
+        ({"lengths": ["odd"]}, "auto", None, None, "^$"),
+        ({**FILTERED, "lengths": {"source": {"p99": True, "max": -1}}}, "auto", 256, 256, "256"),
+    ],
+)
+def test_limits_are_what_a_model_has_seen(training, split, usual, longest, why):
+    found = limits([described(**training)], split)
+    assert (found.usual, found.longest) == (usual, longest)
+    assert re.search(why, found.why)
+
+
+def test_limits_of_an_ensemble_are_those_of_all_its_models():
+    other = {"lengths": {"source": {"p99": 40, "max": 50}}, "characters": {"source": "bcd"}}
+    found = limits([described(**LENGTHS, characters={"source": "abc"}), described(**other)], "auto")
+    assert (found.usual, found.longest, found.characters) == (23, 50, frozenset(" bc"))
+    assert limits([described(**LENGTHS), described(**other)], "auto").characters is None
+
+
+def test_a_parser_copies_nothing():
+    parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
+    assert limits([parser], "never").characters is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([], 0), ([7], 7), ([1] * 99 + [50], 1), ([1] * 98 + [9, 50], 9), ([3, 5], 5)]
+)
+def test_quantiles_by_hand(values, expected):
+    assert quantile(Counter(values), 0.99) == expected
+
+
+def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
+    from nmt.compose import compose
+
+    manifest = read_manifest(Path(compose("train", toy).prepared))
+    lengths = manifest.counts["train"]["lengths"]
+    assert 0 < lengths["source"]["p99"] <= lengths["source"]["max"]
+    assert manifest.characters == {"source": " aeiklmnoprstuvw", "target": " aeiklmnoprstuvw"}
+    training = read_description(finished / "model").training
+    assert (training["lengths"], training["characters"]) == (lengths, manifest.characters)
+
+
+def test_a_corpus_of_very_many_characters_records_none(monkeypatch):
+
+    block = pa.record_batch({"source": ["ab", "b c"], "target": ["", "d"]})
+    assert characters(block) == (set("ab c"), {"d"})
+    seen = Seen()
+    seen.found = {"source": set("ab c"), "target": {"d"}}
+    assert seen.characters() == {"source": " abc", "target": "d"}
+    monkeypatch.setattr("nmt.text.seen.MOST", 3)
+    assert seen.characters() is None
