@@ -4,11 +4,11 @@ import difflib
 import re
 from pathlib import Path
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
-
 from nmt.compose.options import command_groups, command_options
-from nmt.compose.overrides import parse
+from nmt.compose.overrides import KEY, check_interpolations, parse, parse_override
+from nmt.compose.own_groups import explain_own_groups
+from nmt.config.rules import shown
+from nmt.config.trainer import check_flag
 from nmt.errors import NMTError
 
 
@@ -16,22 +16,24 @@ def check_overrides(command: str, overrides: list[str], config_dir: Path | None)
     """NMTError for what Hydra lets pass in silence: an unknown option of a group, an added key that nothing reads."""
     parsed = [override for override in map(parse, overrides) if override]
     known_groups = command_groups(command, config_dir)
+    keys: list[str] = []
     for override in parsed:
         key = override.key_or_group
         if override.is_sweep_override():
             sweeps = ", and --sweep trains with each value in turn" if command == "train" else ""
             raise NMTError(f"{override.input_line}: one value, please; lists are written [a,b]{sweeps}")
         value = None if override.is_delete() else override.value()
+        check_interpolations(str(override.input_line), value, KEY)
+        if key.startswith("trainer."):
+            check_flag(key.split(".")[1])
         wanted = key in known_groups and not (key == "experiment" and value is None)
         if wanted and value not in known_groups[key][1]:
             shown = "null" if value is None else value
             raise NMTError(f"{key}={shown}: no such option; {nearest(str(value), known_groups[key][1])}")
-    if any(override.is_add() for override in parsed):
-        keys = [option.key for option in command_options(command)]
-        for override in parsed:
-            key = override.key_or_group
-            if override.is_add() and key not in [*keys, *known_groups] and not key.startswith("trainer."):
-                raise NMTError(f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}")
+        if override.is_add() or re.match(r"hydra\b", key):
+            keys = keys or [*(option.key for option in command_options(command)), *known_groups]
+            if key not in keys:
+                raise NMTError(f"unknown key {key}; {nearest_key(key, keys)}")
 
 
 def explain(command: str, overrides: list[str], config_dir: Path | None, error: Exception) -> str:
@@ -40,11 +42,11 @@ def explain(command: str, overrides: list[str], config_dir: Path | None, error: 
     keys: list[str] | None = None
     for text in overrides:
         try:
-            override = OverridesParser.create().parse_override(text)
-        except HydraException as parse_error:
+            override = parse_override(text)
+        except NMTError as parse_error:
             if "=" not in text:
                 return f"{text!r} is not KEY=VALUE; `nmt {command} --help` lists the keys"
-            return f"{text!r} cannot be parsed ({one_line(parse_error)}); quote special characters: 'KEY=\"VALUE\"'"
+            return f"{shown(text)!r} cannot be parsed ({parse_error}); quote special characters: 'KEY=\"VALUE\"'"
         key = override.key_or_group
         if not key:
             return f"{text!r} is not KEY=VALUE; `nmt {command} --help` lists the keys"
@@ -57,7 +59,7 @@ def explain(command: str, overrides: list[str], config_dir: Path | None, error: 
         full_key = getattr(error.__cause__ or error, "full_key", None)
         if full_key == key:
             return f"{text}: {one_line(error.__cause__ or error).removesuffix(f'full_key: {key}').strip()}"
-    return one_line(error)
+    return explain_own_groups(config_dir, list(known_groups), one_line(error)) if config_dir else one_line(error)
 
 
 def nearest(word: str, words: list[str]) -> str:
@@ -81,7 +83,8 @@ def nearest_key(key: str, keys: list[str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An error's message and its cause's, without line ends."""
+    """An error's message and its cause's, without line ends and without the folders that Hydra looked in."""
     parts = [str(error)] + ([str(error.__cause__)] if error.__cause__ else [])
     lines = [line.strip() for part in parts for line in part.splitlines() if line.strip()]
-    return " ".join(line for line in lines if not re.match(r"(object_type|reference_type|To append)", line))
+    said = " ".join(line for line in lines if not re.match(r"(object_type|reference_type|To append)", line))
+    return said.partition(" Config search path:")[0].removesuffix(" full_key:")

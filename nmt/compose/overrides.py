@@ -8,16 +8,20 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from nmt.errors import NMTError
+from nmt.config.rules import shown
+from nmt.errors import NMTError, one_line
 
 BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence", "reproduce": "table"}
 """The key that a word without = is the value of."""
 TEXTS = {"attention": ("target",), "translate": ("source_prefix", "target_prefix")}
-"""Keys whose values are running text, with commas, brackets and blanks at the end that need no quotes."""
+"""Other keys whose values are running text, with commas, brackets, ${} and blanks at the end that need no quotes."""
+KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
+"""An interpolation that names another key."""
+ENVIRONMENT = re.compile(r"\$\{oc\.env:")
 
 
 def name_bare_word(command: str, overrides: list[str]) -> list[str]:
-    """`runs/x` -> `run='runs/x'`, where the command takes a word without =; NMTError for a second one."""
+    """`runs/x` -> `run=runs/x`, where the command takes a word without =; NMTError for a second one."""
     key = BARE_WORDS.get(command)
     # A path may hold a =, as runs/heads=4, and so may a sentence; a key holds neither slash nor blank.
     bare = [word for word in overrides if key and ("=" not in word or re.search(r"[/\s]", word.partition("=")[0]))]
@@ -25,30 +29,60 @@ def name_bare_word(command: str, overrides: list[str]) -> list[str]:
         return overrides
     if len(bare) > 1 or any(word.startswith(f"{key}=") for word in overrides):
         raise NMTError(f"{bare[-1]}: `nmt {command}` takes one {key}; {overrides[0]} is given too")
-    # In Hydra's quotes a quote is escaped by a backslash, and so are the backslashes before one.
-    quoted = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + found[2].replace("'", "\\'"), bare[0])
-    return [f"{key}='{quoted}'" if word == bare[0] else word for word in overrides]
+    return [set_text(str(key), word) if word == bare[0] else word for word in overrides]
 
 
 def quote_text(command: str, word: str) -> str:
-    """The override of a key for running text, quoted where Hydra would take that for something else.
+    """The override of a key for running text, quoted where Hydra or OmegaConf would take that for something else.
 
     What is null, or quoted in Hydra's way, stays so.
     """
     key, _, value = word.partition("=")
-    if key not in TEXTS.get(command, ()):
+    if key not in (*TEXTS.get(command, ()), BARE_WORDS.get(command)) or value == "null":
         return word
     parsed = parse(word)
-    understood = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), str | None)
-    return word if understood and (value == "null" or value.startswith(("'", '"'))) else set_text(key, value)
+    quoted = parsed is not None and not parsed.is_sweep_override() and value.startswith(("'", '"'))
+    return set_text(key, literal(str(parsed.value()) if parsed and quoted else value))
+
+
+def literal(text: str) -> str:
+    """A text as OmegaConf has to be given it, so that ${} in it names no key."""
+    return re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
+
+
+def check_interpolations(where: str, value: Any, *allowed: re.Pattern[str]) -> None:
+    """NMTError where ${} in a value, or in anything below it, is none of those that are allowed."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for item in value:
+            check_interpolations(where, item, *allowed)
+        return
+    text = str(value)
+    for found in re.finditer(r"(\\*)(\$\{)", text):
+        escaped = len(found[1]) % 2 == 1
+        if not escaped and not any(pattern.match(text, found.start(2)) for pattern in allowed):
+            raise NMTError(
+                f"{where}: {shown(text[found.start(2) :])} cannot be used; ${{}} names another key, as ${{data.name}}"
+            )
 
 
 def parse(text: str) -> Override | None:
     """An override as Hydra understands it; None where it does not."""
     try:
-        return OverridesParser.create().parse_override(text)
-    except HydraException:
+        return parse_override(text)
+    except NMTError:
         return None
+
+
+def parse_override(text: str) -> Override:
+    """An override as Hydra understands it; NMTError, which says why, where it does not."""
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        raise NMTError(one_line(error)) from error
+    except (RecursionError, ValueError) as error:
+        raise NMTError("nested too deeply, or a number of thousands of digits") from error
 
 
 def set_text(key: str, value: str) -> str:

@@ -8,7 +8,8 @@ from omegaconf import MISSING
 from nmt.config.corpus import DataConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
-from nmt.config.rules import as_list, require, require_choice
+from nmt.config.rules import as_list, check_name, check_number, check_numbers, number, require, require_choice
+from nmt.config.trainer import checked_trainer, whole_precision
 from nmt.config.training import BatchingConfig, CheckpointConfig, OptimConfig, ValidationConfig
 
 
@@ -22,9 +23,9 @@ class PreprocessAndTrainConfig:
     """Folder of the prepared corpus."""
     run: str = MISSING
     """Folder of the training run."""
-    seed: int = 1
+    seed: int = number(1, 0, 2**63 - 1)
     """Decides splits, samples, initial weights, the order of the data and dropout."""
-    workers: int = 2
+    workers: int = number(2, 1, 1000)
     """Processes that preprocess uses."""
     logger: Any = field(default_factory=lambda: ["tensorboard"])
     """Where curves go beside metrics.csv: csv (nowhere else), tensorboard, wandb, or a list of them."""
@@ -44,11 +45,12 @@ class PreprocessAndTrainConfig:
     experiment: Any = None
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         self.logger = as_list(self.logger)
         for name in self.logger:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
-        require(self.seed >= 0, f"seed={self.seed}: must not be negative")
-        require(self.workers >= 1, f"workers={self.workers}: must be at least 1")
+        check_name("name", self.name, folders=True)
+        self.trainer = checked_trainer(self.trainer)
 
 
 @dataclass
@@ -59,16 +61,15 @@ class RayConfig:
     """Translate files to a folder of Parquet files on a Ray cluster; --ray is short for it."""
     address: str | None = None
     """The cluster, as ray.init takes it; null: what RAY_ADDRESS names, else one of this machine alone."""
-    workers: int | None = None
+    workers: int | None = number(None, 1, 100_000)
     """Models that translate at once, each on a GPU or a core; null: as many as the cluster has of these."""
-    lines: int = 10000
+    lines: int = number(10000, 1, 10**9)
     """Lines of a Parquet file that is written: what is lost at most, for each worker, when a run is killed."""
     column: str = "source"
     """The column of Parquet input that is translated."""
 
     def __post_init__(self) -> None:
-        require(self.workers is None or self.workers >= 1, f"ray.workers={self.workers}: must be at least 1, or null")
-        require(self.lines >= 1, f"ray.lines={self.lines}: must be at least 1")
+        check_numbers(self, "ray.")
 
 
 @dataclass
@@ -81,28 +82,26 @@ class SearchConfig:
     """torch (any device), or ctranslate2 (processors, fast; pip install nmt-toolkit[ctranslate2])."""
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
-    threads: int | None = None
+    threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
-    devices: int = 1
+    devices: int = number(1, 1, 1024)
     """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
-    buffer: int = 2000
+    buffer: int = number(2000, 1, 10**9)
     """Lines held in memory at most, to be sorted by length and searched in batches."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         self.checkpoint = as_list(self.checkpoint)
         require(bool(self.checkpoint), "checkpoint: name a run, a model directory, or several as [a,b]")
         require_choice("engine", self.engine, ("torch", "ctranslate2"))
         require_choice("precision", self.precision, ("float32", "int8"))
-        require(self.threads is None or self.threads >= 1, f"threads={self.threads}: must be at least 1, or null")
-        require(self.devices >= 1, f"devices={self.devices}: must be at least 1")
         require(
             self.devices == 1 or self.engine == "torch",
             f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
         )
-        require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
 
 
 @dataclass
@@ -169,13 +168,13 @@ class ScoreConfig:
     """File of reference translations; needed, unless a model is to score the translations."""
     source: str | None = None
     """File of source lines, shown beside the examples, or read by the model."""
-    metrics: list[str] = field(default_factory=list)
+    metrics: Any = field(default_factory=list)
     """bleu, chrf, ter (sacreBLEU), tokenised, split (the paper's BLEUs), brackets (of trees, as EVALB)."""
     language: str = "de"
     """Target language, for the paper's Moses tokenisation."""
     lowercase: bool = False
     """Ignore case, in every metric."""
-    examples: int = 0
+    examples: int = number(0, 0, 1_000_000)
     """Source, reference and translation triples to show, spread evenly over the file."""
     format: str = "text"
     """text or json; with model: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
@@ -183,19 +182,18 @@ class ScoreConfig:
     """A run, or a list of them: log P of each hypothesis, given its source, by which a corpus may be filtered."""
     device: str = "auto"
     """model: auto, cpu, cuda, cuda:1, mps."""
-    batch_tokens: int = 4000
+    batch_tokens: int = number(4000, 1, 10**9)
     """model: tokens of the longer side that are scored at once; padding counts."""
-    buffer: int = 2000
+    buffer: int = number(2000, 1, 10**9)
     """model: pairs held in memory at most, to be sorted by length and scored in batches."""
 
     def __post_init__(self) -> None:
-        self.model = as_list(self.model)
+        check_numbers(self)
+        self.model, self.metrics = as_list(self.model), as_list(self.metrics)
         require_choice("format", self.format, ("text", "json", "tsv", "jsonl") if self.model else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
         for metric in self.metrics:
             require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split", "brackets"))
-        require(self.batch_tokens >= 1, f"batch_tokens={self.batch_tokens}: must be at least 1")
-        require(self.buffer >= 1, f"buffer={self.buffer}: must be at least 1")
         if not self.model:
             require(
                 self.reference is not None,
@@ -221,14 +219,14 @@ class AverageConfig:
     """The run whose last checkpoints are averaged."""
     checkpoints: Any = None
     """Checkpoint files to average instead of the run's last ones."""
-    last: int | None = None
+    last: int | None = number(None, 1, 10_000)
     """How many of the run's last checkpoints; null: as many as the run keeps."""
     output: str | None = None
     """The model directory to write; null: model/ in the run."""
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         self.checkpoints = as_list(self.checkpoints)
-        require(self.last is None or self.last >= 1, f"last={self.last}: must be at least 1")
 
 
 @dataclass
@@ -269,20 +267,17 @@ class ReportConfig:
     """Folder of the prepared corpus; null: where the run found it."""
     split: str = "valid"
     """The set that is translated: valid or test."""
-    sentences: int | None = 500
+    sentences: int | None = number(500, 0, 10**9)
     """Its first so many sentences are translated; 0 for none, null for all."""
-    examples: int = 4
+    examples: int = number(4, 0, 10_000)
     """Best, median and worst translations that are shown, so many of each."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         require_choice("split", self.split, ("valid", "test"))
-        require(
-            self.sentences is None or self.sentences >= 0, f"sentences={self.sentences}: must not be negative, or null"
-        )
-        require(self.examples >= 0, f"examples={self.examples}: must not be negative")
 
 
 @dataclass
@@ -297,19 +292,18 @@ class AttentionConfig:
     """A run, or a model directory."""
     output: str = "attention.html"
     """The page to write, or a picture where the name ends in .png (pip install nmt-toolkit[figures])."""
-    layer: int | None = None
+    layer: int | None = number(None, 1, 1000)
     """Only this layer of each stack, counted from 1; null: all."""
-    head: int | None = None
+    head: int | None = number(None, 1, 4096)
     """Only this head of each layer, counted from 1; null: all."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
         require(self.output.endswith((".html", ".png")), f"output={self.output}: must end in .html or .png")
-        require(self.layer is None or self.layer >= 1, f"layer={self.layer}: layers are counted from 1")
-        require(self.head is None or self.head >= 1, f"head={self.head}: heads are counted from 1")
 
 
 @dataclass
@@ -326,7 +320,7 @@ class ReproduceConfig:
     """Results and pages are written to OUTPUT/TABLE/results/SCALE."""
     work: str = MISSING
     """Folder of prepared corpora, runs, and records of finished stages."""
-    seed: int = 1
+    seed: int = number(1, 0, 2**63 - 1)
     """Decides splits, samples, initial weights, the order of the data and dropout."""
     wmt14: str | None = None
     """Local copy of the hub's wmt/wmt14, with de-en/ and fr-en/; null: from the hub."""
@@ -340,12 +334,11 @@ class ReproduceConfig:
     """trainer.precision of every training."""
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         require_choice("table", self.table, ("table1", "table2", "table3", "table4", "all"))
         require_choice("scale", self.scale, ("paper", "laptop"))
         self.rows = as_list(self.rows)
         require(not self.rows or self.table != "all", "rows: of one table, please; name that instead of all")
-        require(
-            self.devices == "auto" or (isinstance(self.devices, int) and self.devices >= 1),
-            f"devices={self.devices}: must be auto, or a number of them",
-        )
-        require(self.seed >= 0, f"seed={self.seed}: must not be negative")
+        if self.devices != "auto":
+            check_number("devices", self.devices, (1, 1024), ", or auto")
+        self.precision = whole_precision("precision", self.precision)

@@ -6,7 +6,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from nmt.config.rules import as_list, require, require_choice
+from nmt.config.rules import as_list, check_name, check_numbers, number, require, require_choice
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
@@ -32,14 +32,14 @@ class FilterConfig:
     Thai, Lao, Khmer, Burmese and their like.
     """
 
-    min_words: int = 1
+    min_words: int = number(1, 0, 1_000_000)
     """Fewest words on either side; of scripts without blanks, 2 Han characters are one, 4 of kana, 5 of Thai and
     the like."""
-    max_words: int | None = 250
+    max_words: int | None = number(250, 1, 1_000_000)
     """Most words on either side, counted likewise; null: no limit."""
-    max_tokens: int = 256
+    max_tokens: int = number(256, 1, 1_000_000)
     """Most subword tokens on either side, the end symbol not counted."""
-    max_ratio: float | None = None
+    max_ratio: float | None = number(None, 1.0, 1e6)
     """Most words on one side for each word of the other, counted likewise; null: no limit."""
     drop_identical: bool = False
     """Leave out pairs whose two sides are the same."""
@@ -47,10 +47,10 @@ class FilterConfig:
     """Keep only the first of equal pairs."""
 
     def __post_init__(self) -> None:
-        require(self.max_tokens >= 1, f"data.filters.max_tokens={self.max_tokens}: must be at least 1")
+        check_numbers(self, "data.filters.")
         require(
-            self.max_ratio is None or self.max_ratio >= 1,
-            f"data.filters.max_ratio={self.max_ratio}: must be at least 1, or null",
+            self.max_words is None or self.min_words <= self.max_words,
+            f"data.filters.min_words={self.min_words}: must be at most data.filters.max_words={self.max_words}",
         )
 
 
@@ -73,11 +73,11 @@ class DataConfig:
     """files, treebank: the validation set, likewise; without one, valid_size pairs are drawn from train."""
     test: Any = None
     """files, treebank: the test set, likewise; without one, test_size pairs are drawn from train."""
-    valid_size: int = 1000
+    valid_size: int = number(1000, 1, 10**9)
     """Pairs drawn from train for validation, by the seed, where none are given."""
-    test_size: int = 1000
+    test_size: int = number(1000, 0, 10**9)
     """Pairs drawn from train for testing, by the seed, where none are given."""
-    held_out_min_words: int = 1
+    held_out_min_words: int = number(1, 0, 1_000_000)
     """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
     errors: str = "strict"
     """What invalid UTF-8, or a broken tree, does: strict (stop, naming file and line) or skip (count and go on)."""
@@ -101,6 +101,8 @@ class DataConfig:
     filters: FilterConfig = field(default_factory=FilterConfig)
 
     def __post_init__(self) -> None:
+        check_numbers(self, "data.")
+        check_name("data.name", self.name)
         require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
         require_choice("data.leaves", self.leaves, ("words", "tags", "XX"))
         require_choice("data.errors", self.errors, ("strict", "skip"))
@@ -117,8 +119,6 @@ class DataConfig:
         require(
             self.kind == "treebank" or not self.extra, f"data.extra with data.kind={self.kind}: it is for treebanks"
         )
-        require(self.valid_size >= 1, f"data.valid_size={self.valid_size}: must be at least 1")
-        require(self.test_size >= 0, f"data.test_size={self.test_size}: must not be negative")
 
     def check_package(self) -> None:
         """NMTError where what pip will be told is no name, version or hash."""
@@ -142,18 +142,17 @@ class TokenizerConfig:
 
     kind: str = MISSING
     """bpe or unigram (sentencepiece), or wordpiece (tokenizers)."""
-    vocabulary_size: int = MISSING
+    vocabulary_size: int = number(MISSING, 300, 1_000_000)
     """Entries, special symbols included; lowered with a notice where the corpus cannot fill them."""
-    sample: int = 1_000_000
+    sample: int = number(1_000_000, 1, 10**9)
     """Training pairs at most that the vocabulary is learnt from, drawn by the seed. They decide the memory: bpe
     needs 1.7 GB where they hold 2.5 million different words, unigram 2 GB for 200,000 pairs."""
 
     def __post_init__(self) -> None:
+        check_numbers(self, "tokenizer.")
         require_choice("tokenizer.kind", self.kind, ("bpe", "unigram", "wordpiece"))
-        require(self.sample >= 1, f"tokenizer.sample={self.sample}: must be at least 1")
         # Word-pieces know every byte twice, at the beginning of a word and within.
-        least = 600 if self.kind == "wordpiece" else 300
         require(
-            self.vocabulary_size >= least,
-            f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least {least}, to hold every byte",
+            self.kind != "wordpiece" or self.vocabulary_size >= 600,
+            f"tokenizer.vocabulary_size={self.vocabulary_size}: word-pieces need at least 600, to hold every byte",
         )

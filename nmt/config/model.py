@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from omegaconf import MISSING
 
-from nmt.config.rules import require, require_choice
+from nmt.config.rules import check_name, check_numbers, number, require, require_choice
 
 
 @dataclass
@@ -13,46 +13,41 @@ class ModelConfig:
 
     name: str = MISSING
     """Names the run together with the corpus."""
-    encoder_layers: int = 6
+    encoder_layers: int = number(6, 1, 1000)
     """N of the encoder."""
-    decoder_layers: int = 6
+    decoder_layers: int = number(6, 1, 1000)
     """N of the decoder."""
-    d_model: int = 512
+    d_model: int = number(512, 1, 65_536)
     """Width of embeddings and sub-layer outputs."""
-    d_ff: int = 2048
+    d_ff: int = number(2048, 1, 1_000_000)
     """Width inside the feed-forward sub-layers."""
-    heads: int = 8
+    heads: int = number(8, 1, 4096)
     """h, attention heads."""
-    d_k: int | None = None
+    d_k: int | None = number(None, 1, 65_536)
     """Width of a head's queries and keys; null: d_model / heads."""
-    d_v: int | None = None
+    d_v: int | None = number(None, 1, 65_536)
     """Width of a head's values; null: d_model / heads."""
     attention: str = "scaled_dot_product"
     """The score of a query and a key: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1)."""
-    restricted_to: int | None = None
+    restricted_to: int | None = number(None, 1, 1_000_000)
     """r, positions that one sees in self-attention, around it or in the decoder the last (section 4); null: all."""
-    dropout: float = 0.1
+    dropout: float = number(0.1, 0.0, 0.99)
     """P_drop, on sub-layer outputs and on the sums of embeddings and positions (section 5.4)."""
     tied_embeddings: bool = True
     """One matrix for source embedding, target embedding and pre-softmax (section 3.4)."""
     positions: str = "sinusoidal"
     """sinusoidal (section 3.5) or learned (Table 3, row E)."""
-    max_positions: int = 1024
+    max_positions: int = number(1024, 1, 1_000_000)
     """Longest sequence, in tokens, of learned positions; sinusoids go on beyond."""
     norm: str = "post"
     """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
 
     def __post_init__(self) -> None:
+        check_numbers(self, "model.")
+        check_name("model.name", self.name)
         require_choice("model.positions", self.positions, ("sinusoidal", "learned"))
         require_choice("model.norm", self.norm, ("post", "pre"))
         require_choice("model.attention", self.attention, ("scaled_dot_product", "dot_product", "additive"))
-        require(
-            self.restricted_to is None or self.restricted_to >= 1,
-            f"model.restricted_to={self.restricted_to}: must be at least 1, or null",
-        )
-        for key in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "heads"):
-            require(getattr(self, key) >= 1, f"model.{key}={getattr(self, key)}: must be at least 1")
-        require(0 <= self.dropout < 1, f"model.dropout={self.dropout}: must be in [0, 1)")
         require(
             self.positions == "learned" or self.d_model % 2 == 0,
             f"model.d_model={self.d_model}: sinusoids need an even width",

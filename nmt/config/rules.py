@@ -2,8 +2,9 @@
 
 import ast
 import inspect
-from dataclasses import is_dataclass
-from typing import Any, get_type_hints
+from dataclasses import field, fields, is_dataclass
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from nmt.errors import NMTError
 
@@ -17,6 +18,52 @@ def require(condition: bool, message: str) -> None:
 def require_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise NMTError unless `value` is one of `choices`."""
     require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")
+
+
+def number(default: Any, least: float, most: float) -> Any:
+    """A field of a configuration class that holds a number from `least` to `most`; `check_numbers` sees to it."""
+    return field(default=default, metadata={"range": (least, most)})
+
+
+def check_numbers(config: Any, group: str = "") -> None:
+    """Raise NMTError where a number of a configuration is none, or out of its field's range; `group` ends in a dot."""
+    hints = get_type_hints(type(config))
+    for place in fields(config):
+        value, null = getattr(config, place.name), NoneType in get_args(hints[place.name])
+        if "range" in place.metadata and not (value is None and null):
+            check_number(group + place.name, value, place.metadata["range"], ", or null" if null else "")
+
+
+def check_number(key: str, value: Any, limits: tuple[float, float], otherwise: str = "") -> None:
+    """Raise NMTError unless a value is a number within limits, both included; whole, where the limits are.
+
+    `otherwise` ends the message.
+    """
+    whole = isinstance(limits[0], int)
+    kinds = int if whole else int | float
+    fits = isinstance(value, kinds) and not isinstance(value, bool) and limits[0] <= value <= limits[1]
+    least, most = (f"{limit:,}" if whole else f"{limit:,.10g}" for limit in limits)
+    kind = (
+        "" if isinstance(value, kinds) and not isinstance(value, bool) else "a whole number " if whole else "a number "
+    )
+    require(fits, f"{key}={shown(value)}: must be {kind}between {least} and {most}{otherwise}")
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut where it is long, on one line."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def check_name(key: str, name: str, folders: bool = False) -> None:
+    """Raise NMTError unless a text may name a file, or, with `folders`, one in folders: a/b."""
+    for part in name.split("/") if folders else [name]:
+        require(
+            part.isprintable() and "/" not in part and not part.startswith(".") and bool(part.strip()),
+            f"{key}={shown(name)!r}: it names files, so it needs letters that can be seen, no slash"
+            f"{' at an end' if folders else ''} and no dot at its beginning",
+        )
+    require(len(name.encode()) <= 200, f"{key}={shown(name)}: names of files are shorter")
 
 
 def as_list(value: Any) -> list[str]:

@@ -1,17 +1,12 @@
 """What ends a run early, or has it saved: signals, trainer.max_time, minutes. All processes agree on the update."""
 
-import re
 import signal
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 from types import FrameType
-from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
-
-from nmt.errors import NMTError
 
 # Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
@@ -19,16 +14,12 @@ ASK_SECONDS = 0.5
 """Processes that train together ask one another about so often: to ask is to wait for the device."""
 
 
-def seconds_of(max_time: Any) -> float | None:
-    """The seconds of a Trainer's max_time, DD:HH:MM:SS or a mapping of days, hours, minutes, seconds; NMTError."""
+def seconds_of(max_time: str | None) -> float | None:
+    """The seconds of a Trainer's max_time, DD:HH:MM:SS."""
     if max_time is None:
         return None
-    if isinstance(max_time, str) and (found := re.fullmatch(r"(\d+):(\d\d):(\d\d):(\d\d)", max_time)):
-        max_time = dict(zip(("days", "hours", "minutes", "seconds"), map(int, found.groups()), strict=True))
-    try:
-        return timedelta(**max_time).total_seconds()
-    except (TypeError, OverflowError) as error:
-        raise NMTError(f"trainer.max_time={max_time}: must be DD:HH:MM:SS, such as 00:00:15:00") from error
+    days, hours, minutes, seconds = map(int, max_time.split(":"))
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 @dataclass

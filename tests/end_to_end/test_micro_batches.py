@@ -83,7 +83,7 @@ def test_every_update_is_made_of_the_micro_batches_that_the_planner_names(toy, p
             *(*toy, f"run={run}", f"trainer.devices={devices}", f"checkpoints.every_steps={every}"),
             *("validation.bleu_sentences=0", "checkpoints.keep=9"),
             *(["trainer.strategy=ddp"] if devices > 1 else []),
-            *(["trainer.max_time=00:00:00:01"] if stop == "max_time" else []),
+            *(["trainer.max_time=1s"] if stop == "max_time" else []),
         ]
         process = subprocess.Popen(
             [sys.executable, str(script), "train", *options],
@@ -132,10 +132,9 @@ def test_a_checkpoint_of_twice_as_many_devices_goes_on_with_whole_updates(toy, f
     torch.testing.assert_close(training_state(run), training_state(finished), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("seconds", [0, 1])
-def test_time_that_is_up_ends_a_run_behind_a_whole_update(toy, nmt, training_state, finished, seconds):
+def test_time_that_is_up_ends_a_run_behind_a_whole_update(toy, nmt, training_state, finished):
     options = [*toy, "run=run", "checkpoints.every_steps=12", "checkpoints.keep=2"]
-    outcome = nmt("train", *options, f"trainer.max_time=00:00:00:0{seconds}")
+    outcome = nmt("train", *options, "trainer.max_time=1s")
     assert outcome.code == 0
     [*_, last] = list_checkpoints(Path("run"))
     if last != checkpoint_path(Path("run"), 60):

@@ -19,10 +19,9 @@ def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
 
 @pytest.mark.parametrize(
     ("precision", "weights"),
-    [("bf16-mixed", torch.float32), ("16-mixed", torch.float32), ("bf16-true", torch.bfloat16)],
+    [("bf16-mixed", torch.float32), ("bf16-true", torch.bfloat16)],
 )
 def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, metrics, precision, weights):
-    """Lightning takes bf16-mixed for 16-mixed on a processor."""
     outcome = nmt("train", *toy, *SHORT, f"trainer.precision={precision}", "run=run")
     assert outcome.code == 0, outcome.err
     found, exact = metrics(Path("run")), metrics(finished)
@@ -31,6 +30,12 @@ def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, m
     assert losses(found, "valid_loss")[-1] == pytest.approx(losses(exact, "valid_loss")[-1], rel=0.2)
     state = load_checkpoint(list_checkpoints(Path("run"))[-1])["state_dict"]
     assert {tensor.dtype for tensor in state.values()} == {weights}
+
+
+def test_float16_on_a_processor_is_refused_before_anything_is_written(toy, nmt):
+    """Lightning would take bf16-mixed for it without a word."""
+    nmt("train", *toy, *SHORT, "trainer.precision=16-mixed", "run=run").refused("16-mixed", "bf16-mixed")
+    assert not Path("run").exists()
 
 
 def half_precision(scaler: list[float], **flags) -> Trainer:

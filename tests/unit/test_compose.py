@@ -8,12 +8,22 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from nmt.compose import command_groups, command_options, compose, compose_tree, conf_folder, groups, to_yaml
+from nmt.compose import (
+    command_groups,
+    command_options,
+    compose,
+    compose_tree,
+    conf_folder,
+    groups,
+    set_text,
+    to_yaml,
+)
 from nmt.config import PreprocessAndTrainConfig
 from nmt.errors import NMTError
 
 FILES = sorted(path.relative_to(conf_folder()) for path in conf_folder().rglob("*.yaml"))
 CHOICES = [(path.parts[0], str(Path(*path.parts[1:]).with_suffix(""))) for path in FILES if len(path.parts) > 1]
+GLOBAL = "# @package _global_\n"
 COMMANDS = ["preprocess", "train", "translate", "parse", "score", "average"]
 
 
@@ -144,7 +154,7 @@ def test_no_configuration_can_call_anything(path: Path) -> None:
     [
         ("trainer.devices=8", "trainer.devices", 8),
         ("trainer.precision=bf16-mixed", "trainer.precision", "bf16-mixed"),
-        ("+trainer.use_distributed_sampler=false", "trainer.use_distributed_sampler", False),
+        ("++trainer.devices=8", "trainer.devices", 8),
         ("model.d_k=16", "model.d_k", 16),
         ("checkpoints.every_minutes=null", "checkpoints.every_minutes", None),
         ("data.train=corpus/train", "data.train", ["corpus/train"]),
@@ -265,7 +275,7 @@ def test_an_unknown_option_of_a_group_is_named_with_those_there_are(
         ("train", "seed=abc"),
         ("train", "data.filters.max_words=few"),
         ("translate", "decode.beam_size=wide"),
-        ("score", "metrics=bleu"),
+        ("score", "examples=some"),
         ("average", "last=some"),
     ],
 )
@@ -297,6 +307,58 @@ def test_a_broken_rule_or_a_value_that_cannot_be_read_is_one_line(
 ) -> None:
     message = error_line(command, overrides)
     assert all(word in message for word in words)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["hydra.searchpath=[file:///tmp]", "hydra.run.dir=x", "hydra/launcher=basic", "+hydra.x=3", "~hydra", "hydra=x"],
+)
+def test_keys_of_hydra_itself_are_unknown(word: str) -> None:
+    assert error_line("train", [word]).startswith("unknown key hydra")
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "name=${oc.env:HOME}",
+        "name=a-${oc.env:HOME,x}-b",
+        "name=${now:%Y}",
+        "name='${oc.decode:${data.name}}'",
+        "name='${oc.env:HOME}'",
+        r"name=$\{oc.env:HOME\}",
+        r"name='\\${oc.env:HOME}'",
+        "name=str(${oc.env:HOME})",
+        "data.train=[a,${oc.env:HOME}]",
+        "data.train={a:${oc.env:HOME}}",
+        "data.train=[[{a:{b:${oc.env:HOME}}}]]",
+        "+trainer.max_time=${oc.env:HOME}",
+    ],
+)
+def test_a_command_line_reads_no_environment(override: str) -> None:
+    message = error_line("train", [override])
+    assert "cannot be used; ${} names another key" in message
+    assert message.startswith(override)
+
+
+@pytest.mark.parametrize("command", ["score", "translate"])
+def test_nor_do_lists_of_runs(command: str) -> None:
+    key = {"score": "model", "translate": "checkpoint"}[command]
+    assert "cannot be used" in error_line(command, [f"{key}=[a,${{oc.env:HOME}}]"])
+
+
+@pytest.mark.parametrize(
+    "text", ["costs ${oc.env:HOME}", "${", "${data.name}", r"a\${x} \\${y} \\", "${a${b}}'\"", "$ {x} }{"]
+)
+def test_running_text_is_no_interpolation(text: str) -> None:
+    assert compose("attention", [text]).sentence == text
+    assert compose("attention", ["sentence=x", f"target={text}"]).target == text
+    assert yaml.safe_load(to_yaml(compose_tree("translate", [f"source_prefix={text}"])))["source_prefix"] == text
+    assert compose("translate", [set_text("target_prefix", text)]).target_prefix == text
+    assert compose("report", [f"runs/{text}"]).run == f"runs/{text}"
+
+
+def test_one_metric_is_a_list_of_one() -> None:
+    assert compose("score", ["reference=x", "metrics=bleu"]).metrics == ["bleu"]
 
 
 @pytest.fixture
@@ -331,6 +393,53 @@ def test_an_experiment_of_ones_own_chooses_groups_of_ones_own(own: Path) -> None
     config = compose("train", ["experiment=small", "seed=6"], own)
     assert (config.model.name, config.seed, config.name) == ("mine", 6, "wmt14_en_de-mine")
     assert compose("train", ["experiment=mine/deep"], own).seed == 7
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line"),
+    [
+        (
+            "experiment/x.yaml",
+            "seed: 5\n",
+            "{file}: its keys are not read; its first line has to be # @package _global_",
+        ),
+        (
+            "experiment/x.yaml",
+            f"{GLOBAL}data: files\n",
+            "{file}: data=files is chosen by defaults: [override /data: files]",
+        ),
+        ("experiment/x.yaml", f"{GLOBAL}defaults: [data: files]\n", "defaults: [override /data: files]"),
+        ("experiment/x.yaml", f"{GLOBAL}defaults: [override model: tiny]\n", "defaults: [override /model: tiny]"),
+        ("data/x.yaml", "name: x\ntrain: a\n", "data.kind: a value is needed; pass data.kind=VALUE, or begin the file"),
+        ("data/x.yaml", "name: x\ntrain: a\n", "in {folder} with defaults: [files]"),
+        ("tokenizer/x.yaml", "kind: bpe\n", "in {folder} with defaults: [bpe37k]"),
+        ("model/x.yaml", "name: n-${now:%Y}\n", "${now:%Y} cannot be used; ${} names another key, as ${data.name}"),
+        ("model/x.yaml", "defaults: [nowhere]\n", "{file}: In 'model/x': Could not load 'model/nowhere'."),
+        ("model/x.yaml", "defaults: [x]\n", "nested too deeply, or includes itself"),
+        ("model/x.yaml", "[" * 3000, "nested too deeply, or includes itself"),
+        ("model/x.yaml", b"name: \xff\n", "is no YAML"),
+    ],
+)
+def test_what_to_write_in_a_file_of_ones_own_is_told(tmp_path: Path, file: str, text: str | bytes, line: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir()
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    message = error_line("train", [f"{path.parent.name}=x"], tmp_path)
+    assert line.replace("{file}", str(path)).replace("{folder}", str(path.parent)) in message
+
+
+def test_a_file_of_ones_own_may_read_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORPORA", "/far/away")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x.yaml").write_text("defaults: [files]\nname: x\ntrain: ${oc.env:CORPORA}/a\n")
+    assert compose("train", ["data=x"], tmp_path).data.train == ["/far/away/a"]
+
+
+def test_a_folder_of_ones_own_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "a, b's ${x} [c]=d"
+    (folder / "model").mkdir(parents=True)
+    (folder / "model" / "x.yaml").write_text("name: mine\n")
+    assert compose("train", ["model=x"], folder).model.name == "mine"
 
 
 def test_a_relative_folder_of_ones_own_is_found(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
