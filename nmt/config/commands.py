@@ -32,6 +32,10 @@ class PreprocessAndTrainConfig:
     """preprocess: replace a corpus that was prepared with another configuration."""
     compile: bool = False
     """train: compile the model with torch.compile; needs a C++ compiler on a processor, Triton on a GPU."""
+    num_workers: int | None = None
+    """train: processes beside each device that put batches together; null: 2 for an accelerator, 0 for a processor."""
+    float32_matmul_precision: str = "highest"
+    """train: how exactly float32 is multiplied, as torch calls it: highest, high (TF32 on a GPU), medium (bfloat16)."""
     data: DataConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
     model: ModelConfig = MISSING
@@ -49,6 +53,11 @@ class PreprocessAndTrainConfig:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
         require(self.seed >= 0, f"seed={self.seed}: must not be negative")
         require(self.workers >= 1, f"workers={self.workers}: must be at least 1")
+        require(
+            self.num_workers is None or self.num_workers >= 0,
+            f"num_workers={self.num_workers}: must not be negative; null: as many as fit",
+        )
+        require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))
 
 
 @dataclass

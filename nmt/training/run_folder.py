@@ -43,6 +43,7 @@ def decisive(tree: dict[str, Any]) -> dict[str, Any]:
         **{key: tree[key] for key in DECISIVE},
         "model": {"attention": ModelConfig.attention, **tree["model"]},  # of runs from before there was a choice
         "compile": tree.get("compile", False),
+        "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),
         "trainer": flags,
     }
 
