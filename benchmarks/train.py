@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from lengths import text_like_lengths
+from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor, nn
 
 from nmt.config import PAD, BatchingConfig, ModelConfig
@@ -86,7 +87,7 @@ def batches(folder: Path) -> Iterator[Batch]:
     number = 0
     while True:
         (planned,) = planner.update(number)
-        yield split.batch(planned.indices)._replace(update=number, size=planned.size).to(DEVICE)
+        yield move_data_to_device(split.batch(planned.indices)._replace(update=number, size=planned.size), DEVICE)
         number += 1
 
 

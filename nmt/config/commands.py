@@ -33,6 +33,10 @@ class PreprocessAndTrainConfig:
     """preprocess: replace a corpus that was prepared with another configuration."""
     compile: bool = False
     """train: compile the model with torch.compile; needs a C++ compiler on a processor, Triton on a GPU."""
+    num_workers: int | None = number(None, 0, 1024)
+    """train: processes beside each device that put batches together; null: 2 for an accelerator, 0 for a processor."""
+    float32_matmul_precision: str = "highest"
+    """train: how exactly float32 is multiplied, as torch calls it: highest, high (TF32 on a GPU), medium (bfloat16)."""
     data: DataConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
     model: ModelConfig = MISSING
@@ -51,6 +55,7 @@ class PreprocessAndTrainConfig:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
         check_name("name", self.name, folders=True)
         self.trainer = checked_trainer(self.trainer)
+        require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))
 
 
 @dataclass

@@ -1,16 +1,28 @@
 """Updates on their way into Lightning."""
 
+import signal
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 
-import torch
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import UpdatePlanner
+from nmt.data.planning import MicroBatch, UpdatePlanner
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
 from nmt.errors import SameForAll
+
+# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
+STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
+
+
+def leave_signals_to_training(worker: int) -> None:
+    """A terminal and SLURM signal all processes: the training ends the update first, for which it needs its batches.
+
+    Processes that load end when they are told that no more is wanted, or find that nobody is there.
+    """
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class UpdateStream(IterableDataset[Batch]):
@@ -20,30 +32,35 @@ class UpdateStream(IterableDataset[Batch]):
         self.split, self.planner = split, planner
         self.start, self.rank, self.world_size = start, rank, world_size
 
-    def micro_batches(self) -> Iterator[Batch]:
-        update = self.start
-        while True:
-            for planned in self.planner.update(update)[self.rank :: self.world_size]:
-                yield self.split.batch(planned.indices)._replace(
-                    update=planned.update, shard=planned.shard, size=planned.size
-                )
-            update += 1
+    def plan(self) -> Iterator[MicroBatch]:
+        for update in count(self.start):
+            yield from self.planner.update(update)[self.rank :: self.world_size]
+
+    def batch(self, planned: MicroBatch) -> Batch:
+        batch = self.split.batch(planned.indices)
+        return batch._replace(update=planned.update, shard=planned.shard, size=planned.size)
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
-        if worker is None:
-            return self.micro_batches()
-        # DataLoader takes one item from each worker in turn, which restores the order.
-        return islice(self.micro_batches(), worker.id, None, worker.num_workers)
+        # DataLoader takes one item from each worker in turn, which restores the order. All plan, which is quick; each
+        # builds its own.
+        own = islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
+        return map(self.batch, own)
 
 
 class UpdateModule(LightningDataModule):
     """Training updates of a prepared corpus; where training stands, `trainer.global_step` alone tells."""
 
     def __init__(
-        self, corpus: PreparedCorpus, batching: BatchingConfig, seed: int, restricted_to: int | None = None
+        self,
+        corpus: PreparedCorpus,
+        batching: BatchingConfig,
+        seed: int,
+        restricted_to: int | None = None,
+        num_workers: int | None = None,
     ) -> None:
         super().__init__()
+        self.num_workers = num_workers
         self.split = corpus.split("train")
         lengths = self.split.source_lengths, self.split.target_lengths
         self.planner = UpdatePlanner(*lengths, batching, seed, restricted_to)
@@ -54,9 +71,14 @@ class UpdateModule(LightningDataModule):
             self.split, self.planner, self.trainer.global_step, self.trainer.global_rank, self.trainer.world_size
         )
         # Beside an accelerator, loading has processors to spare; without one it would only take them from the model.
-        beside_accelerator = torch.accelerator.is_available()
+        device = self.trainer.strategy.root_device.type
+        workers = (0 if device == "cpu" else 2) if self.num_workers is None else self.num_workers
         return DataLoader(
-            stream, batch_size=None, num_workers=2 if beside_accelerator else 0, pin_memory=beside_accelerator
+            stream,
+            batch_size=None,
+            num_workers=workers,
+            pin_memory=device not in ("cpu", "mps"),
+            worker_init_fn=leave_signals_to_training,
         )
 
 

@@ -24,7 +24,11 @@ from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 
 
 class Batch(NamedTuple):
-    """Sentences side by side, padded at the end."""
+    """Sentences side by side, padded at the end.
+
+    A plain tuple, which torch pins and Lightning moves tensor by tensor, without waiting for a copy to end: one with a
+    `to` of its own would be waited for.
+    """
 
     source: Tensor
     """[B, S], each sentence closed by the end symbol."""
@@ -34,14 +38,12 @@ class Batch(NamedTuple):
     """[B, T], each sentence closed by the end symbol: what is to be predicted at each position."""
     places: Tensor
     """[M], where the M real tokens are in target_out.flatten()."""
+    padded: bool = True
+    """Whether there is padding in `source`, known here where nobody waits for a device to say so."""
     update: int = 0
     shard: int = 0
     size: UpdateSize = UpdateSize()
     """Of the whole update that this micro-batch is a part of."""
-
-    def to(self, device: torch.device) -> "Batch":
-        source, target_in, target_out, places = (tensor.to(device) for tensor in self[:4])
-        return Batch(source, target_in, target_out, places, *self[4:])
 
 
 def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, last: int | None) -> Tensor:
@@ -133,11 +135,13 @@ class PreparedSplit:
             column = rows.column(side).combine_chunks()
             sides[side] = column.flatten().to_numpy(), column.value_lengths().to_numpy().astype(np.int64)
         target_out = pad(*sides["target"], first=None, last=EOS)
+        lengths = sides["source"][1]
         return Batch(
             source=pad(*sides["source"], first=None, last=EOS),
             target_in=pad(*sides["target"], first=BOS, last=None),
             target_out=target_out,
             places=(target_out.flatten() != PAD).nonzero()[:, 0],
+            padded=bool((lengths != lengths[0]).any()),
         )
 
 

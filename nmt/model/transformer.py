@@ -74,12 +74,17 @@ class Transformer(nn.Module):
             self.target_embedding.weight = self.source_embedding.weight
             self.output.weight = self.source_embedding.weight
 
-    def source_mask(self, source_BS: Tensor) -> Tensor:
-        """Which positions those of the source see: the real ones, [B, 1, 1, S], or those near them, [B, 1, S, S]."""
-        real = padding_mask(source_BS)
+    def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
+        """Which positions those of the source see: the real ones, [B, 1, 1, S], or those near them, [B, 1, S, S].
+
+        None: all; without a mask torch may take its fastest kernels.
+        """
+        real = padding_mask(source_BS) if padded else None
         if self.config.restricted_to is None:
             return real
         near_SS = neighbourhood(source_BS.shape[1], self.config.restricted_to, source_BS.device)
+        if real is None:
+            return near_SS
         # Far behind its sentence's end padding would see nothing, whose softmax is no number: it sees itself.
         return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
 
@@ -89,25 +94,28 @@ class Transformer(nn.Module):
             return None
         return neighbourhood(target_BT.shape[1], self.config.restricted_to, target_BT.device, causal=True)
 
-    def encode(self, source_BS: Tensor) -> Tensor:
-        """Source tokens, each sentence closed by the end symbol -> memory [B, S, D]."""
-        mask = self.source_mask(source_BS)
+    def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
+        """Source tokens, each sentence closed by the end symbol -> memory [B, S, D].
+
+        `padded=False` tells that they are all of one length, which a device cannot be asked without waiting for it.
+        """
+        mask = self.source_mask(source_BS, padded)
         x_BSD = self.source_embedding(source_BS)
         for layer in self.encoder_layers:
             x_BSD = layer(x_BSD, mask)
         return self.encoder_norm(x_BSD)  # type: ignore[no-any-return]
 
-    def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor) -> Tensor:
+    def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Target tokens behind the start symbol -> hidden states that predict the next ones, [B, T, D]."""
-        mask, past = padding_mask(source_BS), self.past_mask(target_BT)
+        mask, past = padding_mask(source_BS) if padded else None, self.past_mask(target_BT)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
             x_BTD = layer(x_BTD, memory_BSD, mask, past)
         return self.decoder_norm(x_BTD)  # type: ignore[no-any-return]
 
-    def hidden(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """The decoder's hidden states, [B, T, D], before the output matrix."""
-        return self.decode(target_BT, self.encode(source_BS), source_BS)
+    def hidden(self, source_BS: Tensor, target_BT: Tensor, padded: bool = True) -> Tensor:
+        """The decoder's hidden states, [B, T, D], before the output matrix; `padded` is that of `encode`."""
+        return self.decode(target_BT, self.encode(source_BS, padded), source_BS, padded)
 
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Logits of the next target token at each position, [B, T, N]."""

@@ -51,8 +51,8 @@ class CompiledHidden:
         tokens = torch.cat((tokens, tokens)) if rows == 1 else tokens
         return F.pad(tokens, (0, max(wider - width, 0)), value=PAD)
 
-    def __call__(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """The decoder's hidden states, [B, T, D]."""
+    def __call__(self, source_BS: Tensor, target_BT: Tensor, padded: bool = True) -> Tensor:
+        """The decoder's hidden states, [B, T, D]; the one graph has a mask, `padded` or not."""
         rows, width = target_BT.shape
         with same_sums(target_BT.device):
             hidden: Tensor = self.compiled(self.widen(source_BS), self.widen(target_BT))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from lightning.fabric.utilities import move_data_to_device
 
 from nmt.config import BatchingConfig, PreprocessAndTrainConfig
 from nmt.data.planning import UpdatePlanner
@@ -24,9 +25,9 @@ HEADROOM = 1.25
 
 
 def settle_shards(
-    config: PreprocessAndTrainConfig, run: Path, corpus: PreparedCorpus, world_size: int
+    config: PreprocessAndTrainConfig, run: Path, corpus: PreparedCorpus, world_size: int, device: torch.device
 ) -> BatchingConfig:
-    """The batching with the number of shards that `tokens_per_device` asks for.
+    """The batching with the number of shards that `tokens_per_device` asks for; `device` is where trials are made.
 
     It is settled when a run begins; from then on its config.yaml tells it, also to other numbers of devices.
     """
@@ -45,10 +46,12 @@ def settle_shards(
             "batching.tokens_per_device=auto: processes that start together cannot try it out; "
             "start the run once with one process, or pass a number"
         )
-    return fewest_shards(config, corpus, world_size)
+    return fewest_shards(config, corpus, world_size, device)
 
 
-def fewest_shards(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, world_size: int) -> BatchingConfig:
+def fewest_shards(
+    config: PreprocessAndTrainConfig, corpus: PreparedCorpus, world_size: int, device: torch.device
+) -> BatchingConfig:
     """Double the micro-batches until they do not fit any more, or are a device's whole part of an update."""
     split = corpus.split("train")
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
@@ -56,7 +59,7 @@ def fewest_shards(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, worl
     while config.batching.tokens // (2 * shards) >= longest:
         shards *= 2
     fitting = None
-    trial = Trial(config, corpus.manifest.vocabulary_size)
+    trial = Trial(config, corpus.manifest.vocabulary_size, device)
     while True:
         batching = replace(config.batching, shards=shards)
         if not trial.fits(split, batching):
@@ -76,8 +79,8 @@ def fewest_shards(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, worl
 class Trial:
     """A model with its gradients and Adam's moments, to try micro-batches on."""
 
-    def __init__(self, config: PreprocessAndTrainConfig, vocabulary_size: int) -> None:
-        self.device = first_device(config)
+    def __init__(self, config: PreprocessAndTrainConfig, vocabulary_size: int, device: torch.device) -> None:
+        self.device = device
         self.precision = config.trainer["precision"]
         self.module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed).to(self.device)
         self.moments = [torch.zeros_like(parameter) for parameter in self.module.parameters() for _ in range(2)]
@@ -91,7 +94,7 @@ class Trial:
         before = available_memory()
         try:
             for pairs in UpdatePlanner(split.source_lengths, split.target_lengths, larger, seed=1).extremes():
-                batch = split.batch(pairs).to(self.device)
+                batch = move_data_to_device(split.batch(pairs), self.device)
                 dtype = precision_dtype(self.precision)
                 mixed = str(self.precision).endswith("mixed")
                 with torch.autocast(self.device.type, dtype) if mixed else nullcontext():
@@ -106,9 +109,3 @@ class Trial:
             gc.collect()
         self.grown = max(self.grown, before - available_memory())
         return True
-
-
-def first_device(config: PreprocessAndTrainConfig) -> torch.device:
-    """A device of the kind that the Trainer of this configuration trains on."""
-    gpu = torch.cuda.is_available() and config.trainer["accelerator"] in ("auto", "gpu", "cuda")
-    return torch.device("cuda" if gpu else "cpu")

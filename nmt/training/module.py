@@ -57,7 +57,8 @@ class TranslationModule(LightningModule):
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
         forward = self.compiled if self.compiled and self.training else self.model.hidden
-        hidden, targets = forward(batch.source, batch.target_in).flatten(0, 1), batch.target_out.flatten()
+        hidden = forward(batch.source, batch.target_in, batch.padded).flatten(0, 1)
+        targets = batch.target_out.flatten()
         if len(batch.places) < len(targets):
             hidden, targets = hidden.index_select(0, batch.places), targets.index_select(0, batch.places)
         return label_smoothed_cross_entropy(hidden, self.model.output.weight, targets, self.optim.label_smoothing)

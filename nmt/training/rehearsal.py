@@ -40,7 +40,7 @@ def rehearse(trainer: Trainer, module: TranslationModule, updates: UpdateModule)
     """Forward and backward of the micro-batches that need the most memory; nothing is learnt from them."""
     sums = module.update_sums.clone()
     for pairs in updates.planner.extremes():
-        batch = updates.split.batch(pairs).to(module.device)
+        batch = trainer.strategy.batch_to_device(updates.split.batch(pairs))
         with trainer.precision_plugin.train_step_context():
             loss = trainer.strategy.training_step(batch, 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]

@@ -99,6 +99,7 @@ def decisive(tree: dict[str, Any]) -> dict[str, Any]:
             **tree.get("model", {}),
         },  # of runs from before there was a choice
         "compile": tree.get("compile", False),
+        "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),
         "trainer": flags,
     }
 

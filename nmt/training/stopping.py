@@ -8,8 +8,8 @@ from types import FrameType
 import torch
 from lightning import LightningModule, Trainer
 
-# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
-STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
+from nmt.data.datamodule import STOPPING
+
 ASK_SECONDS = 0.5
 """Processes that train together ask one another about so often: to ask is to wait for the device."""
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -30,7 +31,7 @@ from nmt.training.checkpoints import Checkpoints, RunDescription, UnreadableChec
 from nmt.training.finite import FiniteGradients
 from nmt.training.logbook import check_installed
 from nmt.training.meters import Meters
-from nmt.training.micro_batches import first_device, settle_shards
+from nmt.training.micro_batches import settle_shards
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
 from nmt.training.rehearsal import Rehearsal
@@ -170,10 +171,11 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     check_installed(config.logger)
     keep_freed_memory()
     forget_old_kernels()
+    torch.set_float32_matmul_precision(config.float32_matmul_precision)
     corpus = open_training_corpus(config)
     run = Path(config.run)
     if config.batching.tokens_per_device is not None:
-        config = replace(config, batching=settle_shards(config, run, corpus, count_devices(config)))
+        config = replace(config, batching=settle_shards(config, run, corpus, *devices(config)))
     with only_process(run, "or pass name=OTHER") if is_first_process() else nullcontext():
         return train_on(config, corpus, run, console)
 
@@ -196,10 +198,11 @@ def train_on(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path
     return None
 
 
-def count_devices(config: PreprocessAndTrainConfig) -> int:
-    """How many devices the Trainer of this configuration will train on."""
+def devices(config: PreprocessAndTrainConfig) -> tuple[int, torch.device]:
+    """How many devices the Trainer of this configuration trains on, and which one is this process's."""
     with quiet_lightning():
-        return make_trainer(config, []).world_size
+        trainer = make_trainer(config, [])
+    return trainer.world_size, trainer.strategy.root_device
 
 
 def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, resumed: Resumed, console: Console) -> int:
@@ -214,7 +217,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
         corpus=corpus.manifest.fingerprint,
         seen=corpus.manifest.seen,
     )
-    updates = UpdateModule(corpus, config.batching, config.seed, config.model.restricted_to)
+    updates = UpdateModule(corpus, config.batching, config.seed, config.model.restricted_to, config.num_workers)
     every = config.trainer["log_every_n_steps"]
     meters = Meters(run, every, console, config.logger, asdict(config))
     validation = Validation(corpus, config.validation, config.decode, meters)
@@ -273,7 +276,7 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     average = averaged_model(average_of(run, config.checkpoints, console))
     said = None
     if config.validation.bleu_sentences != 0:
-        average.model.to(first_device(config))
+        average.model.to(devices(config)[1])
         translator = torch_translator([average.model], load_tokenizer(corpus.tokenizer_file), config.decode)
         score = validation_score(translator, corpus, config.validation.bleu_sentences)
         average.model.cpu()

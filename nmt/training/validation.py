@@ -119,7 +119,7 @@ class Validation(UpdateCallback):
         batches = list(batches_by_length(lengths, BATCH_TOKENS))
         sums = torch.zeros(3, device=module.device)
         for places in batches[trainer.global_rank :: trainer.world_size]:
-            batch = self.split.batch(np.array(places)).to(module.device)
+            batch = trainer.strategy.batch_to_device(self.split.batch(np.array(places)))
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.places))))

@@ -119,6 +119,17 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals
     equals_never_stopped(Path("run"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
+def test_a_signal_to_all_processes_leaves_those_that_load_batches_to_the_training(toy, start, number):
+    process = start([*toy, *LONG, "trainer.max_steps=100000", "num_workers=2"])
+    wait_for(process, Path("run"), 20)
+    os.killpg(process.pid, number)
+    errors = process.communicate()[1]
+    assert process.returncode == 128 + number, errors
+    assert "the same command goes on" in errors
+    assert list_checkpoints(Path("run"))
+
+
 def test_the_same_checkpoints_are_averaged_however_often_a_run_was_stopped(toy, nmt, start):
     options = [*toy, *LONG, "trainer.max_steps=90", "checkpoints.every_steps=15", "checkpoints.keep=9"]
     assert nmt("train", *options, "run=whole").code == 0

@@ -369,3 +369,23 @@ def test_one_batch_is_learnt_by_heart(norm):
         optimizer.step()
     assert loss.item() / real.sum().item() < 0.01
     assert (model(source, target_in).argmax(dim=-1)[real] == target[real]).all()
+
+
+@SHAPES
+def test_sentences_of_one_length_need_no_mask_of_padding(changes, monkeypatch):
+    model, source, target = tiny_model(**changes), sentences(5, 5, 5), prefixes(3, 4)
+    expected = model.hidden(source, target)
+    masks = []
+    attend = MultiHeadAttention.attend
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            MultiHeadAttention,
+            "attend",
+            lambda self, q, k, v, mask=None, causal=False: (
+                masks.append(mask) or attend(self, q, k, v, mask, causal=causal)
+            ),
+        )
+        hidden = model.hidden(source, target, padded=False)
+    assert torch.equal(hidden, expected)
+    if "restricted_to" not in changes:
+        assert masks == [None] * (2 + 2 * 3)

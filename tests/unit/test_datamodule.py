@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.fabric.utilities import move_data_to_device
 from torch.utils.data import DataLoader
+from torch.utils.data._utils.pin_memory import pin_memory
 
 from nmt.config import BatchingConfig
 from nmt.data.datamodule import UpdateStream, accumulation
 from nmt.data.planning import UpdatePlanner
-from nmt.data.prepared import PreparedCorpus, PreparedSplit, open_corpus
+from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit, open_corpus
 from nmt.errors import NMTError
 
 SHARDS, UPDATES = 4, 12
@@ -57,6 +59,53 @@ def test_worker_processes_keep_the_order(stream, rank, world_size):
     count = UPDATES * SHARDS // world_size
     loaded = islice(DataLoader(stream(3, rank, world_size), batch_size=None, num_workers=2), count)
     assert_same(list(loaded), list(islice(stream(3, rank, world_size), count)))
+
+
+class CountingSplit(PreparedSplit):
+    """Tells with each batch how many its process has built."""
+
+    built = 0
+
+    def batch(self, indices):
+        self.built += 1
+        return super().batch(indices)._replace(places=torch.tensor([self.built]))
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_worker_process_builds_no_batches_but_its_own(stream):
+    counted = stream()
+    counted.split = CountingSplit(counted.split.folder)
+    loaded = islice(DataLoader(counted, batch_size=None, num_workers=3), 9)
+    assert [int(batch.places) for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize("indices", [[5, 0, 17], [5], [3, 3]])
+def test_a_batch_knows_whether_its_source_is_padded(split, indices):
+    batch = split.batch(torch.tensor(indices).numpy())
+    assert batch.padded == bool((batch.source == 0).any())
+
+
+def test_a_batch_is_moved_without_waiting_and_pinned_tensor_by_tensor(stream):
+    # No GPU is needed for it: copies to meta are not waited for either.
+    batch = next(iter(stream()))
+    asked = []
+
+    class Watched(torch.Tensor):
+        def to(self, *arguments, **named):
+            asked.append(named)
+            return super().to(*arguments, **named)
+
+        def pin_memory(self):
+            return self
+
+    tensors = {name: value.as_subclass(Watched) for name, value in batch._asdict().items() if torch.is_tensor(value)}
+    pinned = pin_memory(batch._replace(**tensors))
+    moved = move_data_to_device(pinned, torch.device("meta"))
+    assert asked == [{"non_blocking": True}] * 4
+    assert type(pinned) is type(moved) is Batch
+    assert pinned[4:] == moved[4:] == batch[4:]
+    assert all(tensor.is_meta for tensor in moved[:4])
 
 
 @pytest.mark.parametrize("start", [1, 7])
