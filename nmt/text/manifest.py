@@ -87,6 +87,7 @@ class Counts:
     dropped: dict[str, int]
     kept: int = 0
     tokens: dict[str, int] = field(default_factory=dict)
+    lengths: dict[str, dict[str, int]] | None = None
     in_train: int = 0
 
 
