@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeGuard, cast
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
@@ -205,17 +205,18 @@ def parse_tsv(line: bytes) -> Pair:
     return columns[0], columns[1]
 
 
-def is_text(value: Any) -> bool:
+def is_text(value: Any) -> TypeGuard[str]:
     """Whether a value that was parsed is text; an escape may spell half a surrogate pair, which no file can hold."""
     return isinstance(value, str) and not SURROGATE.search(value)
 
 
 def texts_of(record: Any, config: DataConfig) -> Pair:
     """Source and target of a record, a mapping from language to text; MalformedLine where it is none."""
-    sides = [record.get(language) if isinstance(record, dict) else None for language in (config.source, config.target)]
-    if not all(map(is_text, sides)):
-        raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
-    return sides[0], sides[1]
+    found = record if isinstance(record, dict) else {}
+    source, target = found.get(config.source), found.get(config.target)
+    if is_text(source) and is_text(target):
+        return source, target
+    raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
 
 
 def nothing(number: str) -> None:
