@@ -14,6 +14,8 @@ BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence", 
 """The key that a word without = is the value of."""
 TEXTS = {"attention": ("target",), "translate": ("source_prefix", "target_prefix")}
 """Keys whose values are running text, with commas, brackets and blanks at the end that need no quotes."""
+NAMES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
+"""Keys whose values are names of files, which need no quotes either, or lists of these in brackets."""
 
 
 def name_bare_word(command: str, overrides: list[str]) -> list[str]:
@@ -36,9 +38,17 @@ def quote_text(command: str, word: str) -> str:
     What is null, or quoted in Hydra's way, stays so.
     """
     key, _, value = word.partition("=")
-    if key not in TEXTS.get(command, ()):
+    if key not in (*TEXTS.get(command, ()), *NAMES):
         return word
     parsed = parse(word)
+    if key in NAMES and value.startswith("["):
+        listed = parsed.value() if parsed and not parsed.is_sweep_override() else None
+        texts = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
+        return (
+            word
+            if texts or not value.endswith("]")
+            else set_texts(key, [item.strip() for item in value[1:-1].split(",")])
+        )
     understood = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), str | None)
     return word if understood and (value == "null" or value.startswith(("'", '"'))) else set_text(key, value)
 
