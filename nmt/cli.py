@@ -130,6 +130,7 @@ def root(
 def preprocess(overrides: Overrides = None, cfg: Cfg = False, config_dir: ConfigDir = None, help: Help = False) -> None:
     """Prepare a parallel corpus for training."""
     config = configure("preprocess", str(preprocess.__doc__), overrides, (cfg, config_dir, help))
+    from nmt.text.filters import large_losses
     from nmt.text.preprocess import preprocess as prepare
 
     console = talker()
@@ -144,6 +145,10 @@ def preprocess(overrides: Overrides = None, cfg: Cfg = False, config_dir: Config
             f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
             + (f" (dropped: {dropped})" if dropped else "")
         )
+        if found := counts.get("in_train"):
+            console.print(f"notice: {found:,} pairs of {split} are in train too: a score on them says little")
+    for line in large_losses(manifest.counts["train"]):
+        console.print(f"notice: {line}")
     if manifest.vocabulary_size < config.tokenizer.vocabulary_size:
         console.print(
             f"notice: the corpus fills only {manifest.vocabulary_size:,} of "

@@ -15,6 +15,8 @@ BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence", 
 """The key that a word without = is the value of."""
 TEXTS = {"attention": ("target",), "translate": ("source_prefix", "target_prefix")}
 """Other keys whose values are running text, with commas, brackets, ${} and blanks at the end that need no quotes."""
+NAMES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
+"""Keys whose values are names of files, which need no quotes either, or lists of these in brackets."""
 KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
 """An interpolation that names another key."""
 ENVIRONMENT = re.compile(r"\$\{oc\.env:")
@@ -38,11 +40,21 @@ def quote_text(command: str, word: str) -> str:
     What is null, or quoted in Hydra's way, stays so.
     """
     key, _, value = word.partition("=")
-    if key not in (*TEXTS.get(command, ()), BARE_WORDS.get(command)) or value == "null":
+    if key not in (*TEXTS.get(command, ()), *NAMES, BARE_WORDS.get(command)) or value == "null":
         return word
     parsed = parse(word)
+    if key in NAMES and value.startswith("["):
+        return quote_names(key, value, parsed)
     quoted = parsed is not None and not parsed.is_sweep_override() and value.startswith(("'", '"'))
     return set_text(key, literal(str(parsed.value()) if parsed and quoted else value))
+
+
+def quote_names(key: str, value: str, parsed: Override | None) -> str:
+    """The override of a key for names of files, given as a list: [a, b c]."""
+    listed = parsed.value() if parsed and not parsed.is_sweep_override() else None
+    texts = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
+    names = [item.strip() for item in value[1:-1].split(",")]
+    return set_texts(key, names) if value.endswith("]") and not texts else f"{key}={value}"
 
 
 def literal(text: str) -> str:

@@ -1,6 +1,5 @@
 """One translator for several devices: a process for each, and their results in the order of the lines."""
 
-import os
 import queue
 import re
 import signal
@@ -8,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import TracebackType
@@ -20,6 +19,7 @@ from nmt.decoding.model_directory import find_model_directory
 from nmt.decoding.pieces import LongLine
 from nmt.decoding.translator import Translation, Translator, arriving_blocks
 from nmt.errors import NMTError, one_line
+from nmt.text.workers import end_with_parent
 
 
 def device_names(config: TranslateConfig) -> list[str]:
@@ -80,14 +80,6 @@ def translated(translator: Translator, block: list[str], notices: list[str]) -> 
         return Answer(translator.translate(block), notices)
     except LongLine as error:
         return Answer(translator.translate(block[: error.place]), notices, long_line=error.problem)
-
-
-def end_with_parent() -> None:
-    """However the command ended, a block that nobody waits for is not translated to its end."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 class Worker:

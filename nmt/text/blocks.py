@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig
-from nmt.text.arrow import IDS_SCHEMA, list_column, text_block, text_pairs
+from nmt.config import DataConfig, TokenizerConfig
+from nmt.text.arrow import IDS_SCHEMA, arrow_blocks, list_column, text_block, text_pairs
 from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
 from nmt.text.seen import characters
-from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, train_tokenizer
 from nmt.text.treebank import model_pair
 
 BLOCK = 5000
@@ -58,9 +58,12 @@ def clean_pair(pair: Pair, data: DataConfig) -> Pair:
 
 
 def clean_and_filter(
-    numbered: list[tuple[int, Pair]], data: DataConfig
+    numbered: list[tuple[int, Pair]], data: DataConfig, hashed: bool
 ) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
-    """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not."""
+    """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not.
+
+    The hashes are left out unless `hashed`.
+    """
     kept, lines, dropped = [], [], Counter[str]()
     for line, raw in numbered:
         pair = clean_pair(raw, data)
@@ -70,8 +73,24 @@ def clean_and_filter(
         else:
             kept.append(pair)
             lines.append(line)
-    hashes = pair_hashes(kept) if data.filters.deduplicate else np.empty(0, np.uint64)
+    hashes = pair_hashes(kept) if hashed else np.empty(0, np.uint64)
     return text_block(kept, lines), hashes, dropped
+
+
+def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    """Blocks of the pairs of an Arrow file that are chosen, in order."""
+    start = 0
+    for block in arrow_blocks(path):
+        yield block.filter(pa.array(chosen[start : start + len(block)]))
+        start += len(block)
+
+
+def learn_vocabulary(
+    text: Path, sample: NDArray[np.bool_], sides: tuple[int, ...], config: TokenizerConfig, words: list[str]
+) -> Tokenizer:
+    """Train a tokenizer on these sides of the pairs of `text` that are in the sample; each of `words` is one entry."""
+    pairs = (pair for block in chosen_blocks(text, sample) for pair in text_pairs(block))
+    return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), config, words)
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:

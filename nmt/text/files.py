@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeGuard, cast
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
@@ -178,24 +178,27 @@ def find(path: str) -> Path | None:
 def resolve(entry: str, config: DataConfig) -> list[Path]:
     """The files behind an entry of data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
 
+    What is there decides: a file of that very name, a prefix, or SOURCE:TARGET, as a name may hold a colon itself.
     Raises NMTError where a file is missing.
     """
-    plain = entry
+    prefix = [f"{entry}.{config.source}", f"{entry}.{config.target}"]
+    colons = [place for place, character in enumerate(entry) if character == ":"]
+    ways = [*([[entry]] if is_table(entry) else []), prefix, *([entry[:at], entry[at + 1 :]] for at in colons)]
+    for names in ways:
+        paths = [path for name in names if (path := find(name))]
+        if len(paths) == len(names):
+            return paths
+    meant = ways[0] if is_table(entry) and not colons else ways[-1]
+    missing = next(name for name in meant if not find(name))
+    several = "; several entries are written [A,B]" if "," in entry else ""
+    raise NMTError(f"{missing}: no such file (from {entry!r} in data.train, data.valid or data.test{several})")
+
+
+def is_table(name: str) -> bool:
+    """Whether the name is that of a file that holds both sides."""
     for suffix in COMPRESSIONS[1:]:
-        plain = plain.removesuffix(suffix)
-    if plain.endswith((".tsv", ".jsonl")):
-        names = [entry]
-    elif ":" in entry:
-        names = entry.split(":", 1)
-    else:
-        names = [f"{entry}.{config.source}", f"{entry}.{config.target}"]
-    paths = []
-    for name in names:
-        path = find(name)
-        if path is None:
-            raise NMTError(f"{name}: no such file (from {entry!r} in data.train, data.valid or data.test)")
-        paths.append(path)
-    return paths
+        name = name.removesuffix(suffix)
+    return name.endswith((".tsv", ".jsonl"))
 
 
 def parse_tsv(line: bytes) -> Pair:
@@ -205,18 +208,18 @@ def parse_tsv(line: bytes) -> Pair:
     return columns[0], columns[1]
 
 
-def is_text(value: Any) -> bool:
+def is_text(value: Any) -> TypeGuard[str]:
     """Whether a value that was parsed is text; an escape may spell half a surrogate pair, which no file can hold."""
     return isinstance(value, str) and not SURROGATE.search(value)
 
 
 def texts_of(record: Any, config: DataConfig) -> Pair:
     """Source and target of a record, a mapping from language to text; MalformedLine where it is none."""
-    texts = record if isinstance(record, dict) else {}
-    source, target = texts.get(config.source), texts.get(config.target)
-    if not (is_text(source) and is_text(target)):
-        raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
-    return str(source), str(target)
+    found = record if isinstance(record, dict) else {}
+    source, target = found.get(config.source), found.get(config.target)
+    if is_text(source) and is_text(target):
+        return source, target
+    raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
 
 
 def nothing(number: str) -> None:

@@ -1,327 +1,124 @@
-"""`nmt preprocess`: from raw pairs of lines to a prepared corpus.
+"""`nmt preprocess`: a prepared corpus is whole or not there, and one process at a time makes it."""
 
-    read -> clean and filter -> deduplicate, hold out -> learn the vocabulary -> encode -> Arrow
-
-Text and ids pass through memory in blocks; what is kept for each pair is a hash and a flag.
-"""
-
-import gc
 import re
-import shutil
-import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+import filelock
 
-from nmt.config import DataConfig, PreprocessAndTrainConfig
+from nmt.config import PreprocessAndTrainConfig
 from nmt.errors import NMTError
-from nmt.text.arrow import (
-    IDS_SCHEMA,
-    TEXT_SCHEMA,
-    arrow_blocks,
-    arrow_writer,
-    save_as_dataset,
-    text_block,
-    text_pairs,
-)
-from nmt.text.blocks import blocks, bounded_map, clean_and_filter, clean_pair, encode_block, shares_letters
-from nmt.text.corpora import read_split, sources
-from nmt.text.files import Pair
-from nmt.text.filters import letters
-from nmt.text.manifest import FORMAT_VERSION, Manifest, fingerprint, read_manifest
-from nmt.text.seen import Seen
-from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint, train_tokenizer
-
-In = TypeVar("In")
-Out = TypeVar("Out")
-Say = Callable[[str], None]
+from nmt.storage.whole import cannot_write, check_replaceable, remove_leftovers, whole_folder
+from nmt.text.corpora import sources
+from nmt.text.manifest import FORMAT_VERSION, Manifest, check_ours, fingerprint, read_manifest
+from nmt.text.preparation import Preparation, Say
+from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
+from nmt.text.workers import ended_by_sigterm, worker_pool
 
 
-def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """True at the first place of every value; memory for a tenth of large inputs at a time."""
-    keep = np.zeros(len(hashes), dtype=bool)
-    parts = len(hashes) // 4_000_000 + 1
-    for part in range(parts):
-        places = np.flatnonzero(hashes % np.uint64(parts) == part)
-        keep[places[np.unique(hashes[places], return_index=True)[1]]] = True
-    return keep
+def check_folder(config: PreprocessAndTrainConfig) -> None:
+    """NMTError, before any work, where the folder is neither free, nor a corpus that can be used or replaced."""
+    folder = Path(config.prepared)
+    if not folder.exists():
+        check_replaceable(folder)
+    elif not (folder / "manifest.json").is_file():
+        raise NMTError(f"{folder} is there already, but no prepared corpus: pass prepared=FOLDER, or move it away")
+    elif config.overwrite:
+        check_replaceable(folder)
+        check_ours(folder)
+    else:
+        read_manifest(folder)
 
 
-@dataclass
-class Preparation:
-    """One run of `nmt preprocess`, writing into `folder`."""
+def prepared_already(config: PreprocessAndTrainConfig, content: dict[str, Any]) -> Manifest | None:
+    """The manifest of the corpus that is there; None where it is to be made; NMTError where it is another one."""
+    folder = Path(config.prepared)
+    check_folder(config)
+    if config.overwrite or not folder.exists():
+        return None
+    there = read_manifest(folder)
+    if there.fingerprint != fingerprint(content):
+        raise NMTError(
+            f"{folder} was prepared with another configuration ({there.difference(content)}): "
+            "pass overwrite=true to replace it, or data.name=OTHER to keep both"
+        )
+    return there
 
-    config: PreprocessAndTrainConfig
-    folder: Path
-    say: Say
-    pool: ProcessPoolExecutor
-    counts: dict[str, Any]
-    characters: dict[str, str] | None = None
-    """Of the training pairs, by side."""
 
-    @property
-    def data(self) -> DataConfig:
-        return self.config.data
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Within the block no other process prepares this folder; NMTError where one does already.
 
-    @property
-    def is_treebank(self) -> bool:
-        return self.data.kind == "treebank"
-
-    def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
-        return bounded_map(function, items, self.pool, 2 * self.config.workers)
-
-    @property
-    def text(self) -> Path:
-        """The clean training pairs that pass the filters."""
-        return self.folder / "text.arrow"
-
-    def collect_train(self) -> NDArray[np.bool_]:
-        """Read, clean and filter the training pairs into `text`; which of them are to be kept, duplicates not."""
-        dropped: Counter[str] = Counter()
-        read = kept = 0
-        hashes = []
-        pairs = read_split(self.data, "train", dropped)
-        assert pairs is not None
-        with arrow_writer(self.text, TEXT_SCHEMA) as write:
-            for block, block_hashes, reasons in self.map(
-                partial(clean_and_filter, data=self.data), blocks(enumerate(pairs, start=1))
-            ):
-                write(block)
-                hashes.append(block_hashes)
-                kept += len(block)
-                read += len(block) + reasons.total()
-                dropped += reasons
-                self.say(f"read {read:,} pairs")
-        read += sum(dropped[reason] for reason in ("invalid UTF-8", "malformed", "broken tree"))
-        self.counts["train"] = {"read": read, "dropped": dropped}
-        if not self.data.filters.deduplicate:
-            return np.ones(kept, dtype=bool)
-        keep = first_of_equals(np.concatenate([np.empty(0, np.uint64), *hashes]))
-        dropped["duplicates"] += int((~keep).sum())
-        return keep
-
-    def chosen_blocks(self, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-        """Blocks of the pairs of `text` that are chosen, in order."""
-        start = 0
-        for block in arrow_blocks(self.text):
-            yield block.filter(pa.array(chosen[start : start + len(block)]))
-            start += len(block)
-
-    def hold_out(self, keep: NDArray[np.bool_], splits: list[str]) -> dict[str, list[Pair]]:
-        """Draw the missing splits from the pairs in `keep`, and drop from it whatever shares its letters with them.
-
-        So no held-out line occurs in training, on either side, even with other digits, case or punctuation.
-        """
-        import datasets
-
-        if not keep.any():
-            raise self.nothing_left()
-        text = datasets.Dataset.from_file(str(self.text))
-        sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
-        wanted = {split: sizes[split] for split in splits}
-        drawn: dict[str, list[int]] = {split: [] for split in splits}
-        sides: tuple[set[str], set[str]] = (set(), set())
-        open_splits = [split for split in splits if wanted[split]]
-        compared = sides[:1] if self.is_treebank else sides  # many sentences have the same tree
-        for index in np.random.default_rng(self.config.seed).permutation(np.flatnonzero(keep)).tolist():
-            if not open_splits:
-                break
-            row = text[index]
-            keys = letters(row["source"]), letters(row["target"])
-            short = row["source"].count(" ") + 1 < self.data.held_out_min_words
-            if short or keys[0] in sides[0] or keys[1] in sides[1]:
-                continue
-            for side, key in zip(compared, keys, strict=False):
-                side.add(key)
-            drawn[open_splits[-1]].append(index)
-            if len(drawn[open_splits[-1]]) == wanted[open_splits[-1]]:
-                open_splits.pop()
-        flags = self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))
-        alike = np.concatenate([np.empty(0, dtype=bool), *flags])
-        if others := int((keep & alike).sum()) - sum(map(len, drawn.values())):
-            self.counts["train"]["dropped"]["like a held-out line"] = others
-        keep &= ~alike
-        if open_splits or not keep.any():
-            raise NMTError(
-                f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
-                f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
-            )
-        pairs = self.raw_pairs if self.is_treebank else lambda rows: [(row["source"], row["target"]) for row in rows]
-        return {split: pairs([text[i] for i in indices]) for split, indices in drawn.items()}
-
-    def raw_pairs(self, rows: list[dict[str, Any]]) -> list[Pair]:
-        """Training pairs as they were read, where what the model sees of them does not tell all."""
-        numbers = {row["line"] for row in rows}
-        pairs = enumerate(read_split(self.data, "train", Counter()) or (), start=1)
-        found = {number: pair for number, pair in pairs if number in numbers}
-        return [found[row["line"]] for row in rows]
-
-    def nothing_left(self) -> NMTError:
-        train = self.counts["train"]
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items()) or "none was read"
-        return NMTError(f"no training pair is left of {train['read']:,} ({reasons}): check data.train and data.filters")
-
-    def read_held_out(self, split: str) -> list[Pair] | None:
-        """All raw pairs of a validation or test set, unfiltered; None where it is to be drawn from train."""
-        dropped: Counter[str] = Counter()
-        pairs = read_split(self.data, split, dropped)
-        if pairs is None:
-            return None
-        kept = list(pairs)
-        if split == "valid" and not kept:
-            raise NMTError("data.valid holds no pair: training needs some to be validated on")
-        self.counts[split] = {"read": len(kept) + dropped.total(), "dropped": dropped}
-        return kept
-
-    def write_ids(self, split: str, text_blocks: Iterable[pa.RecordBatch], limit: int | None) -> None:
-        """Encode blocks of clean pairs and save them as a dataset; longer ones than `limit` tokens are dropped."""
-        path = self.folder / f"{split}.arrow"
-        kept = dropped = 0
-        tokens = {"source": 0, "target": 0}
-        seen = Seen()
-        encode = partial(encode_block, tokenizer_file=self.folder / "tokenizer.model", limit=limit)
-        with arrow_writer(path, IDS_SCHEMA) as write:
-            for block, too_long, characters in self.map(encode, text_blocks):
-                write(block)
-                seen.add(block, characters)
-                kept += len(block)
-                dropped += too_long
-                for side in tokens:
-                    tokens[side] += int(block.column(f"{side}_length").to_numpy().sum())
-                self.say(f"encoded {kept:,} pairs of {split}")
-        if dropped:
-            self.counts[split]["dropped"]["too long (tokens)"] += dropped
-        if split == "train" and not kept:
-            raise self.nothing_left()
-        self.counts[split] |= {"kept": kept, "tokens": tokens, "lengths": seen.lengths()}
-        if split == "train":
-            self.characters = seen.characters()
-        if kept:
-            save_as_dataset(path, self.folder / split)
-        else:
-            path.unlink()
-
-    def write_text(self, split: str, pairs: list[Pair]) -> None:
-        """The raw lines of a held-out set, for `nmt translate` and `nmt score`."""
-        for side, language in enumerate((self.data.source, self.data.target)):
-            # JSON and the hub allow line ends within a text; here a line is a sentence.
-            lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
-            (self.folder / f"{split}.{language}").write_text(lines, encoding="utf-8", newline="\n")
-
-    def run(self) -> None:
-        """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
-        self.counts["train"] = {}
-        held_out = {split: self.read_held_out(split) for split in ("valid", "test")}
-        keep = self.collect_train()
-        missing = [split for split, pairs in held_out.items() if pairs is None]
-        if missing:
-            for split, drawn in self.hold_out(keep, missing).items():
-                held_out[split] = drawn
-                self.counts[split] = {"read": len(drawn), "dropped": Counter()}
-        if not keep.any():
-            raise self.nothing_left()
-        self.learn_vocabulary(keep)
-        for split, pairs in held_out.items():
-            assert pairs is not None
-            self.write_text(split, pairs)
-            clean_blocks = (
-                text_block([clean_pair(pair, self.data) for _, pair in block], [line for line, _ in block])
-                for block in blocks(enumerate(pairs, start=1))
-            )
-            self.write_ids(split, clean_blocks, None)
-        self.write_ids("train", self.chosen_blocks(keep), self.data.filters.max_tokens)
-        self.text.unlink()
-
-    def learn_vocabulary(self, keep: NDArray[np.bool_]) -> None:
-        """Train the tokenizer on a sample of the kept pairs, both sides, and save it."""
-        config = self.config.tokenizer
-        sample = keep
-        places = np.flatnonzero(keep)
-        if len(places) > config.sample:
-            sample = np.zeros_like(keep)
-            sample[np.random.default_rng(self.config.seed).choice(places, config.sample, replace=False)] = True
-        self.say(f"learning a {config.kind} vocabulary from {int(sample.sum()):,} pairs")
-        pairs = (pair for block in self.chosen_blocks(sample) for pair in text_pairs(block))
-        sides = (0,) if self.is_treebank else (0, 1)
-        lines = (pair[side] for block in blocks(pairs) for side in sides for pair in block)
-        train_tokenizer(lines, config, self.brackets(keep)).save(self.folder / "tokenizer.model")
-
-    def brackets(self, keep: NDArray[np.bool_]) -> list[str]:
-        """Every bracket of the kept trees, each of which is to be one entry of the vocabulary."""
-        if not self.is_treebank:
-            return []
-        trees = (tree for block in self.chosen_blocks(keep) for tree in block.column(1).to_pylist())
-        return sorted({step for tree in trees for step in tree.split(" ") if step[0] in "()"})
+    What killed ones left there is removed.
+    """
+    path = folder.with_name(f".{folder.name}.lock")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        check_replaceable(path)
+        # A second is what the workers of one that was killed take at most to end, too.
+        with filelock.FileLock(path, timeout=1):
+            remove_leftovers(folder.parent, re.escape(folder.name))
+            yield
+    except filelock.Timeout as error:
+        raise NMTError(f"{folder} is being prepared by another process: wait for it, or pass prepared=OTHER") from error
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 def preprocess(config: PreprocessAndTrainConfig, say: Say) -> tuple[Manifest, bool]:
     """Prepare the corpus of `config` in the folder `config.prepared`, or do nothing where that is done already.
 
     Gives the manifest, and whether anything was done; `say` is told of the progress. Raises NMTError where the folder
-    holds another preparation and not `config.overwrite`.
+    holds another preparation and not `config.overwrite`, or anything else, or another process prepares it.
     """
     if config.data.kind == "treebank" and config.tokenizer.kind == "wordpiece":
         raise NMTError(
             "tokenizer.kind=wordpiece with data.kind=treebank: brackets need a vocabulary of kind bpe or unigram"
         )
     folder = Path(config.prepared)
-    content = {
-        "data": asdict(config.data),
-        "tokenizer": asdict(config.tokenizer),
-        "seed": config.seed,
-        "sources": sources(config.data),
-    }
-    wanted = fingerprint(content)
-    if folder.exists() and not (folder / "manifest.json").is_file():
-        raise NMTError(f"{folder} is there already, but no prepared corpus: pass prepared=FOLDER, or move it away")
-    if folder.exists() and not config.overwrite:
-        there = read_manifest(folder)
-        if there.fingerprint == wanted:
+    with ended_by_sigterm():
+        check_folder(config)
+        content = {
+            "data": asdict(config.data),
+            "tokenizer": asdict(config.tokenizer),
+            "seed": config.seed,
+            "sources": sources(config.data),
+        }
+        if there := prepared_already(config, content):
             return there, False
-        raise NMTError(
-            f"{folder} was prepared with another configuration ({there.difference(content)}): "
-            "pass overwrite=true to replace it, or data.name=OTHER to keep both"
-        )
+        with claimed(folder):
+            if there := prepared_already(config, content):
+                return there, False
+            with whole_folder(folder) as temporary:
+                manifest = prepare(config, content, temporary, say)
+            return manifest, True
+
+
+def prepare(config: PreprocessAndTrainConfig, content: dict[str, Any], folder: Path, say: Say) -> Manifest:
+    """Prepare the corpus of `config` in an empty folder."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise NMTError(f"cannot write {folder} ({error.strerror}): pass prepared=FOLDER elsewhere") from error
-    temporary.chmod(0o755)
-    try:
-        # What a worker inherits stays: the garbage collector need not go through it again and again.
-        with ProcessPoolExecutor(config.workers, initializer=gc.freeze) as pool:
-            preparation = Preparation(config, temporary, say, pool, {})
+        with worker_pool(config.workers) as pool:
+            preparation = Preparation(config, folder, say, pool)
             preparation.run()
-        tokenizer = load_tokenizer(temporary / "tokenizer.model")
-        manifest = Manifest(
-            format_version=FORMAT_VERSION,
-            fingerprint=wanted,
-            content=content,
-            counts=preparation.counts,
-            vocabulary_size=tokenizer.vocabulary_size,
-            tokenizer=tokenizer_fingerprint(temporary / "tokenizer.model"),
-            versions={name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")},
-            characters=preparation.characters,
-        )
-        manifest.write(temporary)
-        if folder.exists():
-            shutil.rmtree(folder)
-        temporary.rename(folder)
     except BrokenProcessPool as error:
-        raise NMTError("a worker process died, out of memory perhaps: try workers=1") from error
-    except OSError as error:
-        raise NMTError(f"cannot prepare {folder} ({error.strerror or error}): is the disk full?") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return manifest, True
+        raise NMTError(
+            "a worker process died, out of memory perhaps: try workers=1, or less of tokenizer.sample and "
+            "tokenizer.vocabulary_size"
+        ) from error
+    manifest = Manifest(
+        format_version=FORMAT_VERSION,
+        fingerprint=fingerprint(content),
+        content=content,
+        counts=preparation.counts,
+        vocabulary_size=load_tokenizer(folder / "tokenizer.model").vocabulary_size,
+        tokenizer=tokenizer_fingerprint(folder / "tokenizer.model"),
+        versions={name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")},
+        characters=preparation.characters,
+    )
+    manifest.write(folder)
+    return manifest

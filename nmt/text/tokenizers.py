@@ -261,7 +261,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
 def read_sentencepiece(model: bytes) -> SentencePieceTokenizer:
     """A tokenizer from the bytes of a model; ValueError where its first entries are not our symbols."""
     tokenizer = SentencePieceTokenizer(model)
-    if tokenizer.vocabulary_size <= len(SYMBOLS) or tokenizer.pieces(range(len(SYMBOLS))) != SYMBOLS:
+    if tokenizer.vocabulary()[: len(SYMBOLS)] != SYMBOLS:  # all of them, as each may be invalid UTF-8
         raise ValueError(f"its first entries are not {' '.join(SYMBOLS)}")
     return tokenizer
 

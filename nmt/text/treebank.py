@@ -3,18 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
-from nmt.text.files import COMPRESSIONS, MalformedLine, Pair, decode, read_lines
+from nmt.text.files import COMPRESSIONS, LINE, MalformedLine, Pair, decode, read_lines
 from nmt.text.tokenizers import clean
 from nmt.text.trees import BrokenTree, Tree, model_word, parse
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
 # Where a line begins so, a tree begins, although the one before may not have ended.
 BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
-SECTIONS = re.compile(r"(\d+)-(\d+)")
+SECTIONS = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 
 
 def treebank_entries(config: DataConfig, split: str) -> list[str]:
@@ -36,12 +37,7 @@ def tree_files(entry: str) -> list[Path]:
     if path.is_dir():
         folders = [path]
     elif sections and path.parent.is_dir():
-        wanted = range(int(sections[1]), int(sections[2]) + 1)
-        numbered = {int(folder.name): folder for folder in path.parent.iterdir() if folder.name.isdigit()}
-        if missing := [f"{number:02}" for number in wanted if number not in numbered]:
-            shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
-            raise NMTError(f"{path.parent}: no section {shown} (from {entry!r}); check data.path")
-        folders = [numbered[number] for number in wanted]
+        folders = section_folders(path.parent, range(int(sections[1]), int(sections[2]) + 1), entry)
     else:
         raise NMTError(
             f"{entry}: no such file or folder; check data.path, data.train, data.extra, data.valid and data.test"
@@ -53,6 +49,17 @@ def tree_files(entry: str) -> list[Path]:
     return files
 
 
+def section_folders(parent: Path, wanted: range, entry: str) -> list[Path]:
+    """The folders of these numbers; NMTError where one is missing."""
+    names = (folder for folder in parent.iterdir() if re.fullmatch("[0-9]{1,18}", folder.name))
+    numbered = {int(folder.name): folder for folder in names}
+    missing = [f"{number:02}" for number in islice((n for n in wanted if n not in numbered), 4)]
+    if missing or not wanted:
+        shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
+        raise NMTError(f"{parent}: no section {shown} (from {entry!r}); check data.path")
+    return [numbered[number] for number in wanted]
+
+
 def treebank_files(config: DataConfig) -> list[Path]:
     """The files of every split; NMTError where an entry has none."""
     entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
@@ -61,11 +68,13 @@ def treebank_files(config: DataConfig) -> list[Path]:
 
 def tree_texts(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """The lines of a file in groups that hold whole trees, and the number of the first of each."""
-    begun, depth, first = list[bytes](), 0, 1
+    begun, depth, first, size = list[bytes](), 0, 1, 0
     for number, line in enumerate(read_lines(path), 1):
-        if begun and BEGINNING.match(line):
+        # One that does not close within so many bytes is broken: it is not waited for until memory ends.
+        size = size + len(line) if begun else len(line)
+        if begun and (BEGINNING.match(line) or size > 2 * LINE):
             yield first, begun
-            begun, depth = [], 0
+            begun, depth, size = [], 0, len(line)
         if not begun:
             if not line.strip():
                 continue

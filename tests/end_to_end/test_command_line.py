@@ -1,5 +1,7 @@
 """The command line as its users meet it: help, configuration, and one clear line for each mistake."""
 
+import bz2
+import gzip
 import json
 import subprocess
 import sys
@@ -150,3 +152,31 @@ def test_score_reads_standard_input_and_refuses_other_line_counts(tmp_path):
         "chrF2 = 100"
     )
     assert "1 hypotheses but 2 references" in complaint("score", "reference=ref", folder=tmp_path, stdin="eins\n")
+
+
+def test_score_reads_compressed_files_and_standard_input(tmp_path):
+    (tmp_path / "ref.gz").write_bytes(gzip.compress(b"eins\nzwei\n"))
+    (tmp_path / "hyp").write_bytes(bz2.compress("\ufeffeins\r\nzwei".encode()))
+    words = ["score", "reference=ref.gz", "metrics=[chrf]"]
+    assert nmt(*words, "hypothesis=hyp", folder=tmp_path).stdout.startswith("chrF2 = 100")
+    command = [sys.executable, "-m", "nmt", *words]
+    with (tmp_path / "ref.gz").open("rb") as file:
+        done = subprocess.run(command, cwd=tmp_path, stdin=file, capture_output=True)
+    assert done.stdout.startswith(b"chrF2 = 100")
+    (tmp_path / "hyp").write_text("eins\nzwei\n", encoding="utf-16")
+    assert "hyp, line 1: UTF-16 " in complaint(*words, "hypothesis=hyp", folder=tmp_path)
+    assert "nowhere: No such file" in complaint(*words, "hypothesis=nowhere", folder=tmp_path)
+    assert ".: Is a directory" in complaint(*words, "hypothesis=.", folder=tmp_path)
+
+
+def test_preprocess_says_loudly_what_it_dropped_and_what_valid_shares_with_train(tmp_path):
+    pairs = [f"{'a b' if n % 2 else 'a b c d e f g'} {chr(97 + n % 26)}{chr(97 + n // 26)}\tx y" for n in range(200)]
+    (tmp_path / "a.tsv").write_text("\n".join(pairs) + "\n")
+    (tmp_path / "valid, 1.tsv").write_text("\n".join([*pairs[1:6:2], "new\tneu"]) + "\n")
+    words = ["preprocess", "data=files", "data.train=a.tsv", "data.valid=valid, 1.tsv", "data.test_size=0"]
+    words += ["tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "data.filters.max_ratio=2"]
+    done = nmt(*words, "data.name=toy", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "notice: 100 of 200 training pairs were dropped as 'length ratio', by data.filters.max_ratio" in done.stderr
+    assert "notice: 3 pairs of valid are in train too" in done.stderr
+    assert done.stdout == ""

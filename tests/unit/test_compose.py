@@ -512,3 +512,29 @@ def test_a_bare_word_is_the_run_to_report_on():
 def test_a_prefix_is_taken_as_it_is_written_or_without_its_quotes(word, text):
     config = compose("translate", [f"source_prefix={word}", f"target_prefix={word}"])
     assert (config.source_prefix, config.target_prefix) == (text, text)
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("日本", ["日本"]),
+        ("a:b", ["a:b"]),
+        ("'a:b'", ["a:b"]),
+        ("1e3", ["1e3"]),
+        ("007", ["007"]),
+        ("a b, (c) [d]", ["a b, (c) [d]"]),
+        ("~/x=y", ["~/x=y"]),
+        ("true", ["true"]),
+        ("null", []),
+        ("[a,b]", ["a", "b"]),
+        ("[日本, 1e3]", ["日本", "1e3"]),
+        ("['a,b',c]", ["a,b", "c"]),
+        ("${data.name}", ["toy"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["preprocess", "train"])
+def test_names_of_files_are_taken_as_they_are_written(command, value, names):
+    words = ["data=files", "data.name=toy", f"data.train={value}", f"data.path={value if value[0] != '[' else 'x'}"]
+    data = compose(command, words).data
+    assert data.train == names
+    assert value[0] == "[" or data.path == (names[0] if names else None)

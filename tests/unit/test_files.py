@@ -219,6 +219,26 @@ def test_a_missing_file_is_named(folder: Path, entry: str, missing: str) -> None
         read(entry)
 
 
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ("a:b", ["a:b.en", "a:b.de"]),
+        ("a:b.tsv", ["a:b.tsv"]),
+        ("a:b:c.x", ["a:b", "c.x"]),
+        ("a:b:c.x", ["a", "b:c.x"]),
+        ("C:x.tsv:y.tsv.gz", ["C:x.tsv", "y.tsv.gz"]),
+        ("日本", ["日本.en.gz", "日本.de"]),
+        ("1e3", ["1e3.en", "1e3.de"]),
+        ("a, b ", ["a, b .en", "a, b .de"]),
+    ],
+)
+def test_a_name_is_that_of_the_files_that_are_there(folder: Path, entry: str, names: list[str]) -> None:
+    for name in names:
+        (folder / name).write_bytes(gzip.compress(b"x\ty\n") if name.endswith(".gz") else b"x\ty\n")
+    sides = ("x\ty", "x\ty") if len(names) == 2 else ("x", "y")
+    assert read(entry) == [sides]
+
+
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda data: data[: len(data) // 2],
     "overwritten": lambda data: data[: len(data) // 2] + b"\xff" * 64 + data[len(data) // 2 + 64 :],

@@ -2,7 +2,13 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +80,11 @@ def content(folder: Path) -> dict[str, tuple[int, bytes]]:
     """Time of change and bytes of every file."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def left_in(folder: Path) -> list[str]:
+    """What lies beside the prepared corpus but for the lock, which is of no size and stays."""
+    return [path.name for path in (folder / "out").iterdir() if path.name != ".toy.lock"]
 
 
 def letters_only(line: str) -> str:
@@ -209,7 +220,7 @@ def test_every_pair_read_is_kept_or_counted_under_its_reason(tmp_path: Path) -> 
         "length ratio": [("a b", "c d e f g h i")],
         "identical sides": [("same here", "same here"), ("same  \ufb01ne", "same fine ")],
         "duplicates": [good[0], good[0], ("a b  c", "d e f")],
-        "too long (tokens)": [("a " + "".join(map(chr, range(0x4E00, 0x4E50))), "b c")],
+        "too long (tokens)": [("a " + "".join(map(chr, range(0x1208, 0x1248))), "b c")],
     }
     bad = [pair for pairs in dropped.values() for pair in pairs]
     held_out = write(tmp_path / "held_out", sentences(3, seed=9))
@@ -327,7 +338,7 @@ def test_the_folder_holds_what_the_design_says_and_nothing_else(folder: Path) ->
     texts = [f"{split}.{code}" for split in ("valid", "test") for code in ("en", "de")]
     names = sorted([*SPLITS, *texts, "manifest.json", "tokenizer.model"])
     assert sorted(path.name for path in (folder / "out" / "toy").iterdir()) == names
-    assert [path.name for path in (folder / "out").iterdir()] == ["toy"]
+    assert left_in(folder) == ["toy"]
     assert read_manifest(folder / "out" / "toy") == manifest
 
 
@@ -386,7 +397,7 @@ def test_an_interrupted_preparation_leaves_nothing_behind(folder: Path, stage: s
 
     with pytest.raises(KeyboardInterrupt):
         preprocess(configuration(folder), interrupt)
-    assert list((folder / "out").iterdir()) == []
+    assert left_in(folder) == []
 
 
 def test_a_failed_preparation_leaves_nothing_behind_and_the_old_one_in_place(folder: Path) -> None:
@@ -394,7 +405,7 @@ def test_a_failed_preparation_leaves_nothing_behind_and_the_old_one_in_place(fol
     changes = {"train": [str(folder / "train"), str(folder / "broken.tsv")]}
     with pytest.raises(NMTError, match=r"broken\.tsv, line 10\b"):
         prepare(folder, **changes)
-    assert list((folder / "out").iterdir()) == []
+    assert left_in(folder) == []
     prepare(folder)
     before = content(folder / "out")
     with pytest.raises(NMTError, match=r"broken\.tsv, line 10\b"):
@@ -431,7 +442,7 @@ def test_held_out_sets_too_big_for_the_corpus_are_an_error_that_names_the_keys(
 ) -> None:
     with pytest.raises(NMTError, match=rf"data\.valid_size={sizes[0]} and data\.test_size={sizes[1]}"):
         prepare(folder, valid_size=sizes[0], test_size=sizes[1])
-    assert list((folder / "out").iterdir()) == []
+    assert left_in(folder) == []
 
 
 def test_an_empty_validation_set_is_an_error_that_names_it(folder: Path) -> None:
@@ -443,3 +454,199 @@ def test_a_missing_file_is_an_error_before_anything_is_written(folder: Path) -> 
     with pytest.raises(NMTError, match=r"nowhere\.en: no such file"):
         prepare(folder, test=str(folder / "nowhere"))
     assert not (folder / "out").exists()
+
+
+WEB_APP = {"name": "My app", "short_name": "app", "start_url": "/", "icons": [{"src": "icon.png"}]}
+
+
+def make_web_app(folder: Path) -> str:
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(WEB_APP))
+    (folder / "index.html").write_text("years of work")
+    return "no prepared corpus's"
+
+
+def add(name: str) -> Callable[[Path], str]:
+    def change(folder: Path) -> str:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("mine")
+        return rf"toy/{name.partition('/')[0]} is not of the prepared corpus"
+
+    return change
+
+
+def link_split(folder: Path) -> str:
+    elsewhere = folder.parent.parent / "elsewhere"
+    (folder / "train").rename(elsewhere)
+    (folder / "train").symlink_to(elsewhere)
+    return "toy/train is not of the prepared corpus"
+
+
+def link_folder(folder: Path) -> str:
+    elsewhere = folder.parent.parent / "elsewhere"
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    return "toy is a link"
+
+
+def damage_manifest(folder: Path) -> str:
+    (folder / "manifest.json").write_text("{")
+    return "no prepared corpus"
+
+
+NOT_OURS = {
+    "a file beside": add("thesis.tex"),
+    "a file within": add("train/thesis.tex"),
+    "a folder beside": add("notes/thesis.tex"),
+    "a link within": link_split,
+    "a link": link_folder,
+    "a broken manifest": damage_manifest,
+}
+
+
+@pytest.mark.parametrize("what", ["a web app", *NOT_OURS])
+def test_overwrite_replaces_nothing_but_a_prepared_corpus_and_says_so_before_any_work(folder: Path, what: str) -> None:
+    if what == "a web app":
+        words = make_web_app(folder / "out" / "toy")
+    else:
+        prepare(folder)
+        words = NOT_OURS[what](folder / "out" / "toy")
+    before = content(folder)
+    with pytest.raises(NMTError, match=words) as error:
+        preprocess(configuration(folder, overwrite=True, seed=2), lambda said: pytest.fail(said))
+    assert "\n" not in str(error.value)
+    assert {name: found for name, found in content(folder).items() if not name.endswith(".lock")} == {
+        name: found for name, found in before.items() if not name.endswith(".lock")
+    }
+
+
+def test_a_corpus_of_an_older_format_can_be_replaced(folder: Path) -> None:
+    prepare(folder)
+    path = folder / "out" / "toy" / "manifest.json"
+    tree = json.loads(path.read_text())
+    path.write_text(json.dumps(tree | {"format_version": 1}))
+    with pytest.raises(NMTError, match="overwrite=true"):
+        preprocess(configuration(folder), lambda words: None)
+    prepare(folder, overwrite=True)
+
+
+def test_a_link_to_a_prepared_corpus_is_read(folder: Path) -> None:
+    prepare(folder)
+    link_folder(folder / "out" / "toy")
+    assert preprocess(configuration(folder), lambda words: None)[1] is False
+
+
+SLEEPING = """
+import sys, time
+sys.path[:0] = [{root!r}, {tests!r}]
+from pathlib import Path
+from test_preprocess import configuration
+from nmt.text.preprocess import preprocess
+
+def say(words):
+    print(words, flush=True)
+    if words.startswith({stage!r}):
+        time.sleep(600)
+
+preprocess(configuration(Path({folder!r}), workers=3), say)
+"""
+
+
+@contextmanager
+def sleeping(folder: Path, stage: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A preparation that sleeps at a stage, and the ids of its workers."""
+    tests = Path(__file__).parent
+    script = SLEEPING.format(root=str(tests.parents[1]), tests=str(tests), folder=str(folder), stage=stage)
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert any(line.startswith(stage) for line in process.stdout)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            yield process, list(map(int, children))
+        finally:
+            process.kill()
+
+
+def ended(process: int) -> bool:
+    """Whether a process is no more, or nothing but an entry that nobody waits for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+linux_only = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="/proc tells which processes there are")
+
+
+@linux_only
+@pytest.mark.parametrize("stage", ["read", "encoded"])
+def test_sigterm_ends_the_workers_and_removes_the_folder(folder: Path, stage: str) -> None:
+    with sleeping(folder, stage) as (process, workers):
+        assert len(workers) == 3
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+        assert all(map(ended, workers))
+    assert left_in(folder) == []
+
+
+@linux_only
+def test_after_sigkill_the_workers_end_and_the_next_preparation_removes_the_folder(folder: Path) -> None:
+    with sleeping(folder, "encoded") as (process, workers):
+        process.kill()
+        process.wait(10)
+        wait_until(lambda: all(map(ended, workers)))
+    [left] = left_in(folder)
+    assert left.startswith(".toy.")
+    other = folder / "out" / ".toys.00000000.nmt-tmp"
+    other.mkdir()
+    prepare(folder)
+    assert sorted(left_in(folder)) == [other.name, "toy"]
+
+
+@linux_only
+def test_two_at_once_are_refused_in_one_line(folder: Path) -> None:
+    with sleeping(folder, "read"):
+        [temporary] = left_in(folder)
+        with pytest.raises(NMTError, match=r"toy is being prepared by another process"):
+            prepare(folder)
+        assert left_in(folder) == [temporary]
+    prepare(folder)
+
+
+def test_a_given_set_that_occurs_in_train_is_counted(folder: Path) -> None:
+    pairs = sentences(300)
+    spaced = [(f" {source}  ", target) for source, target in pairs[3:7]]
+    halves = [(pairs[10][0], "another")]
+    given = write(folder / "given", [*spaced, *halves, *sentences(5, seed=7)])
+    counts = prepare(folder, valid=given, test=write(folder / "new", sentences(5, seed=8)))
+    assert (counts["valid"]["in_train"], counts["test"]["in_train"]) == (4, 0)
+    assert counts["train"]["kept"] == 300
+    counts = prepare(folder, valid=given, deduplicate=True, overwrite=True)
+    assert counts["valid"]["in_train"] == 4
+    assert "in_train" not in counts["test"]
+
+
+def test_chinese_pairs_are_not_dropped_for_their_blanks(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    signs = [chr(0x4E00 + n) for n in range(60)]
+    lengths = [draw.randrange(5, 40) for _ in range(400)]
+    pairs = [
+        (" ".join("".join(draw.choices("abcde", k=4)) for _ in range(n)), "".join(draw.choices(signs, k=8 * n // 5)))
+        for n in lengths
+    ]
+    write(tmp_path / "train", pairs)
+    counts = prepare(tmp_path, max_ratio=3, max_words=60, valid_size=5, test_size=5)["train"]
+    assert counts["kept"] + 10 == 400
+
+
+def test_lines_of_digits_are_not_all_alike(tmp_path: Path) -> None:
+    write(tmp_path / "train", [(f"{n}", f"{n}.") for n in range(500)])
+    counts = prepare(tmp_path, valid_size=5, test_size=5)["train"]
+    assert (counts["kept"], dict(counts["dropped"])) == (490, {})

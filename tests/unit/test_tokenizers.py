@@ -3,12 +3,13 @@
 import hashlib
 import io
 import json
+import os
 import pickle
 import random
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -300,3 +301,61 @@ def test_a_missing_tokenizer_is_an_error_naming_it(tmp_path: Path, path: str) ->
     with pytest.raises(NMTError, match="no tokenizer there") as error:
         load_tokenizer(tmp_path / path)
     assert str(tmp_path / path) in str(error.value)
+
+
+def saved(path: Path, kind: str) -> bytes:
+    train_tokenizer(LINES, TokenizerConfig(kind=kind, vocabulary_size=600)).save(path)
+    return path.read_bytes()
+
+
+def without_our_symbols(kind: str) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES), model_writer=model, model_type=kind, vocab_size=90, minloglevel=2
+    )
+    return model.getvalue()
+
+
+def changed_wordpiece(content: bytes, key: str) -> bytes:
+    tree = json.loads(content)
+    vocabulary = tree["model"]["vocab"]
+    if key == "symbols":
+        vocabulary["<pad>"], vocabulary["<s>"] = 1, 0
+    elif key == "ids":
+        vocabulary["<unk>"] = 10**9
+    elif key == "pre_tokenizer":  # takes for ever
+        tree[key] = {"type": "Split", "pattern": {"Regex": "(a*)*b"}, "behavior": "Isolated", "invert": False}
+    else:
+        tree["model"]["max_input_chars_per_word"] = 3
+    return json.dumps(tree).encode()
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "bpe of others": (lambda path: without_our_symbols("bpe"), "first entries are not <pad> <s> </s> <unk>"),
+    "characters": (lambda path: without_our_symbols("char"), "first entries are not"),
+    "no character": (lambda path: saved(path, "bpe").replace("ö".encode(), b"\xc3\xff"), "invalid"),
+    "symbols": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "symbols"), "first entries are not"),
+    "ids": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "ids"), "are not 0, 1, 2 and so on"),
+    "expression": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "pre_tokenizer"), "pre_tokenizer is not"),
+    "model": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "model"), "max_input_chars_per_word is not"),
+    "deep": (lambda path: b'{"a":' * 10**5, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_tokenizer_of_anyone_is_ours_or_refused(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "tokenizer.model"
+    content, words = HOSTILE[what][0](path), HOSTILE[what][1]
+    path.write_bytes(content)
+    with pytest.raises(NMTError, match=rf"tokenizer\.model: not a tokenizer.*{words}") as error:
+        load_tokenizer(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_tokenizer_is_no_link_and_not_of_any_size(tmp_path: Path) -> None:
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", 2**40)
+    (tmp_path / "link").symlink_to(tmp_path / "large")
+    for name, words in (("large", "larger than"), ("link", "a link")):
+        with pytest.raises(NMTError, match=words):
+            load_tokenizer(tmp_path / name)

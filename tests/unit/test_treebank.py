@@ -81,6 +81,9 @@ def test_a_folder_is_searched_in_the_order_of_names_and_plain_files_count_whatev
         ("nowhere", "no such file or folder"),
         ("empty", "no file there whose name ends"),
         ("empty/02-03", "no section 02, 03"),
+        ("empty/02-99999999999", "no section 02, 03, 04 and more"),
+        ("empty/02-" + "9" * 100, "no such file or folder"),
+        ("empty/03-02", "no section"),
     ],
 )
 def test_what_is_not_there_is_named(tmp_path: Path, entry: str, problem: str) -> None:
@@ -224,3 +227,15 @@ def test_the_recipe_takes_its_articles_from_a_clone(tmp_path):
     for part, articles in (("train", train), ("valid", valid)):
         copied = sorted((tmp_path / "trees" / part).iterdir())
         assert [words(file) for file in copied] == [[article] for article in sorted(articles)]
+
+
+def test_a_tree_may_be_deep_and_one_that_never_closes_ends(tmp_path: Path) -> None:
+    deep = 100_000
+    (tmp_path / "deep.tree").write_text("(S " * deep + "(X a)" + ")" * deep + "\n")
+    [tree] = read_trees(tmp_path / "deep.tree", "strict", Counter())
+    assert len(tree.constituents) == deep
+    assert next(parse(tree.bracketed())) == tree
+    assert len(model_pair(("a", tree.bracketed()), "words")[1].split()) == 2 * deep + 2
+    (tmp_path / "open.tree").write_text(("(S (X a)" + " " * 1000 + "\n") + ("(X a)" + " " * 1000 + "\n") * 5000)
+    with pytest.raises(NMTError, match=r"open\.tree, line 1: a tree does not close"):
+        words(tmp_path / "open.tree")

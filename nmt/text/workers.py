@@ -1,0 +1,60 @@
+"""Worker processes that end with their command, however it ends."""
+
+import gc
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children, parent_process
+from typing import Any
+
+
+def end_with_parent() -> None:
+    """To be run by a thread of a worker: when its parent has ended, even by SIGKILL, nobody waits for the work."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def begin() -> None:
+    """What a worker does first. Ctrl-C in a terminal reaches all processes: the parent ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()  # what a worker inherits stays: the garbage collector need not go through it again and again
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+@contextmanager
+def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool within a block; where that ends by an exception, what the workers are doing is not waited for."""
+    others = set(active_children())
+    pool = ProcessPoolExecutor(count, initializer=begin)
+    try:
+        yield pool
+    except BaseException:
+        for worker in set(active_children()) - others:
+            worker.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Within the block SIGTERM is an exception, as Ctrl-C is, so that it is cleaned up; the exit code is 143."""
+
+    def end(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():  # which alone may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
