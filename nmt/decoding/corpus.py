@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nmt.decoding.translate import input_lines
+from nmt.decoding.job import input_lines
 from nmt.decoding.translator import Translation
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import sha256

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -15,9 +16,10 @@ from nmt.config import TranslateConfig
 from nmt.decoding.corpus import Block, claim, cut, find_files, read_block, write_block
 from nmt.decoding.load import load_translator
 from nmt.decoding.model_directory import find_model_directory
+from nmt.decoding.resumption import what_decides
+from nmt.decoding.translate import Remarks
 from nmt.decoding.translator import Translation, Translator
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import sha256
 
 
 class BlockTranslator:
@@ -25,10 +27,12 @@ class BlockTranslator:
 
     def __init__(self, config: TranslateConfig) -> None:
         self.config, self.notices = config, list[str]()
+        self.remarks = Remarks(Counter(), self.notices.append)
         self.translator: Translator | None = None
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         self.notices.clear()
+        before = self.remarks.counts.copy()
         block, error = Block(**row), ""
         try:
             self.translate(block)
@@ -36,7 +40,9 @@ class BlockTranslator:
             error = str(problem)
         except Exception as problem:
             error = f"{block.file}, from line {block.first}: {type(problem).__name__}: {one_line(problem)}"
-        return {"lines": block.count, "notices": "\n".join(self.notices), "error": error}
+        counts = self.remarks.counts - before
+        told = {"notices": "\n".join(self.notices), "split": counts["split"], "copied": counts["copied"]}
+        return {"lines": block.count, "error": error, **told}
 
     def translate(self, block: Block) -> None:
         if self.translator is None:
@@ -46,21 +52,15 @@ class BlockTranslator:
         for begin in range(0, len(lines), self.config.buffer):
             found = self.translator.translate(lines[begin : begin + self.config.buffer])
             translations += [best for best, *_ in found]
+        for number, translation in enumerate(translations, block.first):
+            self.remarks.see(f"{Path(block.file).name}, line {number}", translation)
         write_block(Path(self.config.output), block, lines, translations)
 
 
 def describe(config: TranslateConfig, files: dict[str, str]) -> dict[str, Any]:
     """All that decides what is written, by name; a folder is not for two of them."""
-    settings = asdict(config)
-    decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
-    return {
-        "input": files,
-        "model": [sha256(Path(name) / "model.safetensors") for name in config.checkpoint],
-        **{key: settings[key] for key in ("engine", "precision", "source_prefix", "target_prefix", "split")},
-        "decode": decode,
-        "ray.lines": config.ray.lines,
-        "ray.column": config.ray.column,
-    }
+    ray = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
+    return {"input": files, **what_decides(config), **ray}
 
 
 @contextmanager
@@ -105,18 +105,20 @@ def translate_blocks(config: TranslateConfig, blocks: list[Block], console: Cons
     """Translate blocks; NMTError for the first error of a worker."""
     import ray.exceptions
 
-    done = 0
+    done, remarks = 0, Remarks(Counter(), lambda words: console.print(f"nmt: {words}"))
     try:
         with cluster(config.ray.address), console.status("starting") as status:
             for row in on_cluster(config, blocks):
                 if row["error"]:
                     raise NMTError(row["error"])
                 for words in row["notices"].splitlines():
-                    console.print(f"nmt: {words}")
+                    remarks.notice(words)
+                remarks.counts.update({kind: row[kind] for kind in ("split", "copied")})
                 done += row["lines"]
                 status.update(f"translated {done:,} lines")
     except ray.exceptions.RayError as error:
         raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
+    remarks.tell()
 
 
 def translate_corpus(config: TranslateConfig, console: Console) -> None:

@@ -1,17 +1,15 @@
 """`nmt parse`: a stream of sentences to a stream of trees (section 6.3)."""
 
-import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from operator import itemgetter
 
-from rich.status import Status
-
 from nmt.config import ParseConfig, TranslateConfig
 from nmt.decoding.devices import DeviceTranslator
+from nmt.decoding.job import open_job, remembered, warn
 from nmt.decoding.model_directory import find_model_directory, is_parser, read_description
-from nmt.decoding.translate import console, input_lines, open_files, open_translator, remembered, warn
+from nmt.decoding.translate import open_translator
 from nmt.decoding.translator import Translation, Translator
 from nmt.errors import NMTError
 from nmt.text.treebank import model_sentence
@@ -62,15 +60,11 @@ def parse(config: ParseConfig) -> None:
     with ExitStack() as stack:
         inner = translation_config(config)
         translator = open_translator(inner, stack)
-        source, target = open_files(inner, stack)
-        if source.isatty():
-            print("nmt: type sentences, with blanks between words and punctuation; Ctrl-D ends", file=sys.stderr)
-        status = stack.enter_context(Status("parsing", console=console(target)))
-        mended = number = 0
-        for number, (tree, mends) in enumerate(parse_stream(translator, input_lines(source), config.buffer), 1):
-            target.write((tree.bracketed() + "\n").encode())
-            target.flush()
-            mended += mends > 0
-            status.update(f"parsed {number:,} lines")
-    if mended:
+        job = open_job(inner, {"command": "parse"}, stack)
+        counts = job.output.counts
+        for number, _, (tree, mends) in job.run(lambda lines: parse_stream(translator, lines, config.buffer)):
+            counts["mended"] += mends > 0
+            job.output.write(tree.bracketed() + "\n", number)
+    if counts["mended"]:
+        mended, number = counts["mended"], job.output.done
         warn(f"{mended:,} of {number:,} trees had to be mended: brackets or words were missing, or too many")

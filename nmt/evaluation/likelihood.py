@@ -15,8 +15,8 @@ from rich.status import Status
 from nmt.config import ScoreConfig
 from nmt.decoding.engine import Judgement
 from nmt.decoding.forced import force
+from nmt.decoding.job import input_lines, warn
 from nmt.decoding.load import choose_device, find_models
-from nmt.decoding.translate import input_lines, warn
 from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
 from nmt.text.files import open_text, raw_lines

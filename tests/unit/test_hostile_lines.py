@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
 from nmt.decoding.engine import Hypothesis, length_penalty
+from nmt.decoding.job import input_lines
 from nmt.decoding.load import load_translator
 from nmt.decoding.model_directory import ModelDescription
 from nmt.decoding.pieces import Limits, Piece, equal_parts
 from nmt.decoding.torch_engine import TorchEngine
-from nmt.decoding.translate import input_lines, translate
+from nmt.decoding.translate import translate
 from nmt.decoding.translator import Options, Translator, best_first
 from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, TranslateConfig
+from nmt.decoding.job import input_lines
 from nmt.decoding.load import choose_device, load_translator
-from nmt.decoding.translate import input_lines, render, translate
+from nmt.decoding.translate import render, translate
 from nmt.decoding.translator import Translation
 from nmt.errors import NMTError
 
