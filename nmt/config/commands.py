@@ -79,7 +79,7 @@ class SearchConfig:
     checkpoint: Any = "runs/latest"
     """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
     engine: str = "torch"
-    """torch (any device), or ctranslate2 (processors, fast; pip install nmt-toolkit[ctranslate2])."""
+    """torch (any device), or ctranslate2 (processors, fast; pip install '.[ctranslate2]')."""
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     threads: int | None = number(None, 1, 4096)
@@ -233,7 +233,7 @@ class ExportConfig:
     checkpoint: str = "runs/latest"
     """A run, or a model directory; a word without = is short for it."""
     format: str = "ctranslate2"
-    """ctranslate2 (pip install nmt-toolkit[ctranslate2]) or huggingface (transformers)."""
+    """ctranslate2 (pip install '.[ctranslate2]') or huggingface (pip install '.[huggingface]')."""
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     output: str | None = None
@@ -288,7 +288,7 @@ class AttentionConfig:
     checkpoint: str = "runs/latest"
     """A run, or a model directory."""
     output: str = "attention.html"
-    """The page to write, or a picture where the name ends in .png (pip install nmt-toolkit[figures])."""
+    """The page to write, or a picture where the name ends in .png (pip install '.[figures]')."""
     layer: int | None = number(None, 1, 1000)
     """Only this layer of each stack, counted from 1; null: all."""
     head: int | None = number(None, 1, 4096)

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from nmt.errors import NMTError, one_line
+from nmt.storage.markdown import unescaped
 from nmt.text.manifest import Manifest, read_manifest
 from nmt.training import run_folder
 
@@ -94,8 +95,8 @@ def read_card(model: Path) -> dict[str, str]:
         text = (model / "README.md").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
-    # A signature has bars of its own.
-    rows = re.findall(r"^\| ([A-Z]\w*) \| (.+) \|$", text, flags=re.M)
+    # Cards of earlier versions have signatures with bars of their own.
+    rows = [(key, unescaped(value)) for key, value in re.findall(r"^\| ([A-Z]\w*) \| (.+) \|$", text, flags=re.M)]
     version = re.search(r"^Trained with nmt (\S+)\.$", text, flags=re.M)
     return {**dict(rows), **({"nmt": version[1]} if version else {})}
 
