@@ -50,6 +50,8 @@ class PreprocessAndTrainConfig:
         for name in self.logger:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
         check_name("name", self.name, folders=True)
+        for key in ("prepared", "run"):
+            require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
         self.trainer = checked_trainer(self.trainer)
 
 
