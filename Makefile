@@ -24,7 +24,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (15 minutes, 2 cores)
+demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (10 minutes, 2 cores)
 	PATH="$(CURDIR)/$(BIN):$$PATH" recipes/quickstart/run.sh
 
 reproduce: $(INSTALLED) ## The paper's Tables 1 to 4; SCALE=laptop: in small, on a processor

@@ -54,6 +54,8 @@ class PreprocessAndTrainConfig:
         for name in self.logger:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
         check_name("name", self.name, folders=True)
+        for key in ("prepared", "run"):
+            require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
         self.trainer = checked_trainer(self.trainer)
         require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))
 
@@ -84,7 +86,7 @@ class SearchConfig:
     checkpoint: Any = "runs/latest"
     """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
     engine: str = "torch"
-    """torch (any device), or ctranslate2 (processors, fast; pip install nmt-toolkit[ctranslate2])."""
+    """torch (any device), or ctranslate2 (processors, fast; pip install '.[ctranslate2]')."""
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     threads: int | None = number(None, 1, 4096)
@@ -241,7 +243,7 @@ class ExportConfig:
     checkpoint: str = "runs/latest"
     """A run, or a model directory; a word without = is short for it."""
     format: str = "ctranslate2"
-    """ctranslate2 (pip install nmt-toolkit[ctranslate2]) or huggingface (transformers)."""
+    """ctranslate2 (pip install '.[ctranslate2]') or huggingface (pip install '.[huggingface]')."""
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     output: str | None = None
@@ -296,7 +298,7 @@ class AttentionConfig:
     checkpoint: str = "runs/latest"
     """A run, or a model directory."""
     output: str = "attention.html"
-    """The page to write, or a picture where the name ends in .png (pip install nmt-toolkit[figures])."""
+    """The page to write, or a picture where the name ends in .png (pip install '.[figures]')."""
     layer: int | None = number(None, 1, 1000)
     """Only this layer of each stack, counted from 1; null: all."""
     head: int | None = number(None, 1, 4096)

@@ -21,7 +21,7 @@ from nmt.decoding.model_directory import (
     read_tokenizer,
 )
 from nmt.decoding.translator import Options, Translator
-from nmt.errors import NMTError
+from nmt.errors import NMTError, how_to_install
 from nmt.storage.foreign import sha256
 from nmt.text.quickstart import cache_folder
 from nmt.text.tokenizers import Tokenizer
@@ -62,7 +62,7 @@ def load_engine(config: TranslateConfig, folders: list[Path], notice: Callable[[
 def require_ctranslate2(key: str) -> None:
     """NMTError unless CTranslate2, which `key` asks for, is installed."""
     if importlib.util.find_spec("ctranslate2") is None:
-        raise NMTError(f"{key}=ctranslate2: not installed; pip install 'nmt-toolkit[ctranslate2]'")
+        raise NMTError(f"{key}=ctranslate2: not installed; {how_to_install('ctranslate2')}")
 
 
 def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:

@@ -19,7 +19,7 @@ from nmt.decoding.model_directory import find_model_directory
 from nmt.decoding.resumption import what_decides
 from nmt.decoding.translate import Remarks
 from nmt.decoding.translator import Translation, Translator
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError, how_to_install, one_line
 
 
 class BlockTranslator:
@@ -124,7 +124,7 @@ def translate_blocks(config: TranslateConfig, blocks: list[Block], console: Cons
 def translate_corpus(config: TranslateConfig, console: Console) -> None:
     """Translate the files of `config.input` to Parquet files in `config.output`; what is there already stays."""
     if not find_spec("ray"):
-        raise NMTError("--ray needs Ray: pip install 'nmt-toolkit[ray]'")
+        raise NMTError(f"--ray needs Ray; {how_to_install('ray')}")
     folder, output = Path(config.output), Path(config.output).absolute()
     checkpoint = [str(find_model_directory(name).resolve()) for name in config.checkpoint]
     config = replace(config, checkpoint=checkpoint, output=str(output))

@@ -23,8 +23,9 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.config.rules import require
 from nmt.decoding.engine import length_penalty
 from nmt.decoding.model_directory import ModelDescription, read_description, read_tokenizer
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError, how_to_install, one_line
 from nmt.export.huggingface_tokenizer import fast_tokenizer
+from nmt.storage.markdown import plain
 from nmt.storage.whole import whole_folder
 from nmt.text.tokenizers import SYMBOLS
 
@@ -183,9 +184,10 @@ def search_settings(decode: DecodeConfig, length: int) -> dict[str, Any]:
 
 
 def card(description: ModelDescription) -> str:
-    return f"""# {description.source}-{description.target}
+    source, target = plain(description.source), plain(description.target)
+    return f"""# {source}-{target}
 
-Exported by `nmt export`. A Transformer that translates from {description.source} to {description.target}, for
+Exported by `nmt export`. A Transformer that translates from {source} to {target}, for
 Hugging Face transformers:
 
 ```
@@ -220,7 +222,7 @@ class Searcher:
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
             from transformers.utils import logging
         except ImportError as error:
-            raise NMTError("transformers is missing: pip install 'nmt-toolkit[huggingface]'") from error
+            raise NMTError(f"transformers is missing; {how_to_install('huggingface')}") from error
         require((output / "config.json").is_file(), f"{output}: no exported model there")
         require(not decode.sample, "decode.sample=true: transformers would draw by other random numbers")
         self.decode = decode

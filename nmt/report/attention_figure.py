@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from nmt.errors import NMTError
+from nmt.errors import NMTError, how_to_install
 from nmt.report.bands import Matrix, shorten
 
 
@@ -13,7 +13,7 @@ def load_matplotlib(output: Path) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise NMTError(
-            f"output={output}: pictures need matplotlib; pip install 'nmt-toolkit[figures]', or output a .html"
+            f"output={output}: pictures need matplotlib; output a .html, or {how_to_install('figures')}"
         ) from error
     return Figure
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from nmt.errors import NMTError
 from nmt.storage.foreign import SMALL, matches, parse_json, read_bytes, read_mapping
+from nmt.storage.markdown import unescaped
 from nmt.text.manifest import Manifest, read_manifest
 from nmt.training import run_folder
 from nmt.training.run_folder import read_config
@@ -80,8 +81,8 @@ def read_card(model: Path) -> dict[str, str]:
         text = read_bytes(model / "README.md", SMALL).decode(errors="replace")
     except NMTError:
         return {}
-    # A signature has bars of its own.
-    rows = re.findall(r"^\| ([A-Z]\w*) \| (.+) \|$", text, flags=re.M)
+    # Cards of earlier versions have signatures with bars of their own.
+    rows = [(key, unescaped(value)) for key, value in re.findall(r"^\| ([A-Z]\w*) \| (.+) \|$", text, flags=re.M)]
     version = re.search(r"^Trained with nmt (\S+)\.$", text, flags=re.M)
     return {**dict(rows), **({"nmt": version[1]} if version else {})}
 

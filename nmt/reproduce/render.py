@@ -9,6 +9,7 @@ from nmt.report.page import head, style_sheet
 from nmt.reproduce.document import Document, Grid, Line
 from nmt.reproduce.origin import in_words
 from nmt.reproduce.results import Result
+from nmt.storage.markdown import block, code, plain
 from nmt.storage.whole import write_file
 
 PUBLISHED = "published"
@@ -62,28 +63,24 @@ def markdown(document: Document) -> str:
     parts += [f"![{title}]({picture_name(document, title)})" for title in document.pictures]
     parts += ["## Where the numbers come from"]
     for result in document.results:
-        parts += [f"### {result.row}", markdown_provenance(result)]
+        parts += [f"### {plain(result.row)}", markdown_provenance(result)]
     if not document.results:
         parts.append(NOTHING)
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def markdown_grid(grid: Grid) -> str:
-    rows = [grid.columns, ["---"] * len(grid.columns)]
-    rows += [
+    rows = [
         [f"{line.cells[0]} ({PUBLISHED})", *line.cells[1:]] if line.published else line.cells for line in grid.lines
     ]
-    return "\n".join(f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
+    rows = [list(map(plain, grid.columns)), ["---"] * len(grid.columns), *(list(map(plain, row)) for row in rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def markdown_provenance(result: Result) -> str:
-    facts = [f"- {name}: {'; '.join(lines)}" for name, lines in provenance(result) if lines]
-    scores = [f"- {score} `{code}`" for score, code in score_lines(result)]
-    return "\n".join([*scores, *facts, "", "```", *result.commands, "```"])
+    facts = [f"- {name}: {plain('; '.join(lines))}" for name, lines in provenance(result) if lines]
+    scores = [f"- {plain(score)} {code(how)}" for score, how in score_lines(result)]
+    return "\n".join([*scores, *facts, "", block("\n".join(result.commands))])
 
 
 def page(document: Document) -> str:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from nmt.errors import NMTError
+from nmt.errors import NMTError, how_to_install
 from nmt.storage.whole import write_file
 from nmt.training.run_folder import read_metrics
 
@@ -99,7 +99,7 @@ class WeightsAndBiases:
 def check_installed(names: Sequence[str]) -> None:
     """NMTError where a logger needs a package that is not there."""
     if "wandb" in names and find_spec("wandb") is None:
-        raise NMTError("logger=wandb: it is not installed; pip install 'nmt-toolkit[wandb]'")
+        raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
 
 
 def open_loggers(names: Sequence[str], run: Path, step: int, config: dict[str, Any]) -> list[Logger]:

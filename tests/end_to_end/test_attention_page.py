@@ -129,7 +129,7 @@ def test_mistakes_are_one_line(nmt, finished):
     nmt("attention").refused("sentence=VALUE")
     nmt(*words, "head=9").refused("head=9: the model has 2 heads")
     nmt(*words, "layer=2").refused("layer=2: the model has 1 layers")
-    nmt(*words, "layer=0").refused("counted from 1")
+    nmt(*words, "layer=0").refused("layer=0: must be between 1")
     nmt(*words, "output=x.pdf").refused(".html or .png")
     nmt(*words, "output=nowhere/x.html").refused("no folder nowhere")
     nmt(*words, "checkpoint=nowhere").refused("checkpoint=nowhere: no such folder")
@@ -152,7 +152,7 @@ def test_a_target_needs_no_quotes_of_its_own():
 
 def test_without_matplotlib_a_picture_is_refused_in_one_line(nmt, finished, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    nmt("attention", SENTENCE, f"checkpoint={finished}", "output=x.png").refused("nmt-toolkit[figures]", ".html")
+    nmt("attention", SENTENCE, f"checkpoint={finished}", "output=x.png").refused("'.[figures]'", ".html")
 
 
 def test_a_picture_is_written(nmt, finished, tmp_path: Path):

@@ -155,4 +155,4 @@ def test_missing_input_is_named_and_no_folder_is_made(nmt, checkpoint):
 
 def test_without_ray_it_says_how_to_install_it(nmt, monkeypatch):
     monkeypatch.setattr("nmt.decoding.on_ray.find_spec", lambda name: None)
-    nmt("translate", "--ray", "input=x", "output=y").refused("pip install 'nmt-toolkit[ray]'")
+    nmt("translate", "--ray", "input=x", "output=y").refused("pip install -c constraints.txt '.[ray]'")

@@ -11,6 +11,8 @@ import pytest
 import sacrebleu
 import yaml
 
+from nmt.storage.markdown import unescaped
+
 
 @pytest.fixture
 def run(finished, tmp_path) -> Path:
@@ -60,7 +62,7 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     assert head["Parameters"].startswith("10,176")
     rows = [row for row in metrics_of(run) if row["valid_loss"]]
     assert head["Best validation loss"].startswith(f"{min(float(row['valid_loss']) for row in rows):.3f}")
-    quality = re.search(r"BLEU (\S+) on 4 sentences, `(.+)`", (run / "model/README.md").read_text())
+    quality = re.search(r"BLEU (\S+) on 4 sentences, `(.+)`", unescaped((run / "model/README.md").read_text()))
     assert head["Validation BLEU"] == f"{quality[1]}averaged model, 4 sentences{quality[2]}"
     assert {"Loss", "Perplexity", "BLEU", "Learning rate", "Throughput"} <= set(titles(root))
     assert "finished" in text(root.find("body/header"))

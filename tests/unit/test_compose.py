@@ -300,6 +300,8 @@ def test_a_value_of_the_wrong_type_is_named_with_its_key(command: str, override:
         ("train", ["data.train=[a,b"], ["data.train=[a,b"]),
         ("train", ["=3"], ["=3"]),
         ("train", ["name=${data.nmae}"], ["data.nmae"]),
+        ("preprocess", ["prepared="], ["prepared: is empty"]),
+        ("train", ["run=' '"], ["run: is empty"]),
     ],
 )
 def test_a_broken_rule_or_a_value_that_cannot_be_read_is_one_line(

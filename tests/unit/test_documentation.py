@@ -2,13 +2,17 @@
 
 import re
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
 
 from nmt.compose import compose
 from nmt.sweep import plan
 
+YAML = r"```yaml\n(.*?)```"
+TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
@@ -24,14 +28,39 @@ def commands(text):
                 yield shlex.split(re.split(r"[<>|]", part)[0])[1:]
 
 
+def write_examples(text, folder):
+    """The YAML files of a page, as it calls them in their comments; their paths below the folder."""
+    examples = {re.search(r"^# (\w+/\w+\.yaml)$", part, flags=re.M)[1]: part for part in re.findall(YAML, text, re.S)}
+    for name, content in examples.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    return list(examples)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_pages_compose(page):
+def test_commands_in_pages_compose(page, tmp_path):
+    own = tmp_path if write_examples(page.read_text(), tmp_path) else None
     for command, *words in commands(page.read_text()):
-        overrides = [word for word in words if not word.startswith(("-", "$"))]
+        overrides = [word for word in words if not word.startswith(("-", "$")) and word != "FOLDER"]
         if "--sweep" in words:
             plan(overrides)
         else:
-            compose(command, overrides)
+            compose(command, overrides, own)
+
+
+def test_every_example_of_a_file_takes_effect(tmp_path):
+    files = write_examples((ROOT / "docs/configuration.md").read_text(), tmp_path)
+    assert {file.split("/")[0] for file in files} == {"data", "model", "experiment", "trainer"}
+    for file in files:
+        group, option = file.removesuffix(".yaml").split("/")
+        config = asdict(compose("train", [f"{group}={option}"], tmp_path))
+        written = yaml.safe_load((tmp_path / file).read_text())
+        del written["defaults"]
+        tree = {group: written} if group != "experiment" else written
+        for key, values in tree.items():
+            for name, value in values.items() if isinstance(values, dict) else [("", values)]:
+                composed = config[key][name] if name else config[key]
+                assert composed in (value, [value], TIMES.get(value)), f"{file}: {key}.{name}"
 
 
 def test_commands_behind_launchers_are_found():

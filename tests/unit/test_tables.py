@@ -152,10 +152,31 @@ def test_cells_are_escaped_and_pictures_go_along(tmp_path):
     hostile = [Grid("Grid", ["a", "b"], [Line(["x|y", "<script>"])])]
     document = Document("table9", "Table <9>", "laptop", "small", [], hostile, [], {"Time & more": picture})
     paths = write_pages(tmp_path, document)
-    assert grid(paths[0].read_text(), "Grid") == [{"a": "x\\|y", "b": "<script>"}]
+    assert grid(paths[0].read_text(), "Grid") == [{"a": "x\\|y", "b": "\\<script\\>"}]
     assert "<script>" not in paths[1].read_text()
     assert (tmp_path / "table9-time-more.svg").read_text() == "<svg></svg>\n"
     assert "](table9-time-more.svg)" in paths[0].read_text()
+
+
+def test_a_result_of_somebody_else_stays_words():
+    strange = result("en-de-base")
+    strange.row, strange.devices, strange.commands = "x\n# y", "<b>|`z`", ["nmt train", "```", "# not a heading"]
+    strange.scores[0]["signature"] = "a`b\n# c"
+    text = markdown(Document("table9", "Table 9", "laptop", "small", [], [], [strange]))
+    assert "### x # y\n" in text
+    assert r"trained on: \<b\>\|\`z\`" in text
+    assert "``a`b # c``" in text
+    assert "````\nnmt train\n```\n# not a heading\n````" in text
+
+
+def test_big_below_base_is_explained_where_it_is_so():
+    bleu = {"en-de-base": 16.7, "en-de-big": 10.9, "en-fr-base": 29.2, "en-fr-big": 34.8}
+    results = {row: result(row) for row in bleu}
+    assert "no finding" not in markdown(TABLE2.document(LAPTOP, results))
+    for row, value in bleu.items():
+        results[row].scores[0]["value"] = value
+    assert "2,400 updates are too few" in markdown(TABLE2.document(LAPTOP, results))
+    assert "no finding" not in markdown(TABLE2.document(PAPER, results))
 
 
 def test_results_are_read_as_they_were_written(tmp_path):
