@@ -108,6 +108,8 @@ def open_text(name: str) -> BinaryIO:
 
     To be read by `raw_lines`. A terminal is not looked into, as that would wait for its first line.
     """
+    if name == "-" and sys.stdin is None:
+        raise NMTError("standard input is closed: name a file")
     try:
         if name != "-":
             return open_binary(Path(name))

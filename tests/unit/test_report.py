@@ -1,6 +1,5 @@
 """What `nmt score` reads and writes."""
 
-import io
 import json
 import sys
 from pathlib import Path
@@ -45,8 +44,9 @@ def test_only_lf_and_crlf_separate_lines(tmp_path, content, lines):
 
 
 def test_a_dash_is_standard_input(files, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(HYPOTHESES).encode())))
-    piped = report(ScoreConfig(hypothesis="-", reference=files["reference"], metrics=["bleu"]))
+    with Path(files["hypothesis"]).open(encoding="utf-8") as theirs:
+        monkeypatch.setattr(sys, "stdin", theirs)
+        piped = report(ScoreConfig(hypothesis="-", reference=files["reference"], metrics=["bleu"]))
     assert piped == report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
 
 
