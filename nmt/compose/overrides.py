@@ -46,7 +46,8 @@ def quote_text(command: str, word: str) -> str:
     if key in NAMES and value.startswith("["):
         return quote_names(key, value, parsed)
     quoted = parsed is not None and not parsed.is_sweep_override() and value.startswith(("'", '"'))
-    return set_text(key, literal(str(parsed.value()) if parsed and quoted else value))
+    text = str(parsed.value()) if parsed and quoted else value
+    return set_text(key, text if key in NAMES else literal(text))
 
 
 def quote_names(key: str, value: str, parsed: Override | None) -> str:

@@ -56,7 +56,8 @@ class PreprocessAndTrainConfig:
         check_name("name", self.name, folders=True)
         for key in ("prepared", "run"):
             require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
-        self.trainer = checked_trainer(self.trainer)
+        if self.trainer != MISSING:
+            self.trainer = checked_trainer(self.trainer)
         require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))
 
 
@@ -122,9 +123,9 @@ class TranslateConfig(SearchConfig):
     split: Any = "auto"
     """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
     input: str = "-"
-    """File to translate; -: standard input."""
+    """File to translate, plain or compressed; -: standard input."""
     output: str = "-"
-    """File to write; -: standard output."""
+    """File to write, there when it is whole; the same command again goes on where it was killed; -: standard output."""
     format: str = "text"
     """text (a line for a line), tsv (line number, score, translation) or jsonl."""
     ray: RayConfig = field(default_factory=RayConfig)
@@ -162,7 +163,7 @@ class ParseConfig(SearchConfig):
     input: str = "-"
     """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
     output: str = "-"
-    """File to write, a tree a line; -: standard output."""
+    """File to write, a tree a line, there when it is whole; -: standard output."""
 
 
 @dataclass

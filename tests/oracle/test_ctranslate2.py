@@ -116,7 +116,6 @@ def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, 
     "settings",
     [
         {"max_extra": 0},
-        {"max_length": 3},
         {"max_length": 3, "beam_size": 1},
         {"min_length": 7},
         {"min_length": 7, "beam_size": 1},
@@ -128,9 +127,8 @@ def test_limits_are_those_of_torch(folder, sentences, settings):
     assert_same(*searches(folder, sentences, **settings), least=29)
 
 
-@pytest.mark.parametrize("beam_size", [1, 4])
-def test_a_length_can_be_prescribed(folder, sentences, beam_size):
-    found = searches(folder, sentences, beam_size=beam_size, min_length=7, max_length=7)[1]
+def test_a_length_can_be_prescribed(folder, sentences):
+    found = searches(folder, sentences, beam_size=1, min_length=7, max_length=7)[1]
     assert {len(hypothesis.tokens) for hypotheses in found for hypothesis in hypotheses} == {7}
 
 

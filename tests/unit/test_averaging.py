@@ -154,7 +154,7 @@ NORM = "model.encoder_layers.0.residual_1.norm.weight"
         (lambda content: content["state_dict"].update({NORM: torch.ones(1).expand(2**40)}), "larger than its bytes"),
         (lambda content: content["optimizer_states"][0]["state"][0]["exp_avg"].fill_(float("inf")), "exp_avg holds"),
         (lambda content: content["nmt"].update(vocabulary_size=10**12), "where there should be [1000000000000, 16]"),
-        (lambda content: content["nmt"]["config"]["model"].update(encoder_layers=10**9), "1,000,000,000"),
+        (lambda content: content["nmt"]["config"]["model"].update(encoder_layers=10**9), "1000000000"),
         (lambda content: content["nmt"]["config"]["model"].update(max_positions=10**12), "max_positions"),
         (lambda content: content["nmt"]["config"].update(model=[]), "its model"),
         (lambda content: content.pop("callbacks"), "'callbacks' is missing"),

@@ -339,7 +339,7 @@ def test_keys_of_hydra_itself_are_unknown(word: str) -> None:
 def test_a_command_line_reads_no_environment(override: str) -> None:
     message = error_line("train", [override])
     assert "cannot be used; ${} names another key" in message
-    assert message.startswith(override)
+    assert message.startswith(override.partition("=")[0])
 
 
 @pytest.mark.parametrize("command", ["score", "translate"])

@@ -185,6 +185,8 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
         ({"decode": DecodeConfig(sample=True)}, "decode.sample=true.*engine=torch"),
         ({"decode": DecodeConfig(no_repeat_ngram=2)}, "decode.no_repeat_ngram=2.*engine=torch"),
         ({"target_prefix": "ka"}, "target_prefix=ka.*engine=torch"),
+        ({"decode": DecodeConfig(max_length=8)}, "decode.max_length=8.*engine=torch"),
+        ({"decode": DecodeConfig(length_penalty=1.1)}, "decode.length_penalty=1.1.*engine=torch"),
         ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
         ({"checkpoint": 0, "format": "jsonl"}, "format=jsonl needs the model's own weights"),
     ],

@@ -83,7 +83,7 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
     manifest = Manifest(**WHOLE)  # type: ignore[arg-type]
     manifest.write(tmp_path)
     assert read_manifest(tmp_path) == manifest
-    assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8")) == WHOLE
+    assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8")) == {**WHOLE, "characters": None}
 
 
 BROKEN: list[tuple[str, Any, str]] = [
