@@ -52,7 +52,8 @@ class PreprocessAndTrainConfig:
         check_name("name", self.name, folders=True)
         for key in ("prepared", "run"):
             require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
-        self.trainer = checked_trainer(self.trainer)
+        if self.trainer != MISSING:
+            self.trainer = checked_trainer(self.trainer)
 
 
 @dataclass
