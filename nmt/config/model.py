@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from omegaconf import MISSING
 
-from nmt.config.rules import check_name, check_numbers, number, require, require_choice
+from nmt.config.rules import check_numbers, number, require, require_choice
 
 
 @dataclass
@@ -44,7 +44,6 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self, "model.")
-        check_name("model.name", self.name)
         require_choice("model.positions", self.positions, ("sinusoidal", "learned"))
         require_choice("model.norm", self.norm, ("post", "pre"))
         require_choice("model.attention", self.attention, ("scaled_dot_product", "dot_product", "additive"))
