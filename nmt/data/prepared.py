@@ -18,7 +18,7 @@ from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import check_regular
 from nmt.text.arrow import IDS_SCHEMA
-from nmt.text.files import read_lines
+from nmt.text.files import MalformedLine, decode, read_lines
 from nmt.text.manifest import Manifest, read_manifest
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 
@@ -173,10 +173,21 @@ class PreparedCorpus:
         return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """The raw source and target lines of valid or test."""
-        languages = (self.source_language, self.target_language)
-        source, target = ([line.decode() for line in read_lines(self.folder / f"{split}.{code}")] for code in languages)
+        """The raw source and target lines of valid or test; NMTError where they cannot be read, or are no pairs."""
+        source, target = (self.side(f"{split}.{code}") for code in (self.source_language, self.target_language))
+        if len(source) != len(target):
+            raise NMTError(f"{self.folder}: {split} has {len(source):,} and {len(target):,} lines; prepare it again")
         return source, target
+
+    def side(self, name: str) -> list[str]:
+        path = self.folder / name
+        if path.parent != self.folder:
+            raise NMTError(f"{self.folder}: {name[:80]!r} is no file of a prepared corpus")
+        check_regular(path)
+        try:
+            return [decode(line) for line in read_lines(path)]
+        except MalformedLine as error:
+            raise NMTError(f"{path}: {error}; prepare it again") from error
 
 
 def open_corpus(folder: Path) -> PreparedCorpus:

@@ -73,6 +73,7 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
         raise NMTError(f"device={config.device} with engine=ctranslate2: that is for processors; use engine=torch")
     require_ctranslate2("engine")
     from nmt.decoding import ctranslate2_engine
+    from nmt.decoding.ctranslate2_file import check_exported
 
     ctranslate2_engine.check(config.decode, config.target_prefix)
     [folder] = folders
@@ -80,6 +81,7 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
     with ExitStack() as stack:
         precision = "default"
         if is_exported(folder):
+            check_exported(folder)
             precision = "int8" if config.precision == "int8" else precision
         else:
             folder = converted(folder, config.precision, notice, stack)

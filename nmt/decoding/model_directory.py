@@ -71,6 +71,8 @@ def read_description(folder: Path) -> ModelDescription:
         )
     description = build(ModelDescription, tree, str(path))
     build(ModelConfig, description.model, f"{path}, model")
+    if "/" in description.source + description.target:
+        raise NMTError(f"{path}: its languages are no names")  # files are called after them
     for key, kind in TRAINING.items():
         if not isinstance(description.training.get(key, kind()), kind):
             raise NMTError(f"{path}, training: {key} is of another type")

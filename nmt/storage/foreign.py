@@ -35,10 +35,11 @@ def read_bytes(path: Path, limit: int = LARGE) -> bytes:
     except OSError as error:
         reason = "a link, which is not followed" if path.is_symlink() else error.strerror
         raise NMTError(f"{path}: cannot be read ({reason})") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise NMTError(f"{path}: cannot be read (no regular file)")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NMTError(f"{path}: cannot be read (no regular file)")
         content = file.read(limit + 1) if status.st_size <= limit else b""
     if status.st_size > limit or len(content) > limit:
         raise NMTError(f"{path}: larger than the {limit:,} bytes that such a file has at most")

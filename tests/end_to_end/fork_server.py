@@ -3,6 +3,7 @@
 It reads a JSON object a line: words, folder, limit_seconds, limit_bytes; and answers with code, seconds and bytes.
 """
 
+import faulthandler
 import json
 import os
 import resource
@@ -71,6 +72,7 @@ def begin(job: dict[str, Any]) -> None:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + job["limit_bytes"],) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.dump_traceback_later(0.9 * job["limit_seconds"])
     code = 1
     try:
         command(job["words"])
@@ -117,7 +119,7 @@ def blocks(path: Path) -> None:
     from nmt.decoding.corpus import cut, find_files, read_block
 
     for block in cut(find_files(str(path)), 7, "source").blocks:
-        read_block(block, "source")
+        read_block(block, "source", print)
 
 
 OTHERS = {"pages": pages, "blocks": blocks}

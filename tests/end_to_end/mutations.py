@@ -1,5 +1,6 @@
 """What a stranger may do to a file: to its bytes, to the values in it, and to its place in the file system."""
 
+import copy
 import csv
 import io
 import json
@@ -126,9 +127,9 @@ def change(tree: Any, random: random.Random) -> Any:
         elif done < 0.2 and isinstance(container, dict):
             container[random.choice(("unknown", "", "a" * 300))] = container.pop(key)
         elif done < 0.3:
-            container[key] = random.choice([c[k] for c, k in found])
+            container[key] = copy.deepcopy(random.choice([c[k] for c, k in found]))
         else:
-            container[key] = random.choice(VALUES)
+            container[key] = copy.deepcopy(random.choice(VALUES))
     return tree
 
 
@@ -168,7 +169,7 @@ def lines(path: Path, random: random.Random) -> None:
     for _ in range(random.choice((1, 5))):
         content[random.randrange(len(content))] = random.choice(
             [
-                *(b"", b"\xff\xfe\x00", b"a" * 100_000, b"\t\t\t", b"((((", b")" * 300, b"(" * 3000, b"\xe2\x80\xa8"),
+                *(b"", b"\xff\xfe\x00", b"a" * 3000, b"\t\t\t", b"((((", b")" * 300, b"(" * 3000, b"\xe2\x80\xa8"),
                 *(
                     b'{"source": 1}',
                     b'{"source": {}, "target": []}',
@@ -224,7 +225,9 @@ def checkpoint_values(path: Path, random: random.Random) -> None:
     elif isinstance(container[key], torch.Tensor) and done < 0.5 and container[key].is_floating_point():
         container[key].view(-1)[0] = random.choice((float("nan"), float("inf")))
     else:
-        container[key] = random.choice([*strange, *(value for value in VALUES if value not in RAW)])
+        container[key] = random.choice(
+            [*strange, *(value for value in VALUES if not (isinstance(value, str) and value in RAW))]
+        )
     torch.save(tree, path)
 
 
