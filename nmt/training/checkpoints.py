@@ -19,13 +19,14 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.config import CheckpointConfig
-from nmt.data.datamodule import STOPPING
 from nmt.errors import NMTError, one_line
 from nmt.training.run_folder import list_checkpoints
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
 
 FORMAT_VERSION = 1
+# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
+STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`nmt train`: from a prepared corpus to an averaged model directory."""
 
+import gc
 import logging
 import shutil
 import warnings
@@ -32,7 +33,7 @@ from nmt.training.meters import Meters
 from nmt.training.micro_batches import settle_shards
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
-from nmt.training.rehearsal import Rehearsal
+from nmt.training.rehearsal import Rehearsal, check_positions
 from nmt.training.run_folder import (
     check_configuration,
     check_corpus,
@@ -48,6 +49,7 @@ def open_training_corpus(config: PreprocessAndTrainConfig) -> PreparedCorpus:
     """The prepared corpus; NMTError where it was prepared with another configuration of data or tokenizer."""
     corpus = open_corpus(Path(config.prepared))
     check_corpus(corpus.manifest, config)
+    check_positions(corpus, config.model)
     return corpus
 
 
@@ -180,7 +182,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, con
     with quiet_lightning():
         callbacks = [
             SameFolder(run),
-            Rehearsal(updates, config.batching),
+            Rehearsal(updates, config.batching, validation),
             FiniteGradients(run, updates, every),
             meters,
             validation,
@@ -227,6 +229,7 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     leave_process_group()
     if not is_first_process():
         return
+    gc.collect()  # what was trained hangs together in circles, and would keep its memory
     average = averaged_model(list_checkpoints(run)[-config.checkpoints.keep :])
     said = None
     if config.validation.bleu_sentences != 0:
