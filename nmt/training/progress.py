@@ -60,11 +60,11 @@ class ProgressLine:
     def __init__(self, console: Console, max_seconds: float | None) -> None:
         """`max_seconds`: after which this process ends, however far it has got."""
         self.console, self.max_seconds = console, max_seconds
-        whole = Column(no_wrap=True)  # or a bar, which can be narrower, would share in what is missing
+        whole = Column(no_wrap=True)  # else they would share in what is missing
         self.progress = Progress(
             TextColumn("training"),
             BarColumn(bar_width=20, table_column=whole),
-            MofNCompleteColumn(),
+            MofNCompleteColumn(table_column=whole),
             TextColumn("{task.fields[left]}"),
             Metrics(),
             console=console,

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from nmt.config import BatchingConfig, ModelConfig
 from nmt.data.datamodule import UpdateModule
 from nmt.data.prepared import PreparedCorpus
-from nmt.errors import NMTError, enough_memory_or
+from nmt.errors import SameForAll, enough_memory_or
 from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation
 
@@ -83,7 +83,7 @@ class Rehearsal(Callback):
 
 
 def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
-    """NMTError where a line has more tokens than the model has learned positions, which would be met hours later."""
+    """SameForAll where a line has more tokens than the model has learned positions, which would be met hours later."""
     if model.positions != "learned":
         return
     for name, place in (("valid", f"{corpus.folder / 'valid'}.{{language}}"), ("train", "the training corpus")):
@@ -94,7 +94,7 @@ def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
             longest = int(lengths.argmax())
             if lengths[longest] > model.max_positions:
                 line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
-                raise NMTError(
+                raise SameForAll(
                     f"line {line:,} of {place.format(language=language)} has {lengths[longest]:,} tokens with its end "
                     f"symbol, but model.positions=learned has model.max_positions={model.max_positions}: pass "
                     f"model.max_positions={lengths[longest]}, or prepare the corpus without that line"

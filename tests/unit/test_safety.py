@@ -274,3 +274,23 @@ def test_the_last_rows_tell_padding_utilisation_and_cost(finished):
         assert float(row["gradient_norm"]) > 0
         assert float(row["cost"]) > float(row["flops"]) > 0
     assert np.all(np.diff([float(row["flops"]) for row in rows]) > 0)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("valid.en", ["line 3 of", "valid.en has", "model.max_positions=20"]),
+        ("train.de", ["line 3 of the training corpus has", "model.max_positions=20"]),
+    ],
+)
+def test_a_line_longer_than_learned_positions_is_told_before_training(other_text, nmt, file, words):
+    path = Path(file)
+    lines = path.read_text().splitlines()
+    lines[2] = " ".join(["ka lo mi nu pe"] * 12)
+    path.write_text("\n".join(lines) + "\n")
+    unfiltered = ("data.filters.max_ratio=null", "data.filters.max_words=null", "batching.tokens=480")
+    assert nmt("preprocess", *other_text, *unfiltered).code == 0
+    learned = ("model.positions=learned", "model.max_positions=20", "run=run")
+    nmt("train", *other_text, *unfiltered, *learned).refused(*words)
+    assert not Path("run").exists()
+    assert nmt("train", *other_text, *unfiltered, *SHORT, "run=run").code == 0
