@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 import nmt
-from nmt.errors import NMTError, SameForAll
+from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.training.processes import is_first_process
 
 app = typer.Typer(
@@ -46,6 +46,17 @@ OWN_OPTIONS = {
         "--dry-run": "With --sweep: print the command of each training, and start none.",
     },
 }
+
+SEARCH = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer devices"
+MEMORY = {
+    "preprocess": "pass fewer workers",
+    "train": "other programs may have taken it since training began; the same command goes on from the last checkpoint",
+    "translate": SEARCH,
+    "parse": SEARCH,
+    "score": "pass a lower batch_tokens or buffer",
+    "average": "it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
+}
+"""What to do where memory runs out, which is one line whatever a command was about."""
 
 
 def configure(command: str, summary: str, overrides: list[str] | None, options: tuple[bool, Path | None, bool]) -> Any:
@@ -331,8 +342,10 @@ def main() -> None:
 
     Typer answers Ctrl-C with exit code 130, and a reader of our output that has gone with 1.
     """
+    command = next((word for word in sys.argv[1:] if word in MEMORY), "")
     try:
-        code = app(standalone_mode=False)
+        with enough_memory_or(MEMORY.get(command, "end other programs, or take a machine that has more")):
+            code = app(standalone_mode=False)
     except (NMTError, TyperException) as error:
         complain(error.format_message() if isinstance(error, TyperException) else str(error), error)
         code = 2

@@ -1,4 +1,9 @@
-"""The one exception that users see."""
+"""The one exception that users see, and memory that runs out, which is told as one wherever that happens."""
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class NMTError(Exception):
@@ -20,3 +25,25 @@ def how_to_install(extra: str) -> str:
 def one_line(error: BaseException) -> str:
     """What an error of a library says, without line ends and not at any length."""
     return " ".join(str(error).split())[:200]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that a device, or the processor's allocator, had no memory left."""
+    # torch's, the C library's, Windows', oneDNN's and C++'s.
+    words = r"out of memory|t allocate memory|not enough memory|could not create a (memory|primitive$)|bad_alloc"
+    return (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        or (isinstance(error, RuntimeError | ImportError) and re.search(words, str(error)) is not None)
+    )
+
+
+@contextmanager
+def enough_memory_or(advice: str) -> Iterator[None]:
+    """NMTError with what to do, where memory runs out within."""
+    try:
+        yield
+    except (RuntimeError, ImportError, MemoryError, OSError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise NMTError(f"out of memory: {advice} ({one_line(error)})") from error

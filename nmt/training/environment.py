@@ -13,8 +13,8 @@ from nmt.hardware import processor
 from nmt.storage.whole import write_file
 
 
-def write_environment(run: Path, trainer: Trainer, devices: str) -> None:
-    """Write environment.json into a run."""
+def write_environment(run: Path, trainer: Trainer, devices: str, peaks: dict[str, float]) -> None:
+    """Write environment.json into a run; `peaks` are FLOP/s of matrix products, by what they were measured on."""
     libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
     environment = {
         "nmt": nmt.__version__,
@@ -25,6 +25,7 @@ def write_environment(run: Path, trainer: Trainer, devices: str) -> None:
         "devices": devices,
         "world_size": trainer.world_size,
         "precision": str(trainer.precision),
+        "peak_flops_per_second": peaks,
         "command": " ".join(["nmt", *sys.argv[1:]]),
     }
     write_file(run / "environment.json", json.dumps(environment, indent=2) + "\n")

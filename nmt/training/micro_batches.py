@@ -12,12 +12,11 @@ from lightning.fabric.utilities import move_data_to_device
 from nmt.config import BatchingConfig, PreprocessAndTrainConfig
 from nmt.data.planning import UpdatePlanner
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
-from nmt.errors import NMTError
+from nmt.errors import NMTError, is_out_of_memory
 from nmt.hardware import available_memory
 from nmt.storage.foreign import matches
 from nmt.training.module import TranslationModule
 from nmt.training.peak import precision_dtype
-from nmt.training.rehearsal import is_out_of_memory
 from nmt.training.run_folder import read_config
 
 HEADROOM = 1.25
@@ -84,6 +83,8 @@ class Trial:
         self.precision = config.trainer["precision"]
         self.module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed).to(self.device)
         self.moments = [torch.zeros_like(parameter) for parameter in self.module.parameters() for _ in range(2)]
+        for parameter in self.module.parameters():
+            parameter.grad = torch.zeros_like(parameter)  # what is added up over micro-batches is there beside the next
         self.grown = 0
 
     def fits(self, split: PreparedSplit, batching: BatchingConfig) -> bool:
@@ -105,7 +106,7 @@ class Trial:
                 raise
             return False
         finally:
-            self.module.zero_grad()
+            self.module.zero_grad(set_to_none=False)
             gc.collect()
         self.grown = max(self.grown, before - available_memory())
         return True

@@ -1,39 +1,57 @@
-"""The largest micro-batches go through the model once before training, so that memory runs out at once or never."""
+"""The heaviest moments of training are gone through once before it, so that memory runs out at once or never."""
 
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
+from torch.optim import Optimizer
 
-from nmt.config import BatchingConfig
+from nmt.config import BatchingConfig, ModelConfig
 from nmt.data.datamodule import UpdateModule
-from nmt.errors import NMTError
+from nmt.data.prepared import PreparedCorpus
+from nmt.errors import SameForAll, enough_memory_or
 from nmt.training.module import TranslationModule
+from nmt.training.validation import Validation
+
+SPARE, SHARE_SPARE = 2**26, 0.05
+"""Bytes left over by a rehearsal, and a share of what weights, gradients and moments take."""
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a device, or the processor's allocator, had no memory left."""
-    words = ("out of memory", "can't allocate memory", "could not create a memory", "bad_alloc")
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+def advice(batching: BatchingConfig) -> str:
+    """The numbers to change where micro-batches do not fit."""
+    return (
+        f"a micro-batch of {batching.tokens // batching.shards:,} source and as many target tokens does not fit beside "
+        f"weights, gradients and Adam's moments. Pass batching.shards={2 * batching.shards} (smaller pieces), a lower "
+        f"batching.tokens={batching.tokens}, or batching.tokens_per_device=auto"
     )
 
 
+def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
+    """Let gradients and Adam's moments be there, as they are from the second update on.
+
+    Of gradients of nothing Adam makes moments of nothing, and no step; the moments stay, for the first update to find.
+    """
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    if not optimizer.state:
+        optimizer.step()
+        for state in optimizer.state.values():
+            state["step"].zero_()
+
+
 @contextmanager
-def explained(batching: BatchingConfig) -> Iterator[None]:
-    """NMTError with the numbers to change, where memory runs out."""
-    try:
+def something_spare(module: TranslationModule) -> Iterator[None]:
+    """Within, some memory is taken and not used, for what comes between: threads, buffers, and gaps between tensors."""
+    held = 4 * sum(parameter.nbytes for parameter in module.parameters())  # weights, gradients, two moments
+    size = SPARE + int(SHARE_SPARE * held)
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):
+        on_device = torch.empty(0 if module.device.type == "cpu" else size, dtype=torch.uint8, device=module.device)
         yield
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise NMTError(
-            f"out of memory: a micro-batch of {batching.tokens // batching.shards:,} source and as many target tokens "
-            f"does not fit. Pass batching.shards={2 * batching.shards} (smaller pieces), a lower "
-            f"batching.tokens={batching.tokens}, or batching.tokens_per_device=auto"
-        ) from error
+        del on_device
 
 
 def rehearse(trainer: Trainer, module: TranslationModule, updates: UpdateModule) -> None:
@@ -45,18 +63,39 @@ def rehearse(trainer: Trainer, module: TranslationModule, updates: UpdateModule)
             loss = trainer.strategy.training_step(batch, 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
         del loss
-        for parameter in module.parameters():
-            parameter.grad = None
     module.update_sums.copy_(sums)
 
 
 class Rehearsal(Callback):
-    """Rehearses before the first update of this process."""
+    """Rehearses updates and validation before the first update of this process."""
 
-    def __init__(self, updates: UpdateModule, batching: BatchingConfig) -> None:
-        self.updates, self.batching = updates, batching
+    def __init__(self, updates: UpdateModule, batching: BatchingConfig, validation: Validation) -> None:
+        self.updates, self.batching, self.validation = updates, batching, validation
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        with explained(self.batching):
-            assert isinstance(pl_module, TranslationModule)
+        assert isinstance(pl_module, TranslationModule)
+        (optimizer,) = trainer.optimizers
+        with enough_memory_or(advice(self.batching)), something_spare(pl_module):
+            make_resident(pl_module, optimizer)
             rehearse(trainer, pl_module, self.updates)
+            self.validation.rehearse(trainer, pl_module)
+        optimizer.zero_grad()
+
+
+def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
+    """SameForAll where a line has more tokens than the model has learned positions, which would be met hours later."""
+    if model.positions != "learned":
+        return
+    for name, place in (("valid", f"{corpus.folder / 'valid'}.{{language}}"), ("train", "the training corpus")):
+        split = corpus.split(name)
+        for language, lengths in (
+            (corpus.source_language, split.source_lengths), (corpus.target_language, split.target_lengths)
+        ):  # fmt: skip
+            longest = int(lengths.argmax())
+            if lengths[longest] > model.max_positions:
+                line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
+                raise SameForAll(
+                    f"line {line:,} of {place.format(language=language)} has {lengths[longest]:,} tokens with its end "
+                    f"symbol, but model.positions=learned has model.max_positions={model.max_positions}: pass "
+                    f"model.max_positions={lengths[longest]}, or prepare the corpus without that line"
+                )

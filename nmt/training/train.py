@@ -1,5 +1,6 @@
 """`nmt train`: from a prepared corpus to an averaged model directory."""
 
+import gc
 import logging
 import math
 import warnings
@@ -34,7 +35,7 @@ from nmt.training.meters import Meters
 from nmt.training.micro_batches import settle_shards
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
-from nmt.training.rehearsal import Rehearsal
+from nmt.training.rehearsal import Rehearsal, check_positions
 from nmt.training.run_folder import (
     check_configuration,
     check_corpus,
@@ -55,6 +56,7 @@ def open_training_corpus(config: PreprocessAndTrainConfig) -> PreparedCorpus:
     """The prepared corpus; NMTError where it was prepared with another configuration of data or tokenizer."""
     corpus = open_corpus(Path(config.prepared))
     check_corpus(corpus.manifest, config)
+    check_positions(corpus, config.model)
     return corpus
 
 
@@ -226,7 +228,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
         callbacks = [
             SameFolder(run),
             Progress(),
-            Rehearsal(updates, config.batching),
+            Rehearsal(updates, config.batching, validation),
             FiniteGradients(run, updates, every),
             meters,
             validation,
@@ -273,6 +275,7 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
     if not is_first_process():
         return
     remove_older(run, config.checkpoints)
+    gc.collect()  # what was trained hangs together in circles, and would keep its memory
     average = averaged_model(average_of(run, config.checkpoints, console))
     said = None
     if config.validation.bleu_sentences != 0:

@@ -4,7 +4,7 @@ Validation comes before the checkpoint of the same update, so a run that resumes
 """
 
 import math
-import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from lightning import LightningModule, Trainer
 from torch import Tensor
 
 from nmt.config import DecodeConfig, ValidationConfig
+from nmt.config.decoding import MOST
 from nmt.data.prepared import PreparedCorpus
 from nmt.decoding.engine import batches_by_length
 from nmt.decoding.parse import parse_lines
+from nmt.decoding.search import beam_search
 from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
+from nmt.errors import enough_memory_or
 from nmt.evaluation.scores import Score, score
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.meters import Meters
@@ -90,7 +93,11 @@ class Validation(UpdateCallback):
         if step % self.config.every_steps and step != trainer.max_steps:
             return
         assert isinstance(module, TranslationModule)
-        start = time.monotonic()
+        with self.meters.paused(module.device), enough_memory_or(self.advice()):
+            self.validate(trainer, module, step)
+
+    def validate(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
+        """Measure, report, and see whether it is the best, and whether to stop."""
         module.eval()
         with whole_weights(module):
             metrics = self.losses(trainer, module)
@@ -110,19 +117,49 @@ class Validation(UpdateCallback):
             self.meters.console.print(
                 f"no better {self.config.best} in {self.worse} validations: training stops (validation.patience)"
             )
-        self.meters.exclude(time.monotonic() - start)
+
+    def advice(self) -> str:
+        """The numbers to change where validation does not fit."""
+        d = self.decode
+        return (
+            "validation does not fit beside weights, gradients and Adam's moments. Pass a lower "
+            f"decode.batch_tokens={d.batch_tokens} or decode.beam_size={d.beam_size}, or validation.bleu_sentences=0"
+        )
+
+    def rehearse(self, trainer: Trainer, module: TranslationModule) -> None:
+        """The batches that need the most memory, searched as far as a translation may be long."""
+        module.eval()
+        with enough_memory_or(self.advice()), whole_weights(module):
+            self.sums(trainer, module, self.batches()[:1])
+            lengths = self.split.source_lengths[: self.config.bleu_sentences][trainer.global_rank :: trainer.world_size]
+            batches = list(batches_by_length(lengths.tolist(), self.decode.batch_tokens))
+            if batches:
+                rows = max(batches, key=lambda batch: len(batch) * (lengths[batch[0]] + self.decode.max_extra))
+                places = trainer.global_rank + trainer.world_size * np.array(rows)
+                source = self.split.batch(places).source.to(module.device)
+                endless = replace(self.decode, min_length=self.decode.max_length or MOST)
+                beam_search([module.model], source, endless)
+        module.train()
+
+    def batches(self) -> list[list[int]]:
+        """Places of the validation set's sentences, the longest first."""
+        lengths = np.maximum(self.split.source_lengths, self.split.target_lengths).tolist()
+        return list(batches_by_length(lengths, BATCH_TOKENS))
 
     @torch.no_grad()
-    def losses(self, trainer: Trainer, module: TranslationModule) -> dict[str, float]:
-        """Smoothed loss and perplexity (without smoothing) per target token of the whole set."""
-        lengths = np.maximum(self.split.source_lengths, self.split.target_lengths).tolist()
-        batches = list(batches_by_length(lengths, BATCH_TOKENS))
+    def sums(self, trainer: Trainer, module: TranslationModule, batches: list[list[int]]) -> Tensor:
+        """Smoothed loss, negative log likelihood and target tokens."""
         sums = torch.zeros(3, device=module.device)
-        for places in batches[trainer.global_rank :: trainer.world_size]:
+        for places in batches:
             batch = trainer.strategy.batch_to_device(self.split.batch(np.array(places)))
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.places))))
+        return sums
+
+    def losses(self, trainer: Trainer, module: TranslationModule) -> dict[str, float]:
+        """Smoothed loss and perplexity (without smoothing) per target token of the whole set."""
+        sums = self.sums(trainer, module, self.batches()[trainer.global_rank :: trainer.world_size])
         totals = trainer.strategy.reduce(sums, reduce_op="sum")
         assert isinstance(totals, Tensor)
         loss_sum, likelihood_sum, tokens = totals.tolist()

@@ -1,7 +1,9 @@
 """What a run writes about itself."""
 
 import csv
+import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from nmt.data.planning import UpdatePlanner
 from nmt.data.prepared import open_corpus
 from nmt.model import Transformer
 from nmt.training.logbook import COLUMNS, Logbook
+from nmt.training.peak import fastest
 from nmt.training.run_folder import list_checkpoints
 
 PREPARED = "prepared="
@@ -165,3 +168,59 @@ def test_tensorboard_holds_the_same_numbers(finished, rows):
         in_file = [(int(row["step"]), float(row[column])) for row in rows if row[column]]
         shown = [(event.step, event.value) for event in events.Scalars(column)]
         assert shown == [(step, pytest.approx(value, rel=1e-4)) for step, value in in_file]
+
+
+def seconds_and_cost(path: Path) -> tuple[list[float], list[float]]:
+    rows = [row for row in read(path / "metrics.csv") if row["loss"]]
+    return [float(row["seconds"]) for row in rows], [float(row["cost"]) for row in rows]
+
+
+def test_validation_counts_neither_as_time_nor_as_cost(toy, nmt, monkeypatch):
+    from nmt.training.validation import Validation
+
+    losses = Validation.losses
+    monkeypatch.setattr(Validation, "losses", lambda *arguments: time.sleep(0.5) or losses(*arguments))
+    options = ("trainer.max_steps=9", "trainer.log_every_n_steps=1", "validation.every_steps=5", "run=run")
+    assert nmt("train", *toy, *options).code == 0
+    seconds, cost = seconds_and_cost(Path("run"))
+    assert max(np.diff(seconds)) < 0.5
+    (peak,) = json.loads(Path("run/environment.json").read_text())["peak_flops_per_second"].values()
+    assert cost[-1] == pytest.approx(seconds[-1] * peak, rel=1e-4)
+
+
+def test_a_run_that_goes_on_has_its_own_peak_and_speed_of_what_it_made(toy, nmt, monkeypatch, planner):
+    from nmt.training import meters
+    from nmt.training.module import TranslationModule
+
+    options = ("trainer.log_every_n_steps=10", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run")
+    assert nmt("train", *toy, *options, "trainer.max_steps=9").code == 0
+    environment = json.loads(Path("run/environment.json").read_text())
+    (peak,) = environment["peak_flops_per_second"].values()
+    monkeypatch.setattr(meters, "matrix_product_peak", lambda *arguments: pytest.fail("measured again"))
+    step = TranslationModule.on_before_optimizer_step
+    monkeypatch.setattr(
+        TranslationModule, "on_before_optimizer_step", lambda *arguments: time.sleep(0.1) or step(*arguments)
+    )
+    assert nmt("train", *toy, *options, "trainer.max_steps=20").code == 0
+    now = json.loads(Path("run/environment.json").read_text())
+    assert now["peak_flops_per_second"] == environment["peak_flops_per_second"]
+    first, second = [row for row in read(Path("run/metrics.csv")) if row["loss"]][1:]
+    made = planner.update(9)[0].size.target_tokens
+    assert 0 < float(first["tokens_per_second"]) < made / 0.1
+    assert float(first["mfu"]) < 2 * float(second["mfu"])
+    seconds, cost = seconds_and_cost(Path("run"))
+    assert np.diff(cost) == pytest.approx(np.diff(seconds) * peak, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "expected", "taken"),
+    [
+        ([3, 3, 3, 3, 1], 3, 4),
+        ([9, 9, 5, 5, 9, 2, 2.01, 1.99, 3, 1], 1.99, 9),
+        ([100 * 0.9**n for n in range(50)], 100 * 0.9**39, 40),
+    ],
+)
+def test_a_peak_is_measured_until_it_no_longer_falls(rounds, expected, taken):
+    left = iter(rounds)
+    assert fastest(lambda: next(left)) == expected
+    assert len(rounds) - len(list(left)) == taken
