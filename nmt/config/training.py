@@ -10,7 +10,7 @@ from nmt.config.rules import check_number, check_numbers, number, require, requi
 class OptimConfig:
     """Adam and its learning rate (section 5.3), label smoothing (section 5.4)."""
 
-    factor: float = number(1.0, 1e-9, 1e6)
+    factor: float = number(1.0, 1e-12, 1e6)
     """Multiplies the paper's learning rate."""
     warmup: int = number(4000, 1, 10**9)
     """Updates of linear warm-up."""

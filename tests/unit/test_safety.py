@@ -197,7 +197,9 @@ def test_a_rehearsal_leaves_no_trace(toy, nmt, training_state, monkeypatch):
 
 def test_a_logger_that_is_not_installed_is_told_before_anything_is_made(toy, nmt, monkeypatch):
     monkeypatch.setattr("nmt.training.logbook.find_spec", lambda name: None)
-    nmt("train", *toy, *SHORT, "logger=wandb").refused("logger=wandb: it is not installed; pip install")
+    nmt("train", *toy, *SHORT, "logger=wandb").refused(
+        "logger=wandb: it is not installed; in the clone of nmt: pip install"
+    )
     assert not Path("run").exists()
 
 
