@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import torch
 
-from nmt.training.checkpoints import list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import load_checkpoint
+from nmt.training.run_folder import list_checkpoints
 
 ROOT = Path(__file__).parents[2]
 NMT = [sys.executable, "-m", "nmt"]

@@ -8,7 +8,8 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
 
-from nmt.training.checkpoints import list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import load_checkpoint
+from nmt.training.run_folder import list_checkpoints
 
 SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
 
