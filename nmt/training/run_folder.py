@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import CheckpointConfig, ModelConfig, PreprocessAndTrainConfig
+from nmt.config.trainer import SHORT_PRECISIONS
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping
 from nmt.text.manifest import Manifest, difference
@@ -91,13 +92,11 @@ def read_config(run: Path) -> dict[str, Any]:
 def decisive(tree: dict[str, Any]) -> dict[str, Any]:
     """The part of a configuration that must not change within a run."""
     flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
+    flags["precision"] = SHORT_PRECISIONS.get(str(flags["precision"]), flags["precision"])
     # Compiled, dropout draws other random numbers.
     return {
         **{key: tree.get(key) for key in DECISIVE},
-        "model": {
-            "attention": ModelConfig.attention,
-            **tree.get("model", {}),
-        },  # of runs from before there was a choice
+        "model": {"attention": ModelConfig.attention, **tree.get("model", {})},  # before there was a choice
         "compile": tree.get("compile", False),
         "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),
         "trainer": flags,

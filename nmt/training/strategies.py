@@ -52,7 +52,7 @@ def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
     if flags.get("strategy") == "fsdp":
         objects["strategy"] = Sharded(save_distributed_checkpoint=False)
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
-        objects["plugins"] = [*flags.get("plugins", ()), SLURMEnvironment(auto_requeue=False)]
+        objects["plugins"] = [SLURMEnvironment(auto_requeue=False)]
     return objects
 
 

@@ -17,6 +17,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 
 from nmt.config import CheckpointConfig, PreprocessAndTrainConfig
+from nmt.config.trainer import check_precision
 from nmt.data.datamodule import UpdateModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.model_directory import read_description
@@ -140,7 +141,7 @@ def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trai
     # Lightning would stop within an update when the time is up.
     flags = {key: value for key, value in config.trainer.items() if value is not None and key != "max_time"}
     try:
-        return Trainer(
+        trainer = Trainer(
             **{"enable_model_summary": False, **flags, **launch_flags(flags)},
             max_epochs=-1,
             callbacks=callbacks,
@@ -152,6 +153,8 @@ def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trai
         )
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
+    check_precision(config.trainer["precision"], on_processor=trainer.strategy.root_device.type == "cpu")
+    return trainer
 
 
 @contextmanager
