@@ -148,13 +148,18 @@ class Meters(UpdateCallback):
 
     def state_dict(self) -> dict[str, Any]:
         self.add_time()
-        state = {key: getattr(self, key) for key in ("seconds", "tokens", "flops", "cost", "devices", "peaks")}
-        return {**state, "interval_size": list(self.interval.size), "interval_flops": self.interval.flops}
+        state = {key: getattr(self, key) for key in ("seconds", "tokens", "flops", "cost", "devices")}
+        return {
+            **state,
+            "peaks": list(map(list, self.peaks.items())),
+            "interval_size": list(self.interval.size),
+            "interval_flops": self.interval.flops,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         for key in ("seconds", "tokens", "flops", "cost"):
             setattr(self, key, state_dict[key])
-        self.peaks = dict(state_dict.get("peaks", {}))  # there was none in the first checkpoints
+        self.peaks = dict(state_dict.get("peaks", []))  # there was none in the first checkpoints
         self.interval = Interval(UpdateSize(*state_dict["interval_size"]), state_dict["interval_flops"])
 
     def close(self) -> None:

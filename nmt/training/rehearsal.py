@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
+from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from nmt.config import BatchingConfig, ModelConfig
@@ -46,7 +47,8 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
 @contextmanager
 def something_spare(module: TranslationModule) -> Iterator[None]:
     """Within, some memory is taken and not used, for what comes between: threads, buffers, and gaps between tensors."""
-    held = 4 * sum(parameter.nbytes for parameter in module.parameters())  # weights, gradients, two moments
+    own = [x.to_local() if isinstance(x, DTensor) else x for x in module.parameters()]
+    held = 4 * sum(parameter.nbytes for parameter in own)  # weights, gradients, two moments
     size = SPARE + int(SHARE_SPARE * held)
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):
         on_device = torch.empty(0 if module.device.type == "cpu" else size, dtype=torch.uint8, device=module.device)
