@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.errors import one_line
+from nmt.errors import is_out_of_memory, one_line
 from nmt.storage.foreign import DEPTH, LARGE, check_regular
 
 PLAIN = {
@@ -41,6 +41,8 @@ def load_plain(path: Path) -> Any:
             check_members(archive, path.stat().st_size)
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # a damaged archive may end in any of them within zipfile, pickletools or torch
+        if is_out_of_memory(error):
+            raise  # of a whole one, which is not to be taken for damaged
         raise ValueError(reason(error)) from error
     check_values(content)
     return content

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nmt.config import AverageConfig, ModelConfig
@@ -43,7 +44,10 @@ def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict
                 f"{path} is of another model than {paths[0]} ({difference(first, identity)}): they cannot be averaged"
             )
         for name, tensor in model_weights(checkpoint).items():
-            sums[name] = sums[name] + tensor.double() if name in sums else tensor.double()
+            if name in sums:
+                sums[name] += tensor
+            else:
+                sums[name] = tensor.to(torch.float64, copy=True)
         others.append({key: checkpoint[key] for key in ("nmt", "global_step", "callbacks")})
     return {name: (total / len(paths)).float() for name, total in sums.items()}, others
 
