@@ -320,7 +320,7 @@ def complaint(ended: dict[str, Any], here: Path, before: dict[str, Any]) -> str 
         return said[-900:]
     if ended["code"] == 2 and not last[0].startswith("nmt: "):
         return f"no line of its own: {said[-900:]}"
-    if "weights_only" in said or len(last[0]) > 2000:
+    if "weights_only" in said or len(last[0]) > 2100:
         return f"not in our words: {last[0][:900]}"
     if snapshot(here.parent / "outside") != before:
         return "something outside has changed"
