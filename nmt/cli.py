@@ -25,6 +25,8 @@ app = typer.Typer(
 )
 # `--help` of a command is made from the YAML groups, and a mistyped option gets the same one line as a mistyped key.
 COMMAND = {"help_option_names": [], "ignore_unknown_options": True}
+LONGEST = 2000
+"""Letters of a message at most."""
 Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")]
 Cfg = Annotated[bool, typer.Option("--cfg")]
 ConfigDir = Annotated[Path | None, typer.Option("--config-dir")]
@@ -356,7 +358,12 @@ def main() -> None:
 
 
 def complain(message: str, error: Exception) -> None:
-    """One line on standard error. What all processes that train together meet alike, the first one tells for all."""
+    """One line on standard error, whatever names and values are in it.
+
+    What all processes that train together meet alike, the first one tells for all.
+    """
+    message = " ".join(message.splitlines())
+    message = message if len(message) <= LONGEST else f"{message[: LONGEST - 200]} ... {message[-200:]}"
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     elif not isinstance(error, SameForAll | TyperException):

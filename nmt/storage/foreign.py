@@ -182,7 +182,7 @@ def build(cls: type[Config], tree: Any, where: str) -> Config:
     try:
         return cls(**values)
     except NMTError as error:
-        raise NMTError(f"{where}: {error}") from error
+        raise NMTError(f"{where}: {one_line(error)}") from error
 
 
 def sha256(path: Path) -> str:

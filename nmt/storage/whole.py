@@ -75,6 +75,8 @@ def check_replaceable(folder: Path) -> None:
     """NMTError, before any work, where a folder of that name could not be replaced."""
     if folder.is_symlink():
         raise NMTError(f"{folder} is a link, which is not written through: name the folder itself, or remove the link")
+    if folder.exists() and not folder.is_dir():
+        raise NMTError(f"{folder} is no folder: move it away")
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A process that has loaded everything, and forks for each command line: `nmt` in milliseconds, under limits.
 
-It reads a JSON object a line: words, folder, limit_seconds, limit_bytes; and answers with code, seconds and bytes.
+It reads a JSON object a line: words, folder, limit_seconds, limit_bytes; and answers with code, seconds, the
+processor's seconds (work), and bytes.
 """
 
 import faulthandler
@@ -54,6 +55,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     return {
         "code": os.waitstatus_to_exitcode(status),
         "seconds": round(time.monotonic() - start, 2),
+        "work": used.ru_utime + used.ru_stime,
         "late": late,
         "bytes": used.ru_maxrss * 1024,
     }

@@ -283,7 +283,8 @@ def prepare(world: Path, folder: Path, case: Case, generator: random.Random) -> 
     """Lay out a command's folder, and change one file in it; the command, and what was done."""
     outside = folder / "outside"
     (outside / "checkpoints" / "step=00000001.tmp").mkdir(parents=True)
-    (outside / "checkpoints" / "step=00000001.ckpt").write_text("theirs")
+    if generator.random() < 0.5:
+        (outside / "checkpoints" / "step=00000001.ckpt").write_text("theirs")
     (outside / "secret.txt").write_text("SENTINEL-7f3a9 a line\n")
     here = folder / "here"
     here.mkdir()
@@ -320,7 +321,7 @@ def complaint(ended: dict[str, Any], here: Path, before: dict[str, Any]) -> str 
         return said[-900:]
     if ended["code"] == 2 and not last[0].startswith("nmt: "):
         return f"no line of its own: {said[-900:]}"
-    if "weights_only" in said or len(last[0]) > 2000:
+    if "weights_only" in said or len(last[0]) > 2100:
         return f"not in our words: {last[0][:900]}"
     if snapshot(here.parent / "outside") != before:
         return "something outside has changed"
@@ -335,7 +336,7 @@ def test_no_stranger_gets_more_than_a_line(server: Server, world: Path, tmp_path
     names = os.environ.get("NMT_FUZZ_CASES", "").split(",") if os.environ.get("NMT_FUZZ_CASES") else list(CASES)
     weights = [CASES[name].weight for name in names]
     whole, start = snapshot(world), time.monotonic()
-    failures, codes, slowest = [], Counter[int](), Counter[str]()
+    failures, codes, slowest, work = [], Counter[int](), Counter[str](), 0.0
     for number in only or range(count):
         generator = random.Random(f"{seed} {number}")
         name = generator.choices(names, weights)[0]
@@ -346,6 +347,7 @@ def test_no_stranger_gets_more_than_a_line(server: Server, world: Path, tmp_path
         problem = complaint(ended, folder / "here", before)
         codes[ended["code"]] += 1
         slowest[name] += ended["seconds"]
+        work += ended["work"]
         if problem:
             failures.append(f"{number} {name}, {done}: {problem}")
             (folder / "problem").write_text(failures[-1])
@@ -354,7 +356,8 @@ def test_no_stranger_gets_more_than_a_line(server: Server, world: Path, tmp_path
     with capsys.disabled():
         print(
             f"\n{sum(codes.values())} mutations, seed {seed}, {time.monotonic() - start:.0f} s, "
-            f"exit codes {dict(codes)}, {len(failures)} failures; seconds by case {slowest.most_common(6)}"
+            f"of which the processor's {work:.0f}, exit codes {dict(codes)}, {len(failures)} failures; "
+            f"seconds by case {[(name, round(spent)) for name, spent in slowest.most_common(6)]}"
         )
     assert snapshot(world) == whole
     assert not failures, f"seed {seed}\n" + "\n\n".join(failures)

@@ -54,7 +54,14 @@ def test_links_devices_and_large_files_are_not_read(tmp_path):
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(tmp_path / "pipe")
     assert read_bytes(tmp_path / "file", 5) == b"12345"
-    for name, words in (("file", "larger"), ("link", "link"), ("pipe", "regular"), ("none", "No such file")):
+    (tmp_path / "folder").mkdir()
+    for name, words in (
+        ("folder", "regular"),
+        ("file", "larger"),
+        ("link", "link"),
+        ("pipe", "regular"),
+        ("none", "No such file"),
+    ):
         with pytest.raises(NMTError, match=words):
             read_bytes(tmp_path / name, 4)
 

@@ -1,6 +1,7 @@
 """What a model directory holds, and what is said of one that is broken."""
 
 import json
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -207,6 +208,59 @@ def test_a_vocabulary_of_another_size_is_refused(folder):
     assert_refused(folder, "tokenizer.model", "301")
     with pytest.raises(NMTError, match=r"model\.safetensors: not the weights.*301"):
         load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"encoder_layers": 10**9}, "of 1 encoder layers, where there should be 1,000,000,000"),
+        ({"d_ff": 10**12}, "feed_forward"),
+        ({"max_positions": 10**12}, "max_positions=1,000,000,000,000 is too many"),
+        ({"d_ff": -1}, "model.d_ff=-1"),
+        ({"d_ff": "16"}, "d_ff='16' is of another type"),
+        ({"d_model": None}, "d_model=None is of another type"),
+        ({"attention": "a\nb"}, "model.attention=a b"),
+        ({"attention": "additive"}, "self_attention.v' is nothing"),
+        ({"unknown": 1}, "unknown key 'unknown'"),
+    ],
+    ids=str,
+)
+def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, changes, words):
+    config = json.loads((folder / "config.json").read_text())["model"]
+    change_config(folder, model={**config, **changes})
+    with pytest.raises(NMTError, match=re.escape(words)) as raised:
+        load_model(folder)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"training": {"updates": "many"}}, "updates is of another type"),
+        ({"training": []}, "training=[] is of another type"),
+        ({"vocabulary_size": 354.5}, "vocabulary_size=354.5 is of another type"),
+        ({"source": "../../etc"}, "its languages are no names"),
+        ({"model": 3}, "model=3 is of another type"),
+    ],
+    ids=str,
+)
+def test_a_description_of_other_types_is_one_line(folder, changes, words):
+    change_config(folder, **changes)
+    with pytest.raises(NMTError, match=re.escape(words)):
+        read_description(folder)
+
+
+def test_a_link_in_a_model_directory_is_not_followed(folder, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).rename(tmp_path / name)
+        (folder / name).symlink_to(tmp_path / name)
+        with pytest.raises(NMTError, match="a link, which is not followed"):
+            load_model(folder)
+        (tmp_path / name).replace(folder / name)
+    folder.rename(tmp_path / "elsewhere")
+    (tmp_path / "model").symlink_to("elsewhere")
+    with pytest.raises(NMTError, match="a link, which is not followed"):
+        find_model_directory(str(tmp_path))
 
 
 def test_a_run_and_a_model_directory_both_lead_to_the_model(folder, tmp_path):

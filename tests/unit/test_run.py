@@ -117,6 +117,47 @@ def test_a_corpus_that_moved_is_named_and_one_that_was_asked_for_is_needed(run):
         open_run(run, "elsewhere")
 
 
+def test_a_corpus_is_found_from_any_folder(run, tmp_path_factory, monkeypatch):
+    root = tmp_path_factory.mktemp("root")
+    (root / "runs" / "sweep").mkdir(parents=True)
+    moved = run.rename(root / "runs" / "sweep" / "point")
+    (root / "nowhere").mkdir()
+    (root / "nowhere" / "manifest.json").write_text("{}")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert open_run(moved, None).prepared == root / "nowhere"
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.yaml", "a: &a [x]\nb: [*a, *a]\n"),
+        ("config.yaml", "trainer: [1]\n"),
+        ("config.yaml", "model: text\n"),
+        ("config.yaml", "[" * 3000),
+        ("metrics.csv", f"step,loss\n10,{'x' * 200_000}\n"),
+    ],
+    ids=lambda text: text[:14],
+)
+def test_a_strangers_run_ends_in_a_line(run, file, content):
+    (run / file).write_text(content)
+    with pytest.raises(NMTError, match=file) as raised:
+        open_run(run, None)
+    assert "\n" not in str(raised.value)
+
+
+def test_huge_numbers_of_a_stranger_are_left_out(run):
+    (run / "config.yaml").write_text(yaml.safe_dump({**CONFIG, "trainer": {"max_steps": "many"}}))
+    with (run / "metrics.csv").open("a") as file:
+        file.write(f"{'9' * 5000},1,,,,\n30,1e308,1e-300,-1e200,5,nan\n")
+    (run / "model").mkdir()
+    training = {"updates": 30, "corpus": "abc"}
+    (run / "model" / "config.json").write_text(json.dumps({"vocabulary_size": 300, "training": training}))
+    (run / "model" / "README.md").write_text(f"| Training | 30 updates, {'9' * 5000} target tokens |\n")
+    opened = open_run(run, None)
+    assert (opened.update, opened.updates, opened.model.tokens) == (30, 30, None)
+    assert set(opened.rows[-1]) == {"step", "learning_rate", "seconds", "valid_loss"}
+
+
 def test_the_card_tells_score_and_devices(finished):
     card = read_card(finished / "model")
     assert card["Quality"].startswith("validation BLEU ")

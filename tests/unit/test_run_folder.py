@@ -26,3 +26,20 @@ def test_a_run_from_before_attention_could_be_chosen_goes_on_as_the_papers(tmp_p
     for override in ("model.attention=additive", "model.restricted_to=9"):
         with pytest.raises(NMTError, match=override.replace("=", ": .* -> ")):
             check_configuration(run, compose("train", [override]))
+
+
+@pytest.mark.parametrize(
+    "content", ["[1]", "trainer: 3", "model: [a]", "", "a: &a []\nb: *a", "data: " + "{a: " * 3000]
+)
+def test_a_configuration_that_is_none_is_one_line(tmp_path, content):
+    run = begun(tmp_path, {})
+    (run / "config.yaml").write_text(content)
+    with pytest.raises(NMTError) as raised:
+        check_configuration(run, compose("train", []))
+    assert "config.yaml" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_configuration_without_some_keys_is_another(tmp_path):
+    with pytest.raises(NMTError, match="another configuration"):
+        check_configuration(begun(tmp_path, {"name": "x"}), compose("train", []))

@@ -83,6 +83,13 @@ def test_a_folder_is_replaced_whole(tmp_path):
     assert names(tmp_path / "a") == ["two"]
 
 
+def test_what_is_no_folder_is_not_replaced_by_one(tmp_path):
+    """To remove a pipe as a folder would wait for ever."""
+    os.mkfifo(tmp_path / "a")
+    with pytest.raises(NMTError, match="is no folder"), whole_folder(tmp_path / "a"):
+        pytest.fail("the work began")
+
+
 def test_a_folder_that_is_a_link_is_refused_before_any_work(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "a").symlink_to("other")
