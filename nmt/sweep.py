@@ -154,7 +154,7 @@ def train_points(points: list[Point], console: Console) -> int:
             point.state = "done"
         elif list_checkpoints(point.run):
             point.state = "stopped"
-    with only_process(points[0].run.parent, "or pass run=OTHER for another sweep"), Processes() as processes:
+    with only_process(points[0].run.parent, "run"), Processes() as processes:
         for number, point in enumerate(points, 1):
             done = ": already trained" if point.state == "done" else ""
             console.print(f"point {number} of {len(points)}: {point}{done}")

@@ -12,19 +12,19 @@ NAME = ".lock"
 
 
 @contextmanager
-def only_process(folder: Path, advice: str) -> Iterator[None]:
+def only_process(folder: Path, key: str) -> Iterator[None]:
     """NMTError where another process is within this context for the same folder; a process that dies leaves it.
 
-    The folder is made where it is missing, and removed again where nothing came of it. `advice` ends the message.
+    The folder, which `key` names, is made where it is missing, and removed again where nothing came of it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / NAME)
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise NMTError(f"{folder}: another nmt is at work there; let it end, {advice}") from error
+        raise NMTError(f"{folder}: another nmt is at work there; let it end, or pass {key}=OTHER") from error
     except OSError as error:
-        raise NMTError(f"cannot write {folder} ({error.strerror}): name a folder elsewhere") from error
+        raise NMTError(f"cannot write {folder} ({error.strerror}): pass {key}=FOLDER elsewhere") from error
     try:
         yield
     finally:

@@ -59,7 +59,6 @@ def claimed(folder: Path) -> Iterator[None]:
     path = folder.with_name(f".{folder.name}.lock")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        check_replaceable(path)
         # A second is what the workers of one that was killed take at most to end, too.
         with filelock.FileLock(path, timeout=1):
             remove_leftovers(folder.parent, re.escape(folder.name))

@@ -117,7 +117,7 @@ def average(config: AverageConfig) -> tuple[Path, list[Path]]:
     run = paths[-1].parent.parent
     output = Path(config.output) if config.output else run / "model"
     check_ours(output)
-    with nullcontext() if config.output else only_process(run, "or pass output=FOLDER"):
+    with nullcontext() if config.output else only_process(run, "output"):
         write_average_of(paths, run, output)
     return output, paths
 

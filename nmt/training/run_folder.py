@@ -89,8 +89,8 @@ def read_config(run: Path) -> dict[str, Any]:
     return tree
 
 
-def decisive(tree: dict[str, Any]) -> dict[str, Any]:
-    """The part of a configuration that must not change within a run."""
+def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
+    """The part of a configuration that must not change within a run; `every_steps` stands for an unknown one."""
     flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
     flags["precision"] = SHORT_PRECISIONS.get(str(flags["precision"]), flags["precision"])
     # Compiled, dropout draws other random numbers.
@@ -98,6 +98,8 @@ def decisive(tree: dict[str, Any]) -> dict[str, Any]:
         **{key: tree.get(key) for key in DECISIVE},
         "model": {"attention": ModelConfig.attention, **tree.get("model", {})},  # before there was a choice
         "compile": tree.get("compile", False),
+        # Which updates are averaged; runs from before that was decided have null.
+        "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps") or every_steps},
         "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),
         "trainer": flags,
     }
@@ -107,7 +109,8 @@ def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:
     """NMTError where what was trained in that folder, if anything was, was of another configuration."""
     path = run / "config.yaml"
     if path.exists() and (list_checkpoints(run) or (run / "model").exists()):
-        changed = difference(decisive(read_config(run)), decisive(asdict(config)))
+        every_steps = config.checkpoints.every_steps
+        changed = difference(decisive(read_config(run), every_steps), decisive(asdict(config), every_steps))
         if changed:
             raise NMTError(
                 f"{run} holds a run of another configuration ({changed}): "

@@ -181,7 +181,7 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     run = Path(config.run)
     if config.batching.tokens_per_device is not None:
         config = replace(config, batching=settle_shards(config, run, corpus, *devices(config)))
-    with only_process(run, "or pass name=OTHER") if is_first_process() else nullcontext():
+    with only_process(run, "run") if is_first_process() else nullcontext():
         return train_on(config, corpus, run, console)
 
 

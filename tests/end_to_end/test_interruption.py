@@ -213,7 +213,7 @@ def full_disk(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-LONGER = ["run=run", "trainer.max_steps=80", "validation.bleu_sentences=0"]
+LONGER = ["run=run", "checkpoints.every_steps=12", "trainer.max_steps=80", "validation.bleu_sentences=0"]
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_a_full_disk_leaves_the_earlier_checkpoints_whole(toy, run, nmt):
     before = {path: path.read_bytes() for path in (run / "checkpoints").iterdir()}
     with full_disk(60_000):
         outcome = nmt("train", *toy, *LONGER)
-    outcome.failed("run/checkpoints/best.ckpt", "disk full", "the same command goes on")
+    outcome.failed("run/checkpoints/step=00000072.ckpt", "disk full", "the same command goes on")
     assert {path: path.read_bytes() for path in (run / "checkpoints").iterdir()} == before
     assert nmt("train", *toy, *LONGER).code == 0
     assert load_checkpoint(list_checkpoints(run)[-1])["global_step"] == 80
@@ -235,10 +235,10 @@ def test_a_full_disk_leaves_the_earlier_checkpoints_whole(toy, run, nmt):
 def test_a_full_disk_while_averaging_is_told_in_one_line(toy, run, nmt):
     shutil.rmtree(run / "model")
     with full_disk(20_000):
-        outcome = nmt("train", *toy, "run=run", "validation.bleu_sentences=0")
+        outcome = nmt("train", *toy, *LONGER, "trainer.max_steps=60")
     outcome.failed("run/model")
     assert not list(run.glob(".model*"))
-    assert nmt("train", *toy, "run=run").code == 0
+    assert nmt("train", *toy, *LONGER, "trainer.max_steps=60").code == 0
     assert (run / "model" / "model.safetensors").is_file()
 
 

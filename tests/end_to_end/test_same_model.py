@@ -80,7 +80,7 @@ def test_a_second_training_in_a_run_is_refused(toy, nmt):
     options = [*toy, "run=run"]
     Path("run").mkdir()
     with FileLock("run/.lock"):
-        nmt("train", *options).refused("run: another nmt is at work there", "name=OTHER")
+        nmt("train", *options).refused("run: another nmt is at work there", "run=OTHER")
     assert nmt("train", *options, "trainer.max_steps=5").code == 0
     with FileLock("run/.lock"):
         nmt("average", "run=run").refused("run: another nmt is at work there")
@@ -129,7 +129,7 @@ def test_a_run_without_any_readable_checkpoint_says_so(toy, nmt, finished):
     run = Path(shutil.copytree(finished, "run"))
     for path in list_checkpoints(run):
         path.write_bytes(b"")
-    nmt("train", *toy, "run=run").refused("step=00000060.ckpt", "none of run can be read")
+    nmt("train", *toy, "run=run", "checkpoints.every_steps=12").refused("step=00000060.ckpt", "none of run can be read")
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "model", "tensorboard"])
