@@ -169,6 +169,8 @@ class PreparedCorpus:
         if not (self.folder / name).is_dir():
             raise NMTError(f"{self.folder} holds no {name} set: prepare it with data.{name} or data.{name}_size")
         split = PreparedSplit(self.folder / name)
+        if not len(split):
+            raise NMTError(f"{split.folder}: no pair is there; prepare it again")
         split.check(self.manifest.vocabulary_size)
         return split
 

@@ -14,6 +14,9 @@ PREFIX = "model."
 ABOUT = {"config": dict, "vocabulary_size": int, "source": str, "target": str, "tokenizer": str, "corpus": str}
 CONTENT = {
     "global_step": int,
+    "epoch": int,
+    "sums": Tensor,
+    "skipped": int,
     "state_dict": dict[str, Tensor],
     "optimizer_states": list[dict[Any, Any]],
     "callbacks": dict[str, dict[str, Any]],
@@ -31,8 +34,10 @@ def check_content(content: dict[str, Any]) -> None:
         for key, kind in kinds.items():
             if key not in tree or not matches(tree[key], kind):
                 raise ValueError(f"none of nmt's: its {key!r} is missing or of another type")
-    if content["global_step"] < 0:
-        raise ValueError("none of nmt's: its update is negative")
+    if content["global_step"] < 0 or not 0 <= content["epoch"] < 2**31 or content["sums"].shape != (3,):
+        raise ValueError("none of nmt's: its update, epoch or sums cannot be")
+    if not counts(content.get("loops", {})):
+        raise ValueError("none of nmt's: its loops hold more than counts")
     weights = model_weights(content)
     try:
         config = build(ModelConfig, content["nmt"]["config"].get("model"), "its model")
@@ -43,6 +48,13 @@ def check_content(content: dict[str, Any]) -> None:
     for name, tensor in tensors(content["state_dict"], "") + tensors(content["optimizer_states"], "optimizer"):
         if not tensor.isfinite().all():
             raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def counts(tree: Any) -> bool:
+    """Whether mappings within mappings hold nothing but counts, none of them negative."""
+    if isinstance(tree, dict):
+        return all(counts(value) for value in tree.values())
+    return isinstance(tree, int) and 0 <= tree < 2**62
 
 
 def tensors(tree: Any, name: str) -> list[tuple[str, Tensor]]:

@@ -169,7 +169,7 @@ def lines(path: Path, random: random.Random) -> None:
     for _ in range(random.choice((1, 5))):
         content[random.randrange(len(content))] = random.choice(
             [
-                *(b"", b"\xff\xfe\x00", b"a" * 3000, b"\t\t\t", b"((((", b")" * 300, b"(" * 3000, b"\xe2\x80\xa8"),
+                *(b"", b"\xff\xfe\x00", b"a" * 1000, b"\t\t\t", b"((((", b")" * 300, b"(" * 1000, b"\xe2\x80\xa8"),
                 *(
                     b'{"source": 1}',
                     b'{"source": {}, "target": []}',
@@ -307,9 +307,10 @@ VALUE_MUTATIONS: dict[str, list[Mutation]] = {
 }
 
 
-def mutate(path: Path, random: random.Random) -> str:
-    """Change a file in some way; its name."""
+def mutate(path: Path, random: random.Random, named: bool = False) -> str:
+    """Change a file in some way, not into a pipe where it is `named` by the user; what was done."""
     own = VALUE_MUTATIONS.get(path.name) or VALUE_MUTATIONS.get(path.suffix) or BYTES
-    chosen = random.choice(random.choices((own, BYTES, PLACES), (5, 3, 2))[0])
+    elsewhere = [mutation for mutation in PLACES if not (named and mutation is pipe)]
+    chosen = random.choice(random.choices((own, BYTES, elsewhere), (5, 3, 2))[0])
     chosen(path, random)
     return chosen.__name__
