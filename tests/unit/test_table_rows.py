@@ -9,7 +9,7 @@ from rich.console import Console
 from nmt.compose import command_groups, compose
 from nmt.errors import NMTError
 from nmt.reproduce import table1, table3, table4
-from nmt.reproduce.complexity.measuring import Grid, measure
+from nmt.reproduce.complexity.measuring import GRIDS, Grid, measure
 from nmt.reproduce.paper import COMPARISONS, VARIATIONS
 from nmt.reproduce.render import markdown, page
 from nmt.reproduce.reproduce import reproduce
@@ -101,7 +101,8 @@ def test_a_parsers_f1_stands_in_its_row_alone():
     assert "| not run | 61.50 | not run |" in text
 
 
-def test_table_1_shows_what_was_measured(tmp_path):
+def test_table_1_shows_what_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setitem(GRIDS, "small", SMALL)
     path = tmp_path / "layers.json"
     measure(SMALL, torch.device("cpu"), path)
     found = json.loads(json.dumps(table1.findings(path)))
