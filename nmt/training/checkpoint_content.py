@@ -1,5 +1,6 @@
 """What a checkpoint must hold to be trusted: of the types, names, shapes and finite numbers that training writes."""
 
+import json
 from typing import Any
 
 from torch import Tensor
@@ -7,7 +8,7 @@ from torch import Tensor
 from nmt.config import ModelConfig
 from nmt.decoding.shapes import check_shapes
 from nmt.errors import NMTError
-from nmt.storage.foreign import build, matches
+from nmt.storage.foreign import build, matches, parse_json
 
 PREFIX = "model."
 """Of the Transformer's own weights."""
@@ -34,6 +35,10 @@ def check_content(content: dict[str, Any]) -> None:
         for key, kind in kinds.items():
             if key not in tree or not matches(tree[key], kind):
                 raise ValueError(f"none of nmt's: its {key!r} is missing or of another type")
+    try:
+        parse_json(json.dumps(content["nmt"]))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"none of nmt's: what it tells of its run is no plain text ({error})") from error
     if content["global_step"] < 0 or not 0 <= content["epoch"] < 2**31 or content["sums"].shape != (3,):
         raise ValueError("none of nmt's: its update, epoch or sums cannot be")
     if not counts(content.get("loops", {})):

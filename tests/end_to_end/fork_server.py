@@ -5,6 +5,7 @@ processor's seconds (work), and bytes.
 """
 
 import faulthandler
+import gc
 import json
 import os
 import resource
@@ -33,6 +34,8 @@ def main() -> None:
     import nmt.reproduce.reproduce
     import nmt.training.train  # noqa: F401
 
+    gc.collect()
+    gc.freeze()  # what is never looked at is never copied
     print("{}", flush=True)
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)

@@ -155,7 +155,7 @@ CASES = {
         ["conf/experiment/mine.yaml"],
         ["train", "--config-dir", "conf", "experiment=mine", "--cfg"],
     ),
-    "pages": Case(4, ["results"], ["results/*/*.json"], ["pages", "results"]),
+    "pages": Case(2, ["results"], ["results/*/*.json"], ["pages", "results"]),
     "parquet": Case(2, ["rows"], ["rows/*.parquet"], ["blocks", "rows"]),
 }
 

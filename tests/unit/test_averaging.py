@@ -158,6 +158,8 @@ NORM = "model.encoder_layers.0.residual_1.norm.weight"
         (lambda content: content["nmt"]["config"]["model"].update(max_positions=10**12), "max_positions"),
         (lambda content: content["nmt"]["config"].update(model=[]), "its model"),
         (lambda content: content.pop("callbacks"), "'callbacks' is missing"),
+        (lambda content: content["nmt"]["config"].update(seed=torch.ones(1)), "is no plain text"),
+        (lambda content: content["nmt"]["config"].update(seed=float("nan")), "is no plain text"),
         (lambda content: content.update(epoch="a"), "'epoch' is missing or of another type"),
         (lambda content: content["loops"]["fit_loop"].update(x=["a"]), "its loops hold more than counts"),
     ],
