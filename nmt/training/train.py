@@ -23,7 +23,7 @@ from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.decoding.model_directory import read_description
 from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.weights import check_ours
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.model.memory import forget_old_kernels, keep_freed_memory
 from nmt.storage.lock import only_process
 from nmt.storage.whole import copy_file, remove_leftovers, write_file
@@ -114,7 +114,7 @@ def averaged_update(run: Path) -> int | None:
     A run that was extended, and killed before it was averaged again, still has that of its first end.
     """
     model = run / "model"
-    return read_description(model).training["updates"] if model.exists() else None
+    return read_description(model).training.get("updates") if model.exists() else None
 
 
 def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
@@ -228,9 +228,10 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
     validation = Validation(corpus, config.validation, config.decode, meters)
     saver = Checkpoints(run, config.checkpoints, about, validation, interruptions)
     with quiet_lightning():
+        progress = Progress()
         callbacks = [
             SameFolder(run),
-            Progress(),
+            progress,
             Rehearsal(updates, config.batching, validation),
             FiniteGradients(run, updates, every),
             meters,
@@ -252,9 +253,12 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
         except SystemExit as error:
             # Lightning's answer to a second interrupt, which is not to wait for the end of the update.
             raise KeyboardInterrupt from error
-        except Exception:
+        except Exception as error:
             end_launched_processes(trainer)
-            raise
+            known = isinstance(error, NMTError) or is_out_of_memory(error)
+            if known or progress.started or resumed.checkpoint is None:
+                raise
+            raise NMTError(f"{resumed.checkpoint}: a run cannot go on from it ({one_line(error)})") from error
         finally:
             meters.close()
             interruptions.restore_handlers()

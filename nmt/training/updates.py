@@ -36,6 +36,12 @@ class Progress(Callback):
     whole updates, by the number of devices of now.
     """
 
+    started = False
+    """Whether all of a checkpoint was taken."""
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.started = True
+
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         done = checkpoint["global_step"] * trainer.accumulate_grad_batches
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from filelock import FileLock
 
 from nmt.training.run_folder import kept, list_checkpoints
@@ -123,6 +124,19 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(toy, nmt, fini
     own, expected = (folder / "model" / "model.safetensors" for folder in (run, finished))
     assert own.read_bytes() == expected.read_bytes()
     assert last.with_suffix(".unreadable").exists()
+
+
+def test_a_checkpoint_that_lightning_cannot_go_on_from_is_named(toy, nmt, finished):
+    run = Path(shutil.copytree(finished, "run"))
+    shutil.rmtree(run / "model")
+    for path in list_checkpoints(run)[:-1]:
+        path.unlink()
+    [last] = list_checkpoints(run)
+    content = torch.load(last, weights_only=True)
+    del content["optimizer_states"][0]["param_groups"]
+    content["global_step"] = 48
+    torch.save(content, last)
+    nmt("train", *toy, "run=run", "checkpoints.every_steps=12").failed("step=00000060.ckpt", "cannot go on from it")
 
 
 def test_a_run_without_any_readable_checkpoint_says_so(toy, nmt, finished):
