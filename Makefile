@@ -10,7 +10,7 @@ OPTIONS ?=
 REPRODUCE = $(BIN)/nmt reproduce scale=$(SCALE) $(OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format wheel clean \
+.PHONY: help install demo test test-slow check format wheel clean \
 	reproduce reproduce-table1 reproduce-table2 reproduce-table3 reproduce-table4
 
 help: ## Show this list
@@ -23,6 +23,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
+
+install: $(INSTALLED) ## Install into .venv, and no more; then `. .venv/bin/activate`
 
 demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (10 minutes, 2 cores)
 	PATH="$(CURDIR)/$(BIN):$$PATH" recipes/quickstart/run.sh
@@ -42,8 +44,9 @@ reproduce-table3: $(INSTALLED) ## Table 3: variations of the model
 reproduce-table4: $(INSTALLED) ## Table 4: constituency parsing; needs OPTIONS=treebank=FOLDER
 	$(REPRODUCE) table4
 
+# A process for each of two cores, with a thread each: more threads than cores would wait for one another.
 test: $(INSTALLED) ## Run the tests
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 test-slow: $(INSTALLED) ## Run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow

@@ -78,7 +78,7 @@ def nearest_key(key: str, keys: list[str]) -> str:
     if matches:
         return f"did you mean {last[matches[0]]}?"
     group = key.split(".")[0] + "."
-    siblings = [name for name in keys if name.startswith(group)] or [name for name in keys if "." not in name]
+    siblings = [name for name in keys if name.startswith(group)] or list(dict.fromkeys(n.split(".")[0] for n in keys))
     return f"there are {', '.join(siblings)}"
 
 

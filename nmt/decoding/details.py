@@ -3,6 +3,8 @@
 Words are what blanks separate in a line, or in a translation, as users see it.
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,7 +12,7 @@ from typing import TypeVar
 from nmt.config import EOS
 from nmt.decoding.engine import Hypothesis, Judge, Judgement
 from nmt.decoding.pieces import Piece, tell, text
-from nmt.text.tokenizers import SYMBOLS, Tokenizer, clean
+from nmt.text.tokenizers import META, SYMBOLS, Tokenizer, clean
 
 END = SYMBOLS[EOS]
 Item = TypeVar("Item")
@@ -32,31 +34,59 @@ class Details:
 
 def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """The word that each token belongs to, in the text that all of them decode to; a blank belongs to the next word."""
-    words = []
-    for end in range(1, len(ids) + 1):
-        text = tokenizer.decode(ids[:end])
-        words.append(max(len(text.split()) - (not text[-1:].isspace()), 0))
+    words, before, begin = list[int](), 0, 0
+    for end, symbol in enumerate(tokenizer.pieces(ids), 1):
+        own = tokenizer.decode(ids[end - 1 : end])
+        if (
+            words
+            and own.isprintable()
+            and "\ufffd" not in own
+            and not (symbol.startswith(META) or " " in own or not own)
+        ):
+            words.append(words[-1])
+            continue
+        # From the last blank on: to decode all tokens before each would take hours for a long line.
+        closed = tokenizer.decode(ids[begin : end - 1]).split() if symbol.startswith(META) else []
+        text = tokenizer.decode(ids[begin:end])
+        if closed and closed + own.split() == text.split():
+            before, begin, text = before + len(closed), end - 1, own
+        words.append(before + max(len(text.split()) - (not text[-1:].isspace()), 0))
     last = max(len(tokenizer.decode(ids).split()) - 1, 0)
     return [min(word, last) for word in words]
 
 
-def source_words(tokenizer: Tokenizer, line: str, prefix: str, piece: Piece) -> list[int | None]:
-    """The word of the line that each token of a piece belongs to; None where that is a word of the prefix alone.
+class SourceWords:
+    """The words of a line that the tokens of its pieces belong to."""
 
-    Of a piece that is copied, each word of it.
-    """
-    # Normalisation may make several words of one, never one of several.
-    owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
-    first = len(f"{clean(line)[: piece.start]}.".split()) - 1
-    own = clean(piece.text)
-    if piece.copied:
-        return list(owners[first : first + len(own.split())])
-    whole = own if piece.prefixed else clean(prefix + piece.text)
-    before = len(whole.split()) - len(own.split())
-    words = words_of_tokens(tokenizer, tokenizer.encode([whole])[0])
-    words = words[piece.skipped : piece.skipped + len(piece.ids) - piece.prefixed]
-    none: list[int | None] = [None] * piece.prefixed
-    return none + [owners[first + word - before] if word >= before else None for word in words]
+    def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
+        self.tokenizer, self.prefix = tokenizer, prefix
+        # Normalisation may make several words of one, never one of several.
+        self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
+        spans = [found.span() for found in re.finditer(r"\S+", clean(line))]
+        self.starts, self.ends = [start for start, _ in spans], [end for _, end in spans]
+        self.encoded: dict[str, list[int]] = {}
+        """The words of the tokens of a text that several pieces are parts of."""
+
+    def first(self, start: int) -> int:
+        """The word that stands at a character of the clean line, or ends before it without a blank, or comes next."""
+        place = bisect_left(self.starts, start)
+        return place - 1 if place and self.ends[place - 1] >= start else place
+
+    def words(self, text: str) -> list[int]:
+        if text not in self.encoded:
+            self.encoded[text] = words_of_tokens(self.tokenizer, self.tokenizer.encode([text])[0])
+        return self.encoded[text]
+
+    def of(self, piece: Piece) -> list[int | None]:
+        """The word of each token; None where that is a word of the prefix alone. Of what is copied, each word of it."""
+        first, own = self.first(piece.start), clean(piece.text)
+        if piece.copied:
+            return list(self.owners[first : first + len(own.split())])
+        whole = own if piece.prefixed else clean(self.prefix + piece.text)
+        before = len(whole.split()) - len(own.split())
+        words = self.words(whole)[piece.skipped : piece.skipped + len(piece.ids) - piece.prefixed]
+        none: list[int | None] = [None] * piece.prefixed
+        return none + [self.owners[first + word - before] if word >= before else None for word in words]
 
 
 def alignment(judgement: Judgement, sources: list[int | None], targets: list[int]) -> set[tuple[int, int]]:
@@ -109,7 +139,8 @@ class Describer:
         self, line: str, pieces: list[Piece], judged: list[list[tuple[Hypothesis, Judgement]]]
     ) -> list[Details]:
         """Of the translations of one line."""
-        words = [source_words(self.tokenizer, line, self.source_prefix, piece) for piece in pieces]
+        source = SourceWords(self.tokenizer, line, self.source_prefix)
+        words = [source.of(piece) for piece in pieces]
         return [self.join(pieces, words, parts) for parts in nth_of_each(judged)]
 
     def join(

@@ -121,7 +121,7 @@ class Run:
 
     @property
     def update(self) -> int:
-        return int(max(row["step"] for row in self.rows))
+        return max(int(max(row["step"] for row in self.rows)), self.model.updates if self.model else 0)
 
     @property
     def updates(self) -> int:
@@ -130,9 +130,9 @@ class Run:
         return max(planned if matches(planned, int) else 0, self.update)
 
     def state(self, now: float) -> str:
-        """finished, running, or stopped: for long, nothing was reported."""
+        """finished, running, or stopped: averaged before its last update, or for long nothing was reported."""
         if self.model and self.model.updates >= self.update:
-            return "finished"
+            return "finished" if self.model.updates >= self.updates else "stopped"
         times = [seconds for _, seconds in series(self.rows, "seconds")]
         gaps = [b - a for a, b in pairwise(times)]
         return "running" if now - self.written < max(PATIENCE, 20 * median(gaps or [0.0])) else "stopped"

@@ -24,6 +24,7 @@ from nmt.decoding.model_directory import read_description
 from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.weights import check_ours
 from nmt.errors import NMTError, is_out_of_memory, one_line
+from nmt.evaluation.scores import Score
 from nmt.model.memory import forget_old_kernels, keep_freed_memory
 from nmt.storage.lock import only_process
 from nmt.storage.whole import copy_file, remove_leftovers, write_file
@@ -45,6 +46,7 @@ from nmt.training.run_folder import (
     kept_checkpoints,
     list_checkpoints,
     point_latest_to,
+    read_metrics,
     remove_older,
 )
 from nmt.training.stopping import Interruptions, seconds_of
@@ -195,6 +197,11 @@ def train_on(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path
             point_latest_to(run)
         console.print(f"{run} is already trained for {resumed.update:,} updates: its model is in {run / 'model'}")
         return None
+    if resumed.update > config.trainer["max_steps"]:
+        console.print(
+            f"{run} was trained for {resumed.update:,} updates, more than trainer.max_steps="
+            f"{config.trainer['max_steps']:,}: its model is averaged as it stands"
+        )
     if resumed.finished:
         open_run(run, config, corpus, resumed)
     elif signal := fit(config, corpus, run, resumed, console):
@@ -294,12 +301,24 @@ def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, 
         sentences = min(config.validation.bleu_sentences or whole, whole)
         said = f"validation {score.name} {score.value:.2f} on {sentences:,} sentences, `{score.signature}`"
         console.print(f"average of {len(average.updates)} checkpoints: {said}")
+        compare_with_last(run, average.updates, score, console)
     write_average(average, corpus.tokenizer_file, run / "model", said)
     console.print(f"the model is in {run / 'model'}")
     made, wanted = average.updates[-1], config.trainer["max_steps"]
     if made < wanted and config.trainer["max_time"] is not None:
         console.print(
             f"stopped by trainer.max_time at update {made:,} of {wanted:,}; the same command goes on from there"
+        )
+
+
+def compare_with_last(run: Path, updates: list[int], score: Score, console: Console) -> None:
+    """Tell where the average is worse than its last checkpoint, as when a young model still changes a lot."""
+    key = f"valid_{'f1' if score.metric == 'brackets' else 'bleu'}"
+    last = [float(row[key]) for row in read_metrics(run) if row["step"] == str(updates[-1]) and row.get(key)]
+    if last and len(updates) > 1 and score.value < last[-1] - 1:
+        console.print(
+            f"notice: the last checkpoint alone had {last[-1]:.2f}; while a model still learns fast, `nmt average "
+            f"run={run} last=1`, or fewer updates between checkpoints (checkpoints.every_steps), may be better"
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.decoding.details import Describer, Details, source_words, words_of_tokens
+from nmt.decoding.details import Describer, Details, SourceWords, words_of_tokens
 from nmt.decoding.engine import Hypothesis, Judgement
 from nmt.decoding.forced import force
 from nmt.decoding.pieces import Limits, Piece
@@ -49,6 +49,28 @@ def test_tokens_of_each_word_spell_that_word(tokenizer, line):
         assert tokenizer.decode([i for i, p in zip(ids, places, strict=True) if p == place]).strip() == word
 
 
+def words_by_decoding_all_before(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    """What words_of_tokens gives, in quadratic time."""
+    words = []
+    for end in range(1, len(ids) + 1):
+        text = tokenizer.decode(ids[:end])
+        words.append(max(len(text.split()) - (not text[-1:].isspace()), 0))
+    return [min(word, max(len(tokenizer.decode(ids).split()) - 1, 0)) for word in words]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_tokens_belong_to_the_words_that_decoding_all_before_them_tells(tokenizer, seed):
+    draw = random.Random(seed)
+    ids = draw.choices(range(tokenizer.vocabulary_size), k=draw.randint(1, 60))
+    assert words_of_tokens(tokenizer, ids) == words_by_decoding_all_before(tokenizer, ids)
+
+
+def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer):
+    for line, last in (("ka lo. " * 3000, 5999), ("a" * 20_000, 0), ("ka " + "x" * 20_000, 1)):
+        ids = tokenizer.encode([clean(line)])[0]
+        assert words_of_tokens(tokenizer, ids)[-1] == last
+
+
 def test_tokens_that_give_no_text_belong_to_the_first_word(tokenizer):
     assert words_of_tokens(tokenizer, []) == []
     assert words_of_tokens(tokenizer, [0, 1, 2]) == [0, 0, 0]
@@ -58,7 +80,7 @@ def test_tokens_that_give_no_text_belong_to_the_first_word(tokenizer):
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
 def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
     piece = line_piece(tokenizer, line, prefix)
-    words = source_words(tokenizer, line, prefix, piece)
+    words = SourceWords(tokenizer, line, prefix).of(piece)
     of_prefix = [i for i, word in zip(piece.ids, words, strict=True) if word is None]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
     for place, word in enumerate(line.split()):
@@ -68,7 +90,7 @@ def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, li
 
 def test_a_prefix_that_is_glued_to_the_first_word_is_part_of_it(tokenizer):
     piece = line_piece(tokenizer, "ka lo", "x y")
-    words = source_words(tokenizer, "ka lo", "x y", piece)
+    words = SourceWords(tokenizer, "ka lo", "x y").of(piece)
     assert {None, 0, 1} == set(words)
     assert tokenizer.decode([i for i, p in zip(piece.ids, words, strict=True) if p == 0]).strip() == "yka"
 
