@@ -31,6 +31,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that a device, or the processor's allocator, had no memory left."""
     # torch's, the C library's, Windows', oneDNN's and C++'s.
     words = r"out of memory|t allocate memory|not enough memory|could not create a (memory|primitive$)|bad_alloc"
+    words += "|failed to map segment"
     return (
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
@@ -46,4 +47,4 @@ def enough_memory_or(advice: str) -> Iterator[None]:
     except (RuntimeError, ImportError, MemoryError, OSError) as error:
         if not is_out_of_memory(error):
             raise
-        raise NMTError(f"out of memory: {advice} ({one_line(error)})") from error
+        raise NMTError(f"out of memory: {advice}" + (f" ({one_line(error)})" if str(error) else "")) from error

@@ -40,6 +40,8 @@ def quote_text(command: str, word: str) -> str:
     What is null, or quoted in Hydra's way, stays so.
     """
     key, _, value = word.partition("=")
+    if key in NAMED and command in ("preprocess", "train"):
+        return quote_name(key, value, parse(word))
     if key not in (*TEXTS.get(command, ()), *NAMES, BARE_WORDS.get(command)) or value == "null":
         return word
     parsed = parse(word)
@@ -48,6 +50,16 @@ def quote_text(command: str, word: str) -> str:
     quoted = parsed is not None and not parsed.is_sweep_override() and value.startswith(("'", '"'))
     text = str(parsed.value()) if parsed and quoted else value
     return set_text(key, text if key in NAMES else literal(text))
+
+
+NAMED = ("name", "data.name", "prepared", "run", "model.name")
+"""Keys whose values are names, also those that look like numbers: 1.10 is not 1.1."""
+
+
+def quote_name(key: str, value: str, parsed: Override | None) -> str:
+    """The override of a key for a name."""
+    number = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), int | float | bool)
+    return set_text(key, value) if number else f"{key}={value}"
 
 
 def quote_names(key: str, value: str, parsed: Override | None) -> str:

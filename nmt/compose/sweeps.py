@@ -12,6 +12,9 @@ from nmt.compose.options import command_groups
 from nmt.compose.overrides import in_yaml, parse
 from nmt.errors import NMTError
 
+POINTS = 10_000
+"""Of a sweep at most."""
+
 
 def expand(
     command: str, overrides: list[str], config_dir: Path | None = None
@@ -33,6 +36,8 @@ def expand(
         else [text]
         for place, text in enumerate(overrides)
     ]
+    if math.prod(map(len, choices)) > POINTS:
+        raise NMTError(f"--sweep: {math.prod(map(len, choices)):,} points, more than {POINTS:,}")
     return [
         ({override.key_or_group: shown_value(words[place]) for place, override in swept.items()}, list(words))
         for words in itertools.product(*choices)
@@ -62,7 +67,10 @@ def swept_values(override: Override, known_groups: dict[str, tuple[str, list[str
 def range_values(sweep: RangeSweep) -> list[str]:
     """The values from start to before stop. Hydra's own would be 0.1, 0.2, 0.30000000000000004, 0.4 for 0.1 to 0.4."""
     start, stop, step = (Decimal(str(number)) for number in (sweep.start, sweep.stop, sweep.step))
-    return [str(start + place * step) for place in range(math.ceil((stop - start) / step))] if step else []
+    count = math.ceil((stop - start) / step) if step else 0
+    if count > POINTS:
+        raise NMTError(f"{sweep.start} to {sweep.stop} by {sweep.step}: {count:,} values, more than {POINTS:,}")
+    return [str(start + place * step) for place in range(count)]
 
 
 def shown_value(text: str) -> str:

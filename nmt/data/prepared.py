@@ -172,6 +172,11 @@ class PreparedCorpus:
         if not len(split):
             raise NMTError(f"{split.folder}: no pair is there; prepare it again")
         split.check(self.manifest.vocabulary_size)
+        kept = self.manifest.counts.get(name, {}).get("kept", len(split))
+        if kept != len(split):
+            raise NMTError(
+                f"{split.folder} holds {len(split):,} pairs, not {kept:,} as the manifest says: prepare it again"
+            )
         return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:

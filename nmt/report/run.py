@@ -13,7 +13,7 @@ from nmt.storage.foreign import SMALL, matches, parse_json, read_bytes, read_map
 from nmt.storage.markdown import unescaped
 from nmt.text.manifest import Manifest, read_manifest
 from nmt.training import run_folder
-from nmt.training.run_folder import read_config
+from nmt.training.run_folder import check_no_links, read_config
 
 Row = dict[str, float]
 PATIENCE = 600.0
@@ -28,6 +28,7 @@ def find_run(name: str) -> Path:
     """The folder of a run; NMTError where it is none."""
     folder = Path(name)
     if (folder / "config.yaml").is_file():
+        check_no_links(folder)
         return folder
     if not folder.is_dir():
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if name == "runs/latest" else "no such folder"

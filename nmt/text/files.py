@@ -149,7 +149,7 @@ def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
 def check_utf8(line: bytes, name: str | Path, number: int) -> None:
     """NMTError where a line is of another Unicode encoding: text holds no NUL, of which UTF-16 is full."""
     marked = number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if marked or (len(line) > 1 and line.count(0) * 4 >= len(line)):
+    if marked or (len(line) >= 8 and line.count(0) * 4 >= len(line)):
         raise NMTError(
             f"{name}, line {number}: UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
         )

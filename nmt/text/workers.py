@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import active_children, parent_process
 from typing import Any
 
@@ -27,6 +27,17 @@ def begin() -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
+def stop_waiting(pool: ProcessPoolExecutor) -> None:
+    """Let a pool whose workers were killed end, too.
+
+    One that was killed while it answered leaves half an answer, for the rest of which the pool would wait for ever, and
+    what was on its way to them fills a pipe that nobody reads: this process itself still holds both pipes open.
+    """
+    for queue, end in (("_result_queue", "_writer"), ("_call_queue", "_reader")):
+        with suppress(AttributeError, OSError):
+            getattr(getattr(pool, queue), end).close()
+
+
 @contextmanager
 def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
     """A pool within a block; where that ends by an exception, what the workers are doing is not waited for."""
@@ -37,6 +48,7 @@ def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
     except BaseException:
         for worker in set(active_children()) - others:
             worker.kill()
+        stop_waiting(pool)
         raise
     finally:
         pool.shutdown(cancel_futures=True)

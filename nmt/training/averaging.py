@@ -19,7 +19,7 @@ from nmt.text.tokenizers import tokenizer_fingerprint
 from nmt.training.checkpoint_content import model_weights
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.model_card import model_card
-from nmt.training.run_folder import kept_checkpoints, list_checkpoints
+from nmt.training.run_folder import check_no_links, kept_checkpoints, list_checkpoints
 
 
 def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
@@ -100,6 +100,7 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
             raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
         return [Path(path).resolve() for path in config.checkpoints]
     run = Path(config.run)
+    check_no_links(run)
     paths = list_checkpoints(run)
     if not paths:
         raise NMTError(f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")

@@ -39,7 +39,7 @@ def check_content(content: dict[str, Any]) -> None:
         parse_json(json.dumps(content["nmt"]))
     except (TypeError, ValueError) as error:
         raise ValueError(f"none of nmt's: what it tells of its run is no plain text ({error})") from error
-    if content["global_step"] < 0 or not 0 <= content["epoch"] < 2**31 or content["sums"].shape != (3,):
+    if not 0 <= content["global_step"] < 2**40 or not 0 <= content["epoch"] < 2**31 or content["sums"].shape != (3,):
         raise ValueError("none of nmt's: its update, epoch or sums cannot be")
     if not counts(content.get("loops", {})):
         raise ValueError("none of nmt's: its loops hold more than counts")

@@ -37,10 +37,12 @@ class Progress(Callback):
     """
 
     started = False
-    """Whether all of a checkpoint was taken."""
+    """Whether an update was made: all of the checkpoint that it went on from was taken."""
 
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.started = True
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self.started = self.started or (batch_idx + 1) % trainer.accumulate_grad_batches == 0
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         done = checkpoint["global_step"] * trainer.accumulate_grad_batches

@@ -21,7 +21,7 @@ from nmt.decoding.parse import parse_lines
 from nmt.decoding.search import beam_search
 from nmt.decoding.torch_engine import torch_translator
 from nmt.decoding.translator import Translator
-from nmt.errors import enough_memory_or
+from nmt.errors import NMTError, enough_memory_or
 from nmt.evaluation.scores import Score, score
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.meters import Meters
@@ -58,6 +58,8 @@ class Validation(UpdateCallback):
     def __init__(self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, meters: Meters) -> None:
         self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
         self.split = corpus.split("valid")
+        if any(len(side) != len(self.split) for side in corpus.text("valid")):
+            raise NMTError(f"{corpus.folder}: the texts of valid have other lines than its pairs; prepare it again")
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.score_key = "valid_f1" if corpus.manifest.is_treebank else "valid_bleu"
         self.best: float | None = None

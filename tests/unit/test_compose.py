@@ -14,6 +14,7 @@ from nmt.compose import (
     compose,
     compose_tree,
     conf_folder,
+    expand,
     groups,
     set_text,
     to_yaml,
@@ -540,3 +541,17 @@ def test_names_of_files_are_taken_as_they_are_written(command, value, names):
     data = compose(command, words).data
     assert data.train == names
     assert value[0] == "[" or data.path == (names[0] if names else None)
+
+
+@pytest.mark.parametrize("word", ["1.10", "1e3", "1_000", "true", "007", "nan"])
+def test_a_name_that_looks_like_a_number_stays_as_it_was_written(word: str) -> None:
+    config = compose("train", [f"name={word}", f"data.name={word}"])
+    assert (config.name, config.data.name) == (word, word)
+
+
+@pytest.mark.parametrize(
+    "sweep", ["seed=range(1,1e12)", "seed=range(0,200) model.heads=1,2,4,8 model.dropout=range(0,20)"]
+)
+def test_a_sweep_has_an_end(sweep: str) -> None:
+    with pytest.raises(NMTError, match="more than 10,000"):
+        expand("train", sweep.split())

@@ -285,7 +285,7 @@ def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str)
         ("Hallo\n".encode("utf-16"), 1),
         (b"\xfe\xff" + "日本\n".encode("utf-16-be"), 1),
         ("Hallo\nWelt\n".encode("utf-16-le"), 1),
-        ("\nHallo Welt\n".encode("utf-16-be"), 1),
+        ("Hallo Welt\n\n".encode("utf-16-be"), 1),
         ("日本\n".encode("utf-32"), 1),
     ],
 )

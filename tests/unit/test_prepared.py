@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import datasets
@@ -96,6 +97,13 @@ def long_split(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedSplit,
     return PreparedSplit(folder), sentences
 
 
+def test_another_number_of_pairs_than_the_manifest_counts_is_refused(corpus, tmp_path):
+    folder = shutil.copytree(corpus.folder, tmp_path / "short")
+    counts = {"train": {**corpus.manifest.counts["train"], "kept": 7}}
+    with pytest.raises(NMTError, match="not 7 as the manifest says"):
+        PreparedCorpus(folder, replace(corpus.manifest, counts=counts)).split("train")
+
+
 def test_a_corpus_with_each_lie_about_its_ids_is_refused(corpus, tmp_path):
     """Lengths that are all 1 would pass the token budget; ids outside the vocabulary would end in a traceback."""
     rows = [{"source": [5, 6], "target": [7], "source_length": 3, "target_length": 2, "line": 1}]
@@ -115,7 +123,7 @@ def test_a_corpus_with_each_lie_about_its_ids_is_refused(corpus, tmp_path):
         (folder / "train").mkdir(parents=True)
         with arrow_writer(folder / "train" / "data-00000-of-00001.arrow", IDS_SCHEMA) as write:
             write(pa.RecordBatch.from_pylist([*rows, {**rows[0], **lie}], schema=IDS_SCHEMA))
-        prepared = PreparedCorpus(folder, corpus.manifest)
+        prepared = PreparedCorpus(folder, replace(corpus.manifest, counts={}))
         if words is None:
             assert len(prepared.split("train")) == 2
         else:

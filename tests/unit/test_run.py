@@ -86,7 +86,9 @@ def test_an_unfinished_run_is_running_until_it_has_been_silent_for_long(run):
 
 def test_a_run_is_finished_by_a_model_of_its_last_update(run):
     (run / "model").mkdir()
-    for updates, state in ((20, "finished"), (10, "running")):
+    planned = open_run(run, None).updates
+    assert planned > 20
+    for updates, state in ((planned, "finished"), (20, "stopped"), (10, "running")):
         description = {"vocabulary_size": 300, "training": {"updates": updates, "corpus": "abc"}}
         (run / "model" / "config.json").write_text(json.dumps(description))
         os.utime(run / "metrics.csv", (1000, 1000))
