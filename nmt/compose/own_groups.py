@@ -29,6 +29,8 @@ def explain_own_groups(config_dir: Path, groups: list[str], message: str) -> str
     file = config_dir / f"{found[1]}.yaml" if found else None
     if file is None or not file.is_file():
         return message
+    if found and "@experiment." in message:  # Hydra looks for the groups below the file's own
+        return f"{file}: its first line has to be # @package _global_"
     for group, option in chosen_groups(file, groups):
         return f"{file}: {group}={option} is chosen by defaults: [override /{group}: {option}]"
     return f"{file}: {message}"

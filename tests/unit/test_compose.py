@@ -408,6 +408,11 @@ def test_an_experiment_of_ones_own_chooses_groups_of_ones_own(own: Path) -> None
         ),
         (
             "experiment/x.yaml",
+            "defaults: [override /model: tiny]\nseed: 5\n",
+            "{file}: its first line has to be # @package _global_",
+        ),
+        (
+            "experiment/x.yaml",
             f"{GLOBAL}data: files\n",
             "{file}: data=files is chosen by defaults: [override /data: files]",
         ),
