@@ -12,11 +12,11 @@ import datasets
 import numpy as np
 import torch
 
-from nmt.decoding.attention import model_attention
-from nmt.decoding.forced import pad_inputs
-from nmt.decoding.model_directory import find_model_directory
-from nmt.decoding.torch_engine import pad_source
-from nmt.decoding.weights import load_model
+from nmt.model_directory.description import find_model_directory
+from nmt.model_directory.weights import load_model
+from nmt.search.attention_weights import model_attention
+from nmt.search.forced_decoding import pad_inputs
+from nmt.search.torch_engine import pad_source
 
 Pair = tuple[list[int], list[int]]
 

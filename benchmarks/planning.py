@@ -17,7 +17,7 @@ from lengths import text_like_lengths
 from numpy.typing import NDArray
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import UpdatePlanner
+from nmt.data.planning import BatchPlanner
 
 Lengths = tuple[NDArray[np.int32], NDArray[np.int32]]
 TOKENS = 25_000
@@ -30,10 +30,10 @@ def peak_gigabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
-def padding(planner: UpdatePlanner, lengths: Lengths) -> float:
+def padding(planner: BatchPlanner, lengths: Lengths) -> float:
     """The share of padding in updates all over the first pass."""
     real = padded = 0
-    last = max(planner.micro_batches // planner.shards, 1)
+    last = max(planner.micro_batches_per_pass // planner.micro_batches, 1)
     for number in range(0, last, max(last // UPDATES, 1)):
         for batch in planner.update(number):
             real += sum(int(side[batch.indices].sum()) for side in lengths)
@@ -41,12 +41,12 @@ def padding(planner: UpdatePlanner, lengths: Lengths) -> float:
     return 1 - real / padded
 
 
-def measure_planning(lengths: Lengths, shards: int) -> None:
+def measure_planning(lengths: Lengths, micro_batches: int) -> None:
     start = time.perf_counter()
-    planner = UpdatePlanner(*lengths, BatchingConfig(TOKENS, shards), seed=1)
+    planner = BatchPlanner(*lengths, BatchingConfig(TOKENS, micro_batches), seed=1)
     planner.update(0)
     planned = time.perf_counter() - start
-    per_pass = planner.micro_batches // shards
+    per_pass = planner.micro_batches_per_pass // micro_batches
     start = time.perf_counter()
     for number in range(0, UPDATES * per_pass, per_pass):  # each in another pass
         planner.update(number)
@@ -55,8 +55,8 @@ def measure_planning(lengths: Lengths, shards: int) -> None:
     planner.extremes()
     extremes = time.perf_counter() - start
     print(
-        f"{shards} shards: {planned:.1f} s to the first update, {update * 1000:.2f} ms for any other, "
-        f"{extremes:.2f} s for the extremes; {planner.micro_batches:,} micro-batches in {len(planner.parts):,} groups; "
+        f"{micro_batches} micro_batches: {planned:.1f} s to the first update, {update * 1000:.2f} ms for any other, "
+        f"{extremes:.2f} s for the extremes; {planner.micro_batches_per_pass:,} micro-batches in {len(planner.parts):,} groups; "
         f"padding {padding(planner, lengths):.1%}"
     )
 
@@ -66,7 +66,7 @@ def store(lengths: Lengths, folder: Path) -> None:
     import datasets
     import pyarrow as pa
 
-    from nmt.text.arrow import IDS_SCHEMA
+    from nmt.data.arrow import IDS_SCHEMA
 
     datasets.disable_progress_bars()
     random = np.random.default_rng(1)
@@ -90,22 +90,24 @@ def measure_batches(lengths: Lengths) -> None:
         start = time.perf_counter()
         split.check(VOCABULARY)
         print(f"a look at all its ids takes {time.perf_counter() - start:.2f} s")
-        for shards in (8, 1):
-            planner = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, shards), seed=1)
-            planned = [batch.indices for number in range(400 // shards) for batch in planner.update(number)]
+        for micro_batches in (8, 1):
+            planner = BatchPlanner(
+                split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, micro_batches), seed=1
+            )
+            planned = [batch.indices for number in range(400 // micro_batches) for batch in planner.update(number)]
             start = time.perf_counter()
             for indices in planned:
                 split.batch(indices)
             each = (time.perf_counter() - start) / len(planned)
-            print(f"a batch of {TOKENS // shards:,} tokens on either side: {each * 1000:.2f} ms")
+            print(f"a batch of {TOKENS // micro_batches:,} tokens on either side: {each * 1000:.2f} ms")
 
 
 def main() -> None:
     pairs, stored = map(int, [*sys.argv[1:], *DEFAULTS[len(sys.argv) - 1 :]])
     lengths = text_like_lengths(pairs)
     print(f"{pairs:,} pairs, {lengths[1].mean() - 1:.1f} target tokens each; peak {peak_gigabytes():.2f} GB")
-    for shards in (8, 1):
-        measure_planning(lengths, shards)
+    for micro_batches in (8, 1):
+        measure_planning(lengths, micro_batches)
         print(f"peak {peak_gigabytes():.2f} GB, lengths included")
     measure_batches((lengths[0][:stored], lengths[1][:stored]))
 

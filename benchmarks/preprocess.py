@@ -87,8 +87,8 @@ def processor_seconds() -> float:
 
 def prepare(folder: Path, times: "multiprocessing.Queue[tuple[str, Moment] | None]") -> None:
     """Run the command, noting at what time, and after what processor time, it begins each of its parts."""
-    from nmt.compose import compose
-    from nmt.text.preprocess import preprocess
+    from nmt.commands import compose
+    from nmt.preparation.preprocess import preprocess
 
     said: set[str] = set()
 

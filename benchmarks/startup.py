@@ -14,7 +14,7 @@ COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "nmt --help": ["-m", "nmt", "--help"],
     "nmt train model.headz=4": ["-m", "nmt", "train", "model.headz=4"],
-    "nmt translate (nothing trained)": ["-m", "nmt", "translate", "checkpoint=nowhere"],
+    "nmt translate (nothing trained)": ["-m", "nmt", "translate", "run=nowhere"],
 }
 ROUNDS = 9
 

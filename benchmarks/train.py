@@ -34,7 +34,7 @@ from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor, nn
 
 from nmt.config import PAD, BatchingConfig, ModelConfig
-from nmt.data.planning import UpdatePlanner
+from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import Batch, PreparedSplit
 from nmt.model.flops import training_flops
 
@@ -83,7 +83,7 @@ def autocast():
 
 def batches(folder: Path) -> Iterator[Batch]:
     split = PreparedSplit(folder / "prepared" / "train")
-    planner = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1)
+    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1)
     number = 0
     while True:
         (planned,) = planner.update(number)
@@ -142,7 +142,7 @@ def train_plainly(folder: Path, config: ModelConfig, vocabulary: int) -> None:
 
 def train_in_a_loop(folder: Path, config: ModelConfig, vocabulary: int) -> None:
     from nmt.config import OptimConfig
-    from nmt.model.memory import forget_old_kernels, keep_freed_memory
+    from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
     from nmt.training.module import TranslationModule, dropout_seed
 
     keep_freed_memory()
@@ -151,7 +151,7 @@ def train_in_a_loop(folder: Path, config: ModelConfig, vocabulary: int) -> None:
     optimizer = torch.optim.Adam(module.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def update(batch: Batch) -> None:
-        torch.manual_seed(dropout_seed(1, batch.update, batch.shard))
+        torch.manual_seed(dropout_seed(1, batch.update, batch.micro_batch))
         with autocast():
             loss, _ = module.losses(batch)
         (loss / batch.size.target_tokens).backward()
@@ -190,8 +190,8 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     """A prepared corpus of random tokens, and the overrides that train on it."""
     import datasets
 
-    from nmt.compose import compose
-    from nmt.text.preprocess import preprocess
+    from nmt.commands import compose
+    from nmt.preparation.preprocess import preprocess
 
     text, prepared = folder / "text", folder / "prepared"
     for split, size in (("train", 400), ("valid", 20)):
@@ -217,7 +217,7 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     (prepared / "manifest.json").write_text(json.dumps({**manifest, "vocabulary_size": vocabulary}))
     return [
         *overrides,
-        *(f"batching.tokens={TOKENS}", "batching.shards=1", "validation.every_steps=1000000"),
+        *(f"batching.tokens_per_update={TOKENS}", "batching.micro_batches=1", "validation.every_steps=1000000"),
         *("checkpoints.every_minutes=null", "trainer.log_every_n_steps=10"),
         *(["trainer.precision=bf16-mixed"] if GPU else ["trainer.accelerator=cpu"]),
     ]
@@ -237,7 +237,7 @@ def turn(process: subprocess.Popen[str], updates: int) -> dict[str, float]:
 
 
 def contend(contender: str, folder: Path, size: str) -> None:
-    from nmt.compose import compose
+    from nmt.commands import compose
 
     model, vocabulary = SIZES[size]
     overrides = [*json.loads((folder / "overrides.json").read_text()), model]
@@ -249,8 +249,8 @@ def contend(contender: str, folder: Path, size: str) -> None:
 
 
 def main(size: str, rounds: int) -> None:
-    from nmt.compose import compose
-    from nmt.training.peak import matrix_product_peak
+    from nmt.commands import compose
+    from nmt.training.peak_flops import peak_flops_per_second
 
     model, vocabulary = SIZES[size]
     contenders = ["nmt", "loop", "torch.nn.Transformer"]
@@ -259,7 +259,7 @@ def main(size: str, rounds: int) -> None:
         overrides = write_corpus(folder, vocabulary)
         (folder / "overrides.json").write_text(json.dumps(overrides))
         split = PreparedSplit(folder / "prepared" / "train")
-        planner = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1)
+        planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(TOKENS, 1), seed=1)
         config = compose("train", [*overrides, model]).model
         processes = {contender: start(contender, folder, size) for contender in contenders}
         windows = {contender: turn(processes[contender], WARM_UP) for contender in contenders}
@@ -267,7 +267,7 @@ def main(size: str, rounds: int) -> None:
         rates: dict[str, list[float]] = {contender: [] for contender in contenders}
         peaks, done = [], WARM_UP
         for _ in range(rounds):
-            peaks.append(matrix_product_peak(DEVICE, torch.bfloat16 if GPU else torch.float32))
+            peaks.append(peak_flops_per_second(DEVICE, torch.bfloat16 if GPU else torch.float32))
             sizes = [planner.update(number)[0].size for number in range(done, done + updates)]
             done += updates
             for contender in contenders:

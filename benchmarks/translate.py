@@ -50,17 +50,17 @@ Translate = Callable[[list[str]], int]
 
 
 def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
-    from nmt.decoding.model_directory import read_tokenizer
+    from nmt.model_directory.description import read_tokenizer
     from nmt.text.tokenizers import clean
 
     return read_tokenizer(folder).encode([clean(line) for line in lines])
 
 
 def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Translate:
-    from nmt.compose import compose
-    from nmt.decoding.load import load_translator
+    from nmt.commands import compose
+    from nmt.translation.load import load_translator
 
-    options = [f"checkpoint={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
+    options = [f"run={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
     config = compose("translate", options)
     translator = load_translator(config, lambda words: None)
 
@@ -155,11 +155,11 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
     """A model directory of base shapes with random weights, and a file of random sentences."""
     import torch
 
-    from nmt.compose import compose
+    from nmt.commands import compose
     from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
-    from nmt.decoding.model_directory import ModelDescription
-    from nmt.decoding.weights import write_model_directory
     from nmt.model import Transformer
+    from nmt.model_directory.description import ModelDescription
+    from nmt.model_directory.weights import write_model_directory
     from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
 
     draw = random.Random(1)
@@ -190,10 +190,10 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
 
 def prepare(model: str, folder: Path) -> Path:
     """A copy of the model directory, with its exports inside."""
-    from nmt.decoding import ctranslate2_model
-    from nmt.decoding.model_directory import find_model_directory, read_description
     from nmt.errors import NMTError
-    from nmt.export import huggingface
+    from nmt.interchange import ctranslate2 as ctranslate2_model
+    from nmt.interchange import huggingface
+    from nmt.model_directory.description import find_model_directory, read_description
 
     copy = Path(shutil.copytree(find_model_directory(model), folder / "model"))
     for precision in ("float32", "int8"):
@@ -228,7 +228,7 @@ def cold(folder: Path, text: Path, rounds: int) -> Iterator[tuple[str, float, fl
     """Each engine's whole command on 32 lines: seconds, and gigabytes at most."""
     short = "\n".join(text.read_text(encoding="utf-8").split("\n")[:32]) + "\n"
     for engine in ("ctranslate2", "torch"):
-        command = [sys.executable, "-m", "nmt", "translate", f"checkpoint={folder}", f"engine={engine}"]
+        command = [sys.executable, "-m", "nmt", "translate", f"run={folder}", f"engine={engine}"]
         times = []
         for _ in range(rounds):
             begin = time.perf_counter()

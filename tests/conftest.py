@@ -17,7 +17,7 @@ TOY = [
     *("data=files", "data.name=toy", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"),
     *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2"),
     *("model.encoder_layers=1", "model.decoder_layers=1", "optim.warmup=20"),
-    *("batching.tokens=240", "batching.shards=4", "decode=greedy", "decode.max_extra=5"),
+    *("batching.tokens_per_update=240", "batching.micro_batches=4", "decode=greedy", "decode.max_extra_length=5"),
     *("validation.every_steps=20", "validation.bleu_sentences=4", "trainer.log_every_n_steps=5"),
     *("trainer.max_steps=60", "trainer.accelerator=cpu", "trainer.devices=1"),
 ]
@@ -48,8 +48,8 @@ def interruptible() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The overrides that train a tiny model on the toy corpus, which lies there prepared."""
-    from nmt.compose import compose
-    from nmt.text.preprocess import preprocess
+    from nmt.commands import compose
+    from nmt.preparation.preprocess import preprocess
 
     folder = tmp_path_factory.mktemp("toy")
     write_toy_text(folder, seed=1)
@@ -70,7 +70,7 @@ def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 60 updates that nothing disturbed, with a checkpoint every 12."""
     from rich.console import Console
 
-    from nmt.compose import compose
+    from nmt.commands import compose
     from nmt.training.train import train
 
     run = tmp_path_factory.mktemp("runs") / "finished"
@@ -84,9 +84,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     import torch
 
     from nmt.config import ModelConfig, TokenizerConfig
-    from nmt.decoding.model_directory import ModelDescription
-    from nmt.decoding.weights import write_model_directory
     from nmt.model import Transformer
+    from nmt.model_directory.description import ModelDescription
+    from nmt.model_directory.weights import write_model_directory
     from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
 
     folder = tmp_path_factory.mktemp("translate")

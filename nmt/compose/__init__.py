@@ -3,12 +3,15 @@
 Nothing outside this folder needs Hydra, and nothing below it has seen a DictConfig.
 """
 
+from nmt.compose.command import Command, Option
 from nmt.compose.compose import compose, compose_tree, to_yaml
 from nmt.compose.options import command_groups, command_options, conf_folder, groups
 from nmt.compose.overrides import set_text, set_texts
 from nmt.compose.sweeps import expand
 
 __all__ = [
+    "Command",
+    "Option",
     "command_groups",
     "command_options",
     "compose",

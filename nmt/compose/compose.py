@@ -10,14 +10,15 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from nmt.compose.command import Command
 from nmt.compose.explanations import check_overrides, explain, one_line
-from nmt.compose.options import TREES, command_groups, groups, hydra_tree
+from nmt.compose.options import command_groups, groups, hydra_tree
 from nmt.compose.overrides import name_bare_word, parse, quote_text, set_texts
 from nmt.compose.own_groups import check_own_groups
 from nmt.errors import NMTError
 
 
-def compose_tree(command: str, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
+def compose_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
     """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
     overrides = [quote_text(command, word) for word in name_bare_word(command, overrides)]
     if config_dir is not None and not config_dir.is_dir():
@@ -42,14 +43,14 @@ def compose_tree(command: str, overrides: list[str], config_dir: Path | None = N
     return tree
 
 
-def is_shadowed(command: str, override: Override) -> bool:
+def is_shadowed(command: Command, override: Override) -> bool:
     """True for a key of a command that has the name of another command's group, for which Hydra would take it."""
     key = override.key_or_group
     others = key in groups() and key not in command_groups(command)
-    return others and key in get_type_hints(TREES[command][1]) and not override.is_delete()
+    return others and key in get_type_hints(command.config) and not override.is_delete()
 
 
-def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
+def compose(command: Command, overrides: list[str], config_dir: Path | None = None) -> Any:
     """The configuration of a command as its dataclass, checked by its rules."""
     tree = compose_tree(command, overrides, config_dir)
     try:
@@ -62,7 +63,7 @@ def compose(command: str, overrides: list[str], config_dir: Path | None = None) 
         raise NMTError(one_line(error)) from error
 
 
-def where_missing(command: str, key: str, config_dir: Path) -> str:
+def where_missing(command: Command, key: str, config_dir: Path) -> str:
     """How a file of one's own group gets the values that it does not set itself."""
     group = key.split(".")[0]
     known_groups = command_groups(command, config_dir)

@@ -4,23 +4,27 @@ import difflib
 import re
 from pathlib import Path
 
+from nmt.compose.command import Command
 from nmt.compose.options import command_groups, command_options
 from nmt.compose.overrides import KEY, check_interpolations, parse, parse_override
 from nmt.compose.own_groups import explain_own_groups
+from nmt.config.renamed import RENAMED
 from nmt.config.rules import shown
 from nmt.config.trainer import check_flag
 from nmt.errors import NMTError
 
 
-def check_overrides(command: str, overrides: list[str], config_dir: Path | None) -> None:
+def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
     """NMTError for what Hydra lets pass in silence: an unknown option of a group, an added key that nothing reads."""
     parsed = [override for override in map(parse, overrides) if override]
     known_groups = command_groups(command, config_dir)
     keys: list[str] = []
     for override in parsed:
         key = override.key_or_group
+        if key in RENAMED and RENAMED[key].split(".")[0] in known_groups:
+            raise NMTError(f"{key}: it is called {RENAMED[key]} now")
         if override.is_sweep_override():
-            sweeps = ", and --sweep trains with each value in turn" if command == "train" else ""
+            sweeps = ", and --sweep trains with each value in turn" if "--sweep" in command.options else ""
             raise NMTError(f"{override.input_line}: one value, please; lists are written [a,b]{sweeps}")
         value = None if override.is_delete() else override.value()
         check_interpolations(str(override.input_line), value, KEY)
@@ -36,7 +40,7 @@ def check_overrides(command: str, overrides: list[str], config_dir: Path | None)
                 raise NMTError(f"unknown key {key}; {nearest_key(key, keys)}")
 
 
-def explain(command: str, overrides: list[str], config_dir: Path | None, error: Exception) -> str:
+def explain(command: Command, overrides: list[str], config_dir: Path | None, error: Exception) -> str:
     """One line for a composition that failed: the override that is to blame, what is wrong, what is allowed."""
     known_groups = command_groups(command, config_dir)
     keys: list[str] | None = None
@@ -45,11 +49,11 @@ def explain(command: str, overrides: list[str], config_dir: Path | None, error: 
             override = parse_override(text)
         except NMTError as parse_error:
             if "=" not in text:
-                return f"{text!r} is not KEY=VALUE; `nmt {command} --help` lists the keys"
+                return f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys"
             return f"{shown(text)!r} cannot be parsed ({parse_error}); quote special characters: 'KEY=\"VALUE\"'"
         key = override.key_or_group
         if not key:
-            return f"{text!r} is not KEY=VALUE; `nmt {command} --help` lists the keys"
+            return f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys"
         if key in known_groups:
             continue
         if keys is None:

@@ -10,32 +10,9 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
+from nmt.compose.command import Command
 from nmt.compose.overrides import in_yaml
-from nmt.config import (
-    AttentionConfig,
-    AverageConfig,
-    ExportConfig,
-    ParseConfig,
-    PreprocessAndTrainConfig,
-    ReportConfig,
-    ReproduceConfig,
-    ScoreConfig,
-    TranslateConfig,
-    field_help,
-)
-
-TREES: dict[str, tuple[str, type]] = {
-    "preprocess": ("preprocess_and_train", PreprocessAndTrainConfig),
-    "train": ("preprocess_and_train", PreprocessAndTrainConfig),
-    "translate": ("translate", TranslateConfig),
-    "parse": ("parse", ParseConfig),
-    "score": ("score", ScoreConfig),
-    "average": ("average", AverageConfig),
-    "export": ("export", ExportConfig),
-    "report": ("report", ReportConfig),
-    "attention": ("attention", AttentionConfig),
-    "reproduce": ("reproduce", ReproduceConfig),
-}
+from nmt.config import field_help
 
 
 def conf_folder() -> Path:
@@ -55,9 +32,9 @@ def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
     return {group: sorted(options) for group, options in sorted(found.items())}
 
 
-def command_groups(command: str, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
+def command_groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
     """The groups that a command's tree is composed of -> default option, and all options."""
-    text = OmegaConf.load(conf_folder() / f"{TREES[command][0]}.yaml")
+    text = OmegaConf.load(conf_folder() / f"{command.tree}.yaml")
     assert isinstance(text, DictConfig)
     chosen: dict[str, str] = {}
     for entry in text.defaults:
@@ -67,13 +44,12 @@ def command_groups(command: str, config_dir: Path | None = None) -> dict[str, tu
     return {group: (chosen[group], options) for group, options in groups(config_dir).items() if group in chosen}
 
 
-def hydra_tree(command: str, overrides: list[str]) -> DictConfig:
+def hydra_tree(command: Command, overrides: list[str]) -> DictConfig:
     """What Hydra makes of a command's root file and the overrides; raises Hydra's errors."""
-    root, schema = TREES[command]
-    ConfigStore.instance().store(name=f"{root}_schema", node=schema)
+    ConfigStore.instance().store(name=f"{command.tree}_schema", node=command.config)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        return hydra_compose(root, overrides)
+        return hydra_compose(command.tree, overrides)
 
 
 @dataclass
@@ -85,10 +61,10 @@ class Option:
     help: str
 
 
-def command_options(command: str) -> list[Option]:
+def command_options(command: Command) -> list[Option]:
     """Every key of a command's tree with its default and its help."""
     tree = hydra_tree(command, [])
-    help_texts = field_help(TREES[command][1])
+    help_texts = field_help(command.config)
     for key in tree.get("trainer", {}):
         help_texts[f"trainer.{key}"] = "lightning.Trainer's flag"
     return [

@@ -8,13 +8,10 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
+from nmt.compose.command import Command
 from nmt.config.rules import shown
 from nmt.errors import NMTError, one_line
 
-BARE_WORDS = {"report": "run", "export": "checkpoint", "attention": "sentence", "reproduce": "table"}
-"""The key that a word without = is the value of."""
-TEXTS = {"attention": ("target",), "translate": ("source_prefix", "target_prefix")}
-"""Other keys whose values are running text, with commas, brackets, ${} and blanks at the end that need no quotes."""
 NAMES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
 """Keys whose values are names of files, which need no quotes either, or lists of these in brackets."""
 KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
@@ -22,27 +19,27 @@ KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
 ENVIRONMENT = re.compile(r"\$\{oc\.env:")
 
 
-def name_bare_word(command: str, overrides: list[str]) -> list[str]:
+def name_bare_word(command: Command, overrides: list[str]) -> list[str]:
     """`runs/x` -> `run=runs/x`, where the command takes a word without =; NMTError for a second one."""
-    key = BARE_WORDS.get(command)
+    key = command.word
     # A path may hold a =, as runs/heads=4, and so may a sentence; a key holds neither slash nor blank.
     bare = [word for word in overrides if key and ("=" not in word or re.search(r"[/\s]", word.partition("=")[0]))]
     if not bare:
         return overrides
     if len(bare) > 1 or any(word.startswith(f"{key}=") for word in overrides):
-        raise NMTError(f"{bare[-1]}: `nmt {command}` takes one {key}; {overrides[0]} is given too")
+        raise NMTError(f"{bare[-1]}: `nmt {command.name}` takes one {key}; {overrides[0]} is given too")
     return [set_text(str(key), word) if word == bare[0] else word for word in overrides]
 
 
-def quote_text(command: str, word: str) -> str:
+def quote_text(command: Command, word: str) -> str:
     """The override of a key for running text, quoted where Hydra or OmegaConf would take that for something else.
 
     What is null, or quoted in Hydra's way, stays so.
     """
     key, _, value = word.partition("=")
-    if key in NAMED and command in ("preprocess", "train"):
+    if key in NAMED and command.tree == "train":
         return quote_name(key, value, parse(word))
-    if key not in (*TEXTS.get(command, ()), *NAMES, BARE_WORDS.get(command)) or value == "null":
+    if key not in (*command.texts, *NAMES, command.word) or value == "null":
         return word
     parsed = parse(word)
     if key in NAMES and value.startswith("["):

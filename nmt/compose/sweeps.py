@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, RangeSweep
 
+from nmt.compose.command import Command
 from nmt.compose.explanations import nearest
 from nmt.compose.options import command_groups
 from nmt.compose.overrides import in_yaml, parse
@@ -17,7 +18,7 @@ POINTS = 10_000
 
 
 def expand(
-    command: str, overrides: list[str], config_dir: Path | None = None
+    command: Command, overrides: list[str], config_dir: Path | None = None
 ) -> list[tuple[dict[str, str], list[str]]]:
     """The points of a sweep, the last key's values changing first: the value of each swept key, and all overrides.
 

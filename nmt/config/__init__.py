@@ -5,45 +5,29 @@ a field is its help: `nmt COMMAND --help` prints it. Sections and tables are tho
 "Attention Is All You Need" (arXiv:1706.03762).
 """
 
-from nmt.config.commands import (
-    AttentionConfig,
-    AverageConfig,
-    ExportConfig,
-    ParseConfig,
-    PreprocessAndTrainConfig,
-    RayConfig,
-    ReportConfig,
-    ReproduceConfig,
-    ScoreConfig,
-    TranslateConfig,
-)
 from nmt.config.corpus import BOS, EOS, PAD, UNK, DataConfig, FilterConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
+from nmt.config.experiment import ExperimentConfig
 from nmt.config.model import ModelConfig
 from nmt.config.rules import field_help
 from nmt.config.training import BatchingConfig, CheckpointConfig, OptimConfig, ValidationConfig
+from nmt.config.translation import RayConfig, SearchConfig, TranslateConfig
 
 __all__ = [
     "BOS",
     "EOS",
     "PAD",
     "UNK",
-    "AttentionConfig",
-    "AverageConfig",
     "BatchingConfig",
     "CheckpointConfig",
     "DataConfig",
     "DecodeConfig",
-    "ExportConfig",
+    "ExperimentConfig",
     "FilterConfig",
     "ModelConfig",
     "OptimConfig",
-    "ParseConfig",
-    "PreprocessAndTrainConfig",
     "RayConfig",
-    "ReportConfig",
-    "ReproduceConfig",
-    "ScoreConfig",
+    "SearchConfig",
     "TokenizerConfig",
     "TranslateConfig",
     "ValidationConfig",

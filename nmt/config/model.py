@@ -29,7 +29,7 @@ class ModelConfig:
     """Width of a head's values; null: d_model / heads."""
     attention: str = "scaled_dot_product"
     """The score of a query and a key: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1)."""
-    restricted_to: int | None = number(None, 1, 1_000_000)
+    attention_window: int | None = number(None, 1, 1_000_000)
     """r, positions that one sees in self-attention, around it or in the decoder the last (section 4); null: all."""
     dropout: float = number(0.1, 0.0, 0.99)
     """P_drop, on sub-layer outputs and on the sums of embeddings and positions (section 5.4)."""

@@ -102,7 +102,7 @@ CLASSES = "it takes objects of classes, and a configuration can call nothing"
 REFUSED = {
     "limit_train_batches": UPDATES,
     "overfit_batches": UPDATES,
-    "accumulate_grad_batches": "batching.shards says of how many pieces an update is, on any number of devices",
+    "accumulate_grad_batches": "batching.micro_batches says of how many pieces an update is, on any number of devices",
     "use_distributed_sampler": "each device gets its own pieces of an update already",
     "fast_dev_run": "trainer.max_steps=3 is a short run",
     "min_steps": EPOCHS,

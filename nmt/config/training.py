@@ -31,21 +31,21 @@ class OptimConfig:
 class BatchingConfig:
     """What an update consists of (section 5.1)."""
 
-    tokens: int = number(25_000, 1, 10**9)
+    tokens_per_update: int = number(25_000, 1, 10**9)
     """Source tokens, and as many target tokens, in an update at most; padding counts."""
-    shards: int = number(8, 1, 65_536)
+    micro_batches: int = number(8, 1, 65_536)
     """Micro-batches in an update, each of sentences of similar length; the device count must divide it."""
-    tokens_per_device: Any = None
-    """Source tokens, and as many target tokens, that a device takes at once, instead of `shards`: a number, or auto (as
-    many as fit in memory). Settled when a run begins; its config.yaml has the shards that it came to."""
+    max_tokens: Any = None
+    """Source tokens, and as many target tokens, that a device takes at once, instead of `micro_batches`: a number, or auto (as
+    many as fit in memory). Settled when a run begins; its config.yaml has the micro_batches that it came to."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "batching.")
-        if self.tokens_per_device not in (None, "auto"):
-            check_number("batching.tokens_per_device", self.tokens_per_device, (1, 10**9), ", or auto, or null")
+        if self.max_tokens not in (None, "auto"):
+            check_number("batching.max_tokens", self.max_tokens, (1, 10**9), ", or auto, or null")
         require(
-            self.tokens >= self.shards,
-            f"batching.tokens={self.tokens}: must be at least batching.shards={self.shards}",
+            self.tokens_per_update >= self.micro_batches,
+            f"batching.tokens_per_update={self.tokens_per_update}: must be at least batching.micro_batches={self.micro_batches}",
         )
 
 

@@ -8,7 +8,7 @@ from lightning import LightningDataModule
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import MicroBatch, UpdatePlanner
+from nmt.data.planning import BatchPlanner, MicroBatch
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
 from nmt.errors import SameForAll
 
@@ -25,10 +25,10 @@ def leave_signals_to_training(worker: int) -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-class UpdateStream(IterableDataset[Batch]):
+class UpdateDataset(IterableDataset[Batch]):
     """The endless stream of one rank's micro-batches, from update `start` on."""
 
-    def __init__(self, split: PreparedSplit, planner: UpdatePlanner, start: int, rank: int, world_size: int) -> None:
+    def __init__(self, split: PreparedSplit, planner: BatchPlanner, start: int, rank: int, world_size: int) -> None:
         self.split, self.planner = split, planner
         self.start, self.rank, self.world_size = start, rank, world_size
 
@@ -38,7 +38,7 @@ class UpdateStream(IterableDataset[Batch]):
 
     def batch(self, planned: MicroBatch) -> Batch:
         batch = self.split.batch(planned.indices)
-        return batch._replace(update=planned.update, shard=planned.shard, size=planned.size)
+        return batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
@@ -48,7 +48,7 @@ class UpdateStream(IterableDataset[Batch]):
         return map(self.batch, own)
 
 
-class UpdateModule(LightningDataModule):
+class UpdateDataModule(LightningDataModule):
     """Training updates of a prepared corpus; where training stands, `trainer.global_step` alone tells."""
 
     def __init__(
@@ -56,18 +56,18 @@ class UpdateModule(LightningDataModule):
         corpus: PreparedCorpus,
         batching: BatchingConfig,
         seed: int,
-        restricted_to: int | None = None,
+        attention_window: int | None = None,
         num_workers: int | None = None,
     ) -> None:
         super().__init__()
         self.num_workers = num_workers
         self.split = corpus.split("train")
         lengths = self.split.source_lengths, self.split.target_lengths
-        self.planner = UpdatePlanner(*lengths, batching, seed, restricted_to)
+        self.planner = BatchPlanner(*lengths, batching, seed, attention_window)
 
     def train_dataloader(self) -> DataLoader[Batch]:
         assert self.trainer is not None
-        stream = UpdateStream(
+        stream = UpdateDataset(
             self.split, self.planner, self.trainer.global_step, self.trainer.global_rank, self.trainer.world_size
         )
         # Beside an accelerator, loading has processors to spare; without one it would only take them from the model.
@@ -82,12 +82,12 @@ class UpdateModule(LightningDataModule):
         )
 
 
-def accumulation(shards: int, devices: int) -> int:
-    """Micro-batches that each device takes of an update; NMTError where the devices do not divide the shards."""
-    if shards % devices:
-        divisors = [str(n) for n in range(1, shards + 1) if shards % n == 0]
+def accumulation(micro_batches: int, devices: int) -> int:
+    """Micro-batches that each device takes of an update; NMTError where the devices do not divide the micro_batches."""
+    if micro_batches % devices:
+        divisors = [str(n) for n in range(1, micro_batches + 1) if micro_batches % n == 0]
         raise SameForAll(
-            f"{devices} devices cannot share batching.shards={shards} evenly: "
-            f"use {', '.join(divisors)} devices, or another batching.shards"
+            f"{devices} devices cannot share batching.micro_batches={micro_batches} evenly: "
+            f"use {', '.join(divisors)} devices, or another batching.micro_batches"
         )
-    return shards // devices
+    return micro_batches // devices

@@ -3,7 +3,7 @@
 Pairs of similar lengths form groups, and each group is cut into micro-batches of at most `budget` padded tokens on
 either side. The cuts depend on lengths alone, so every pass over the corpus has the same number of micro-batches; the
 seed and the pass decide which pair takes which place in its group, and in what order the micro-batches come. So
-micro-batch g lies in pass g // M, and update n consists of micro-batches n * shards ... (n + 1) * shards - 1. Places
+micro-batch g lies in pass g // M, and update n consists of micro-batches n * micro_batches ... (n + 1) * micro_batches - 1. Places
 are shuffled by ciphers, which answer for the few hundred of an update without going through the pass.
 """
 
@@ -49,9 +49,9 @@ def pairs_before(lengths: Ints, reach: int) -> int:
     return int(seen @ (2 * lengths - seen - 1)) // 2
 
 
-def micro_batch_size(source: Ints, target: Ints, restricted_to: int | None = None) -> UpdateSize:
+def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = None) -> UpdateSize:
     """The size of a micro-batch of sentences of these lengths; self-attention may be restricted to some positions."""
-    r = restricted_to or 2 * int(max(source.max(), target.max()))
+    r = attention_window or 2 * int(max(source.max(), target.max()))
     return UpdateSize(
         source_tokens=int(source.sum()),
         target_tokens=int(target.sum()),
@@ -68,7 +68,7 @@ class MicroBatch:
 
     indices: Ints
     update: int
-    shard: int
+    micro_batch: int
     size: UpdateSize
 
 
@@ -87,7 +87,7 @@ def attention_weights(rows: Ints, widths: Ints) -> Ints:
     return weights
 
 
-class UpdatePlanner:
+class BatchPlanner:
     """Names the sentences of every micro-batch of every update (section 5.1).
 
     `source_lengths` and `target_lengths` count the end symbol. What self-attention is restricted to changes no more
@@ -100,16 +100,16 @@ class UpdatePlanner:
         target_lengths: NDArray[Any],
         batching: BatchingConfig,
         seed: int,
-        restricted_to: int | None = None,
+        attention_window: int | None = None,
     ) -> None:
-        self.shards, self.seed, self.restricted_to = batching.shards, seed % 2**64, restricted_to
+        self.micro_batches, self.seed, self.attention_window = batching.micro_batches, seed % 2**64, attention_window
         self.source_lengths, self.target_lengths = source_lengths, target_lengths
-        budget = batching.tokens // batching.shards
+        budget = batching.tokens_per_update // batching.micro_batches
         longest = int(max(source_lengths.max(), target_lengths.max()))
         if longest > budget:
             raise NMTError(
-                f"batching.tokens={batching.tokens} in batching.shards={batching.shards} leaves {budget} tokens a "
-                f"micro-batch, but the longest sentence has {longest}: raise batching.tokens, or lower batching.shards"
+                f"batching.tokens_per_update={batching.tokens_per_update} in batching.micro_batches={batching.micro_batches} leaves {budget} tokens a "
+                f"micro-batch, but the longest sentence has {longest}: raise batching.tokens_per_update, or lower batching.micro_batches"
             )
         self.groups = group_by_lengths(source_lengths, target_lengths, budget)
         self.sizes = np.diff(self.groups.starts)
@@ -119,7 +119,7 @@ class UpdatePlanner:
         self.group_of_part = np.repeat(np.arange(len(self.parts)), self.parts)
 
     @property
-    def micro_batches(self) -> int:
+    def micro_batches_per_pass(self) -> int:
         """Micro-batches in a pass over the corpus."""
         return len(self.group_of_part)
 
@@ -137,19 +137,21 @@ class UpdatePlanner:
 
     def update(self, number: int) -> list[MicroBatch]:
         """The micro-batches of update `number`, counted from 0."""
-        passes, places = np.divmod(number * self.shards + np.arange(self.shards), self.micro_batches)
+        passes, places = np.divmod(
+            number * self.micro_batches + np.arange(self.micro_batches), self.micro_batches_per_pass
+        )
         order_key = shuffle_key(self.seed, passes, len(self.parts))  # the number of no group
-        members = self._members(passes, shuffled(places, self.micro_batches, order_key))
+        members = self._members(passes, shuffled(places, self.micro_batches_per_pass, order_key))
         sizes = [
             micro_batch_size(
                 self.source_lengths[pairs].astype(np.int64),
                 self.target_lengths[pairs].astype(np.int64),
-                self.restricted_to,
+                self.attention_window,
             )
             for pairs in members
         ]
         size = sum(sizes[1:], start=sizes[0])
-        return [MicroBatch(indices, number, shard, size) for shard, indices in enumerate(members)]
+        return [MicroBatch(indices, number, micro_batch, size) for micro_batch, indices in enumerate(members)]
 
     def extremes(self) -> list[Ints]:
         """The pairs of the micro-batches that need the most memory in the first pass, by either measure.

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD, UNK
+from nmt.data.arrow import IDS_SCHEMA
+from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import check_regular
-from nmt.text.arrow import IDS_SCHEMA
 from nmt.text.files import MalformedLine, decode, read_lines
-from nmt.text.manifest import Manifest, read_manifest
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 
 
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
     padded: bool = True
     """Whether there is padding in `source`, known here where nobody waits for a device to say so."""
     update: int = 0
-    shard: int = 0
+    micro_batch: int = 0
     size: UpdateSize = UpdateSize()
     """Of the whole update that this micro-batch is a part of."""
 

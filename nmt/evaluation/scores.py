@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from nmt.errors import NMTError
-from nmt.evaluation.brackets import compare_trees
+from nmt.parsing.brackets import compare_trees
 
 METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
 """Those of text; that of trees is brackets."""

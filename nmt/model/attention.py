@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.additive import additive_scores
-from nmt.model.linear import linear
+from nmt.kernels.additive import additive_scores
+from nmt.kernels.linear import linear
 
 
 def neighbourhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:

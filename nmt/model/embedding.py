@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.errors import NMTError
-from nmt.model.dropout import Dropout
+from nmt.kernels.dropout import Dropout
 
 
 def sinusoids(length: int, d_model: int) -> Tensor:

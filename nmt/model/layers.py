@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
+from nmt.kernels.dropout import Dropout
+from nmt.kernels.linear import feed_forward
 from nmt.model.attention import MultiHeadAttention
-from nmt.model.dropout import Dropout
-from nmt.model.linear import feed_forward
 
 
 class Residual(nn.Module):

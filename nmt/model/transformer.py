@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import PAD, ModelConfig
+from nmt.kernels.linear import Linear
 from nmt.model.attention import neighbourhood
 from nmt.model.embedding import Embedding
 from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
-from nmt.model.linear import Linear
 
 
 def padding_mask(tokens_BS: Tensor) -> Tensor:
@@ -80,9 +80,9 @@ class Transformer(nn.Module):
         None: all; without a mask torch may take its fastest kernels.
         """
         real = padding_mask(source_BS) if padded else None
-        if self.config.restricted_to is None:
+        if self.config.attention_window is None:
             return real
-        near_SS = neighbourhood(source_BS.shape[1], self.config.restricted_to, source_BS.device)
+        near_SS = neighbourhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
         if real is None:
             return near_SS
         # Far behind its sentence's end padding would see nothing, whose softmax is no number: it sees itself.
@@ -90,9 +90,9 @@ class Transformer(nn.Module):
 
     def past_mask(self, target_BT: Tensor) -> Tensor | None:
         """Which positions those of the target see, [T, T], where section 4 restricts them; None: all up to itself."""
-        if self.config.restricted_to is None:
+        if self.config.attention_window is None:
             return None
-        return neighbourhood(target_BT.shape[1], self.config.restricted_to, target_BT.device, causal=True)
+        return neighbourhood(target_BT.shape[1], self.config.attention_window, target_BT.device, causal=True)
 
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Source tokens, each sentence closed by the end symbol -> memory [B, S, D].
@@ -135,7 +135,7 @@ class Transformer(nn.Module):
         [B, K] -> [B, K, N].
         """
         hypotheses = tokens_BK.shape[1]
-        first = max(cache.length + 1 - (self.config.restricted_to or cache.length + 1), 0)
+        first = max(cache.length + 1 - (self.config.attention_window or cache.length + 1), 0)
         seen = slice(first * hypotheses, (cache.length + 1) * hypotheses)
         if seen.stop > cache.ancestors.shape[3]:
             cache.grow()

@@ -2,27 +2,28 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from nmt import __version__
-from nmt.config import EOS, AttentionConfig
-from nmt.decoding.attention import model_attention
-from nmt.decoding.forced import aligning_layer, force, pad_inputs
-from nmt.decoding.load import choose_device, find_models
-from nmt.decoding.torch_engine import TorchEngine, pad_source
-from nmt.decoding.weights import load_model
+from nmt.config import EOS
 from nmt.errors import NMTError
 from nmt.model import Transformer
+from nmt.model_directory.weights import load_model
 from nmt.report.bands import Matrix, beside, draw_bands, draw_map
 from nmt.report.details import section
 from nmt.report.heat import data_uri, head_colour
 from nmt.report.markup import Markup, join, tag
 from nmt.report.output import check_output
 from nmt.report.page import head, style_sheet
+from nmt.search.attention_weights import model_attention
+from nmt.search.forced_decoding import aligning_layer, force, pad_inputs
+from nmt.search.torch_engine import TorchEngine, pad_source
 from nmt.storage.whole import write_file
 from nmt.text.tokenizers import Tokenizer, clean
+from nmt.translation.load import choose_device, find_models
 
 MOST = 200
 """Tokens of a sentence that can be drawn: pages grow with their square."""
@@ -63,7 +64,7 @@ def chosen(key: str, wanted: int | None, count: int, what: str) -> list[int]:
 
 
 def stack(
-    config: AttentionConfig, words: tuple[str, str], weights: torch.Tensor, tokens: tuple[list[str], ...], first: int
+    config: Any, words: tuple[str, str], weights: torch.Tensor, tokens: tuple[list[str], ...], first: int
 ) -> Stack:
     """Weights [L, H, Q, K] of one kind of attention, whose first picture is of layer `first`."""
     name, title = words
@@ -79,16 +80,16 @@ def stack(
     return Stack(name, title, columns, matrices, first if first in layers else layers[-1])
 
 
-def find_target(config: AttentionConfig, model: Transformer, tokenizer: Tokenizer, source: list[int]) -> list[int]:
+def find_target(config: Any, model: Transformer, tokenizer: Tokenizer, source: list[int]) -> list[int]:
     """The tokens of the translation: the given one's, or the model's."""
     if config.target is not None:
         return tokenizer.encode([clean(config.target)])[0]
     return TorchEngine([model], config.decode).search([source], [[]])[0][0].tokens
 
 
-def look(config: AttentionConfig) -> Look:
+def look(config: Any) -> Look:
     """Translate the sentence, and watch; NMTError where that cannot be."""
-    [folder], _, tokenizer = find_models([config.checkpoint])
+    [folder], _, tokenizer = find_models([config.run])
     device = torch.device(choose_device(config.device))
     model = load_model(folder, device)
     source = tokenizer.encode([clean(config.sentence)])[0]
@@ -186,7 +187,7 @@ def page(seen: Look) -> str:
     return f"<!DOCTYPE html>\n{tag('html', head('Attention', *styles), body, lang='en')}\n"
 
 
-def attention(config: AttentionConfig) -> Path:
+def attention(config: Any) -> Path:
     """Write the page or picture of a sentence, after the paper's figures 3, 4 and 5, and give its path.
 
     Raises NMTError where the model is missing, has no such layer or head, or the file cannot be written.

@@ -4,8 +4,9 @@ import re
 from itertools import groupby
 from typing import Any
 
-from nmt.evaluation.brackets import tree_of
+from nmt.data.manifest import Manifest, flatten
 from nmt.evaluation.scores import Score
+from nmt.parsing.brackets import tree_of
 from nmt.report.bars import Bar, draw_bars
 from nmt.report.content import Content, in_words, signature
 from nmt.report.markup import Markup, join, tag
@@ -13,7 +14,6 @@ from nmt.report.quality import TREES, Example, Quality, differences
 from nmt.report.run import Run
 from nmt.report.trees import draw_trees
 from nmt.storage.foreign import SMALL, read_text
-from nmt.text.manifest import Manifest, flatten
 
 FEW = 20
 """Sentences that are too few for a score to say much."""

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nmt.evaluation.brackets import compare_trees
 from nmt.evaluation.scores import Score, score
+from nmt.parsing.brackets import compare_trees
 
 BUCKET = 5
 """Source words that a bucket of lengths spans."""

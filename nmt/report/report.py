@@ -10,16 +10,12 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from nmt.config import DecodeConfig, ModelConfig, ReportConfig
+from nmt.config import DecodeConfig, ModelConfig
 from nmt.data.prepared import PreparedCorpus
-from nmt.decoding import shapes
-from nmt.decoding.load import choose_device
-from nmt.decoding.model_directory import read_tokenizer
-from nmt.decoding.parse import parse_lines
-from nmt.decoding.torch_engine import torch_translator
-from nmt.decoding.translator import Translator
-from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
+from nmt.model_directory import shapes
+from nmt.model_directory.description import read_tokenizer
+from nmt.model_directory.weights import load_model
 from nmt.report.content import Content
 from nmt.report.output import check_output
 from nmt.report.page import page
@@ -31,9 +27,13 @@ from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
 from nmt.training.averaging import averaged_model
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.run_folder import list_checkpoints
+from nmt.translation.load import choose_device
+from nmt.translation.parser import parse_lines
+from nmt.translation.torch_translator import torch_translator
+from nmt.translation.translator import Translator
 
 
-def choose_output(config: ReportConfig, run: Path) -> Path:
+def choose_output(config: Any, run: Path) -> Path:
     """The file to write; NMTError where that cannot be, before minutes are spent on translating."""
     output = Path(config.output) if config.output else run / "report.html"
     return check_output(output, output / "report.html")
@@ -42,7 +42,7 @@ def choose_output(config: ReportConfig, run: Path) -> Path:
 def checkpoint_facts(path: Path) -> Facts:
     """What a checkpoint tells of the training that led to it."""
     content = load_checkpoint(path)
-    about, meters = content["nmt"], content["callbacks"].get("Meters", {})
+    about, meters = content["nmt"], content["callbacks"].get("MetricsCallback", {})
     tokens, devices, lightning = meters.get("tokens"), meters.get("devices"), content.get("pytorch-lightning_version")
     return Facts(
         updates=int(content["global_step"]),
@@ -79,7 +79,7 @@ def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator
     return translator, f"the checkpoint of update {average.updates[0]:,}"
 
 
-def held_out(run: Run, config: ReportConfig) -> tuple[list[str], list[str], int]:
+def held_out(run: Run, config: Any) -> tuple[list[str], list[str], int]:
     """The lines to translate, their references, and how many lines the whole set has."""
     assert run.manifest
     corpus = PreparedCorpus(run.prepared, run.manifest)
@@ -100,7 +100,7 @@ def in_progress(translate: Callable[[list[str]], list[str]], lines: list[str], c
             raise NMTError("no memory left on the device; pass device=cpu, or sentences=0 to translate none") from error
 
 
-def assess_run(run: Run, config: ReportConfig, console: Console) -> tuple[Quality, str]:
+def assess_run(run: Run, config: Any, console: Console) -> tuple[Quality, str]:
     """Translate or parse a held-out set with the newest model; the scores, and what was done in words."""
     sources, references, whole = held_out(run, config)
     parses = run.manifest is not None and run.manifest.is_treebank
@@ -124,12 +124,12 @@ def assess_run(run: Run, config: ReportConfig, console: Console) -> tuple[Qualit
 
 def as_parser(run: Run, decode: DecodeConfig) -> DecodeConfig:
     """A search whose output may be as long as in the run's own validation: trees are longer than translations."""
-    found = run.config.get("decode", {}).get("max_extra")
-    longest = found if matches(found, int) else decode.max_extra
-    return replace(decode, max_extra=max(decode.max_extra, longest))
+    found = run.config.get("decode", {}).get("max_extra_length")
+    longest = found if matches(found, int) else decode.max_extra_length
+    return replace(decode, max_extra_length=max(decode.max_extra_length, longest))
 
 
-def report(config: ReportConfig, defaults: dict[str, Any], console: Console) -> Path:
+def report(config: Any, defaults: dict[str, Any], console: Console) -> Path:
     """Write the page of `config.run`, and give its path. `defaults` is what `nmt train` has without options.
 
     Raises NMTError where there is no run, nothing is logged yet, or the page cannot be written.

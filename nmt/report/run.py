@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from nmt.data.manifest import Manifest, read_manifest
 from nmt.errors import NMTError
 from nmt.storage.foreign import SMALL, matches, parse_json, read_bytes, read_mapping
 from nmt.storage.markdown import unescaped
-from nmt.text.manifest import Manifest, read_manifest
 from nmt.training import run_folder
 from nmt.training.run_folder import check_no_links, read_config
 

@@ -1,8 +1,8 @@
 """Two constituency trees over the same words as one drawing: the reference above the words, the parser's below."""
 
-from nmt.evaluation.brackets import lacking
+from nmt.parsing.brackets import lacking
+from nmt.parsing.trees import Tree
 from nmt.report.markup import Markup, join, tag
-from nmt.text.trees import Tree
 
 LETTER = 6.8
 """Width of a letter, of the fixed width that the style sheet asks for at 11 px."""

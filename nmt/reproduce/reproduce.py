@@ -7,7 +7,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from nmt.config import ReproduceConfig
+from nmt.commands.reproduce import ReproduceConfig
+from nmt.commands.sweep import Processes
 from nmt.errors import NMTError
 from nmt.reproduce import table1, table2, table3, table4
 from nmt.reproduce.origin import origin
@@ -17,7 +18,6 @@ from nmt.reproduce.results import measured, read_results, write_result
 from nmt.reproduce.scales import PAPER, Scale
 from nmt.reproduce.stages import Stages
 from nmt.reproduce.table import Row, Table
-from nmt.sweep import Processes
 
 TABLES = [table1.TABLE, table2.TABLE, table3.TABLE, table4.TABLE]
 Work = list[tuple[Table, list[Row]]]

@@ -7,17 +7,18 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from nmt.compose import compose
-from nmt.config import DataConfig, PreprocessAndTrainConfig, ReproduceConfig
+from nmt.commands import compose
+from nmt.commands.reproduce import ReproduceConfig
+from nmt.config import DataConfig, ExperimentConfig
 from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.model.flops import training_flops
+from nmt.preparation.corpora import hub_answers
 from nmt.report.content import duration
 from nmt.reproduce.complexity.measuring import Expected
 from nmt.reproduce.scales import Scale
 from nmt.reproduce.speed import Speed, ask, measure_speed
 from nmt.reproduce.table import Row, Table
-from nmt.text.corpora import hub_answers
 
 GPUS = 8
 """The paper's, and the micro-batches of an update, which the GPUs share out."""
@@ -146,8 +147,8 @@ def layers(found: Expected) -> Requirement:
 
 def expected_flops(words: tuple[str, ...]) -> float:
     """About what a training will need, were all sentences of usual length and every update full."""
-    config: PreprocessAndTrainConfig = compose("train", list(words))
-    tokens = config.batching.tokens
+    config: ExperimentConfig = compose("train", list(words))
+    tokens = config.batching.tokens_per_update
     pairs = tokens * LENGTH, tokens * LENGTH // 2, tokens * LENGTH
     flops = training_flops(config.model, config.tokenizer.vocabulary_size, (tokens, tokens), pairs)
     return float(flops * config.trainer["max_steps"])
@@ -155,7 +156,7 @@ def expected_flops(words: tuple[str, ...]) -> float:
 
 def checkpoint_bytes(words: tuple[str, ...]) -> int:
     """Checkpoints of weights and Adam's two moments: those that are kept, the best, and one being written."""
-    config: PreprocessAndTrainConfig = compose("train", list(words))
+    config: ExperimentConfig = compose("train", list(words))
     with torch.device("meta"):
         model = Transformer(config.model, config.tokenizer.vocabulary_size)
     parameters = sum(parameter.numel() for parameter in model.parameters())

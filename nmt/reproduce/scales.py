@@ -5,7 +5,7 @@ A scale is data. Whatever it does not name is as in the paper, so that every sca
 
 from dataclasses import dataclass
 
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.config import ModelConfig
 
 
@@ -57,8 +57,8 @@ class Scale:
         model: ModelConfig = compose("train", list(words)).model
         widths = {key: getattr(model, key) // self.width for key in ("d_model", "d_ff", "d_k", "d_v")}
         sizes = {key: getattr(model, key) // self.depth for key in ("encoder_layers", "decoder_layers")} | widths
-        if model.restricted_to is not None:  # sentences are shorter, too
-            sizes["restricted_to"] = round(model.restricted_to / self.width)
+        if model.attention_window is not None:  # sentences are shorter, too
+            sizes["attention_window"] = round(model.attention_window / self.width)
         return tuple(f"model.{key}={value}" for key, value in sizes.items())
 
 
@@ -112,7 +112,13 @@ LAPTOP = Scale(
         "Ours are of a small parser on another treebank, trained for some thousand updates: the paper's way in small, "
         "whose numbers cannot be compared with the paper's."
     ),
-    words=("model.norm=pre", "batching.tokens=700", "batching.shards=1", "optim.warmup=400", "logger=csv"),
+    words=(
+        "model.norm=pre",
+        "batching.tokens_per_update=700",
+        "batching.micro_batches=1",
+        "optim.warmup=400",
+        "logger=csv",
+    ),
     width=4,
     depth=2,
 )

@@ -18,7 +18,7 @@ from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.model.flops import training_flops
 from nmt.training.loss import label_smoothed_cross_entropy
-from nmt.training.peak import precision_dtype
+from nmt.training.peak_flops import precision_dtype
 
 LENGTH = 25
 """Tokens of each sentence, on either side."""

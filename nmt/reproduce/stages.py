@@ -16,10 +16,10 @@ from typing import Any
 
 from rich.console import Console
 
+from nmt.commands.sweep import Processes
 from nmt.errors import NMTError
 from nmt.storage.foreign import LARGE, build, parse_json, read_mapping
 from nmt.storage.whole import write_file
-from nmt.sweep import Processes
 
 
 @dataclass(frozen=True)

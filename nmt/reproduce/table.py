@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nmt.config import ReproduceConfig
+from nmt.commands.reproduce import ReproduceConfig
 from nmt.reproduce.document import Document
 from nmt.reproduce.results import Result
 from nmt.reproduce.scales import Scale

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from nmt.config import ReproduceConfig
+from nmt.commands.reproduce import ReproduceConfig
 from nmt.errors import NMTError
 from nmt.reproduce.complexity.exponents import HEADINGS, cells, notes
 from nmt.reproduce.complexity.exponents import rows as exponents

@@ -2,7 +2,7 @@
 
 import math
 
-from nmt.config import ReproduceConfig
+from nmt.commands.reproduce import ReproduceConfig
 from nmt.reproduce.document import NONE, Document, Grid, Line, given, power, shown
 from nmt.reproduce.paper import OTHER_SYSTEMS, TRANSFORMERS, System
 from nmt.reproduce.results import Result

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from nmt.config import ReproduceConfig
+from nmt.commands.reproduce import ReproduceConfig
 from nmt.reproduce.document import NONE, Document, Grid, Line, given, shown, signed
 from nmt.reproduce.paper import COMPARISONS, VARIATIONS, Variation
 from nmt.reproduce.results import Result

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nmt.compose import compose, set_text
-from nmt.config import DataConfig, ReproduceConfig
+from nmt.commands import compose
+from nmt.commands.reproduce import ReproduceConfig
+from nmt.compose import set_text
+from nmt.config import DataConfig
 from nmt.errors import NMTError
+from nmt.parsing.treebank import treebank_files
 from nmt.reproduce.document import NONE, Document, Grid, Line, shown
 from nmt.reproduce.paper import PARSERS, Parser
 from nmt.reproduce.results import Result
@@ -14,7 +17,6 @@ from nmt.reproduce.scales import Scale
 from nmt.reproduce.stages import Stage
 from nmt.reproduce.table import Row, Table
 from nmt.reproduce.translation import how_trained, training_findings
-from nmt.text.treebank import treebank_files
 
 NAME = "parser"
 METRICS = ("brackets_precision", "brackets_recall", "brackets_complete")
@@ -28,7 +30,7 @@ def rows(config: ReproduceConfig, scale: Scale) -> list[Row]:
     data = (*scale.parser, *corpus(config, scale), set_text("prepared", str(prepared)), f"seed={config.seed}")
     train = (*data, *how_trained(config, scale.trainings[NAME], run))
     parse = (
-        set_text("checkpoint", str(run)),
+        set_text("run", str(run)),
         set_text("input", str(prepared / "test.words")),
         set_text("output", str(trees)),
     )

@@ -8,14 +8,14 @@ from typing import Any
 
 from safetensors import safe_open
 
+from nmt.commands.reproduce import ReproduceConfig
 from nmt.compose import set_text
-from nmt.config import ReproduceConfig
+from nmt.data.manifest import read_manifest
 from nmt.errors import NMTError
 from nmt.report.run import last, read_metrics, read_object
 from nmt.reproduce.scales import Scale, Training
 from nmt.reproduce.stages import Stage
 from nmt.reproduce.table import Row
-from nmt.text.manifest import read_manifest
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Experiment:
     def translation_words(self) -> tuple[str, ...]:
         return (
             "translate",
-            set_text("checkpoint", str(self.run)),
+            set_text("run", str(self.run)),
             set_text("input", str(self.prepared / f"{self.split}.en")),
             set_text("output", str(self.translations)),
         )

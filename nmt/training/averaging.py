@@ -1,6 +1,5 @@
 """Checkpoint averaging (section 6.1): the last k checkpoints of a run become its model directory."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,18 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.config import AverageConfig, ModelConfig
-from nmt.decoding.model_directory import ModelDescription
-from nmt.decoding.weights import check_ours, write_model_directory
+from nmt.config import ModelConfig
+from nmt.data.manifest import difference
 from nmt.errors import NMTError
 from nmt.model import Transformer
-from nmt.storage.lock import only_process
-from nmt.text.manifest import difference
-from nmt.text.tokenizers import tokenizer_fingerprint
+from nmt.model_directory.card import model_card
+from nmt.model_directory.description import ModelDescription
+from nmt.model_directory.weights import write_model_directory
 from nmt.training.checkpoint_content import model_weights
 from nmt.training.checkpoints import load_checkpoint
-from nmt.training.model_card import model_card
-from nmt.training.run_folder import check_no_links, kept_checkpoints, list_checkpoints
 
 
 def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
@@ -91,44 +87,3 @@ def write_average(average: Average, tokenizer_file: Path, output: Path, score: s
     )
     card = model_card(average.model, average.last, average.updates, score)
     write_model_directory(output, average.model, tokenizer_file, description, card)
-
-
-def choose_checkpoints(config: AverageConfig) -> list[Path]:
-    """The checkpoints that `nmt average` is to average; NMTError where there are none, or fewer than asked for."""
-    if config.checkpoints:
-        if config.last is not None:
-            raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
-        return [Path(path).resolve() for path in config.checkpoints]
-    run = Path(config.run)
-    check_no_links(run)
-    paths = list_checkpoints(run)
-    if not paths:
-        raise NMTError(f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
-    if config.last is not None and config.last > len(paths):
-        raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
-    if config.last is not None:
-        return paths[-config.last :]
-    checkpoints = load_checkpoint(paths[-1])["nmt"]["config"]["checkpoints"]
-    return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
-
-
-def average(config: AverageConfig) -> tuple[Path, list[Path]]:
-    """`nmt average`: the model directory that was written, and the checkpoints that it is the mean of."""
-    paths = choose_checkpoints(config)
-    run = paths[-1].parent.parent
-    output = Path(config.output) if config.output else run / "model"
-    check_ours(output)
-    with nullcontext() if config.output else only_process(run, "output"):
-        write_average_of(paths, run, output)
-    return output, paths
-
-
-def write_average_of(paths: list[Path], run: Path, output: Path) -> None:
-    """Write the model directory of the mean of these checkpoints of a run."""
-    averaged = averaged_model(paths)
-    tokenizer_file = run / "tokenizer.model"
-    if not tokenizer_file.is_file():
-        raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
-    if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
-        raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
-    write_average(averaged, tokenizer_file, output)

@@ -6,8 +6,8 @@ from typing import Any
 from torch import Tensor
 
 from nmt.config import ModelConfig
-from nmt.decoding.shapes import check_shapes
 from nmt.errors import NMTError
+from nmt.model_directory.shapes import check_shapes
 from nmt.storage.foreign import build, matches, parse_json
 
 PREFIX = "model."

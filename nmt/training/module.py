@@ -21,9 +21,9 @@ from nmt.training.schedule import noam
 from nmt.training.strategies import Sharded, shard
 
 
-def dropout_seed(seed: int, update: int, shard: int) -> int:
+def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
     """The seed of dropout in one micro-batch."""
-    return int(np.random.SeedSequence([seed, update, shard]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 class TranslationModule(LightningModule):
@@ -64,7 +64,7 @@ class TranslationModule(LightningModule):
         return label_smoothed_cross_entropy(hidden, self.model.output.weight, targets, self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        torch.manual_seed(dropout_seed(self.seed, batch.update, batch.shard))
+        torch.manual_seed(dropout_seed(self.seed, batch.update, batch.micro_batch))
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.places))
         self.update_sums += torch.stack((loss.detach(), likelihood, tokens))

@@ -7,11 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nmt.config import CheckpointConfig, ModelConfig, PreprocessAndTrainConfig
+from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig
+from nmt.config.renamed import with_new_names
 from nmt.config.trainer import SHORT_PRECISIONS
+from nmt.data.manifest import Manifest, difference
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping
-from nmt.text.manifest import Manifest, difference
 
 # What decides the weights after n updates; all else may change while a run goes on.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
@@ -82,7 +83,7 @@ def read_metrics(run: Path) -> list[dict[str, str]]:
 def read_config(run: Path) -> dict[str, Any]:
     """The configuration of a run as it was written; NMTError where it cannot be read, or is none."""
     path = run / "config.yaml"
-    tree = read_mapping(path, parse_yaml)
+    tree = with_new_names(read_mapping(path, parse_yaml))
     for group in GROUPS:
         if not isinstance(tree.get(group, {}), dict):
             raise NMTError(f"{path}: not the configuration of a run ({group} is no group)")
@@ -105,7 +106,7 @@ def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
     }
 
 
-def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:
+def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """NMTError where what was trained in that folder, if anything was, was of another configuration."""
     path = run / "config.yaml"
     if path.exists() and (list_checkpoints(run) or (run / "model").exists()):
@@ -118,7 +119,7 @@ def check_configuration(run: Path, config: PreprocessAndTrainConfig) -> None:
             )
 
 
-def check_corpus(manifest: Manifest, config: PreprocessAndTrainConfig) -> None:
+def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
     prepared = {key: manifest.content[key] for key in ("data", "tokenizer")}
     changed = difference(prepared, {"data": asdict(config.data), "tokenizer": asdict(config.tokenizer)})

@@ -69,7 +69,7 @@ def leave_process_group() -> None:
         dist.destroy_process_group()
 
 
-class SameFolder(Callback):
+class SharedFilesystemCheck(Callback):
     """Raises NMTError on all processes where one of them sees another state of the run directory than the first."""
 
     def __init__(self, run: Path) -> None:

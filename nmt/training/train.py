@@ -16,28 +16,27 @@ from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 
-from nmt.config import CheckpointConfig, PreprocessAndTrainConfig
+from nmt.config import CheckpointConfig, ExperimentConfig
 from nmt.config.trainer import check_precision
-from nmt.data.datamodule import UpdateModule, accumulation
+from nmt.data.datamodule import UpdateDataModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
-from nmt.decoding.model_directory import read_description
-from nmt.decoding.torch_engine import torch_translator
-from nmt.decoding.weights import check_ours
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.evaluation.scores import Score
-from nmt.model.memory import forget_old_kernels, keep_freed_memory
+from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
+from nmt.model_directory.description import read_description
+from nmt.model_directory.weights import check_ours
 from nmt.storage.lock import only_process
 from nmt.storage.whole import copy_file, remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Checkpoints, RunDescription, UnreadableCheckpoint, load_checkpoint
-from nmt.training.finite import FiniteGradients
+from nmt.training.gradient_check import GradientCheck
 from nmt.training.logbook import check_installed
-from nmt.training.meters import Meters
+from nmt.training.memory_check import MemoryCheck, check_positions
+from nmt.training.metrics import MetricsCallback
 from nmt.training.micro_batches import settle_shards
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
-from nmt.training.rehearsal import Rehearsal, check_positions
 from nmt.training.run_folder import (
     check_configuration,
     check_corpus,
@@ -50,12 +49,13 @@ from nmt.training.run_folder import (
     remove_older,
 )
 from nmt.training.stopping import Interruptions, seconds_of
-from nmt.training.strategies import SameFolder, end_launched_processes, launch_flags, leave_process_group
+from nmt.training.strategies import SharedFilesystemCheck, end_launched_processes, launch_flags, leave_process_group
 from nmt.training.updates import Progress
 from nmt.training.validation import Validation, validation_score
+from nmt.translation.torch_translator import torch_translator
 
 
-def open_training_corpus(config: PreprocessAndTrainConfig) -> PreparedCorpus:
+def open_training_corpus(config: ExperimentConfig) -> PreparedCorpus:
     """The prepared corpus; NMTError where it was prepared with another configuration of data or tokenizer."""
     corpus = open_corpus(Path(config.prepared))
     check_corpus(corpus.manifest, config)
@@ -75,7 +75,7 @@ class Resumed:
     """Newer checkpoints than that."""
 
 
-def check_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus) -> Resumed:
+def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus) -> Resumed:
     """How far the run in that folder has got, by its newest checkpoint that can be read.
 
     Raises NMTError where it cannot go on: its configuration or its corpus was another, or no checkpoint can be read.
@@ -119,7 +119,7 @@ def averaged_update(run: Path) -> int | None:
     return read_description(model).training.get("updates") if model.exists() else None
 
 
-def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
+def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
     """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written.
 
     What a killed process did not get to is removed; a checkpoint that cannot be read gets another name.
@@ -138,7 +138,7 @@ def open_run(run: Path, config: PreprocessAndTrainConfig, corpus: PreparedCorpus
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
 
 
-def make_trainer(config: PreprocessAndTrainConfig, callbacks: list[Any]) -> Trainer:
+def make_trainer(config: ExperimentConfig, callbacks: list[Any]) -> Trainer:
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
     # Lightning would stop within an update when the time is up.
     flags = {key: value for key, value in config.trainer.items() if value is not None and key != "max_time"}
@@ -170,7 +170,7 @@ def quiet_lightning() -> Iterator[None]:
         yield
 
 
-def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
+def train(config: ExperimentConfig, console: Console) -> int | None:
     """Train, or go on training, the run of `config`, and average it at the end.
 
     Talks to `console`. Gives the number of the signal that stopped it early, if one did.
@@ -181,13 +181,13 @@ def train(config: PreprocessAndTrainConfig, console: Console) -> int | None:
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
     corpus = open_training_corpus(config)
     run = Path(config.run)
-    if config.batching.tokens_per_device is not None:
+    if config.batching.max_tokens is not None:
         config = replace(config, batching=settle_shards(config, run, corpus, *devices(config)))
     with only_process(run, "run") if is_first_process() else nullcontext():
         return train_on(config, corpus, run, console)
 
 
-def train_on(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
+def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
     """Train from where the run in that folder stands."""
     resumed = check_run(run, config, corpus)
     for path in resumed.unreadable:
@@ -210,14 +210,14 @@ def train_on(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path
     return None
 
 
-def devices(config: PreprocessAndTrainConfig) -> tuple[int, torch.device]:
+def devices(config: ExperimentConfig) -> tuple[int, torch.device]:
     """How many devices the Trainer of this configuration trains on, and which one is this process's."""
     with quiet_lightning():
         trainer = make_trainer(config, [])
     return trainer.world_size, trainer.strategy.root_device
 
 
-def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, resumed: Resumed, console: Console) -> int:
+def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Resumed, console: Console) -> int:
     """The updates that are still to be made; gives the number of the signal that stopped them early, or 0."""
     interruptions = Interruptions(config.checkpoints.every_minutes, seconds_of(config.trainer["max_time"]))
     about = RunDescription(
@@ -229,18 +229,18 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
         corpus=corpus.manifest.fingerprint,
         seen=corpus.manifest.seen,
     )
-    updates = UpdateModule(corpus, config.batching, config.seed, config.model.restricted_to, config.num_workers)
+    updates = UpdateDataModule(corpus, config.batching, config.seed, config.model.attention_window, config.num_workers)
     every = config.trainer["log_every_n_steps"]
-    meters = Meters(run, every, console, config.logger, asdict(config))
+    meters = MetricsCallback(run, every, console, config.logger, asdict(config))
     validation = Validation(corpus, config.validation, config.decode, meters)
     saver = Checkpoints(run, config.checkpoints, about, validation, interruptions)
     with quiet_lightning():
         progress = Progress()
         callbacks = [
-            SameFolder(run),
+            SharedFilesystemCheck(run),
             progress,
-            Rehearsal(updates, config.batching, validation),
-            FiniteGradients(run, updates, every),
+            MemoryCheck(updates, config.batching, validation),
+            GradientCheck(run, updates, every),
             meters,
             validation,
             saver,
@@ -248,7 +248,7 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
         trainer = make_trainer(config, callbacks)
         # Lightning asks the other processes before each micro-batch whether SIGTERM came; Interruptions asks enough.
         trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
-        trainer.accumulate_grad_batches = accumulation(config.batching.shards, trainer.world_size)
+        trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
         module = TranslationModule(
             config.model, config.optim, corpus.manifest.vocabulary_size, config.seed, config.compile
         )
@@ -272,10 +272,12 @@ def fit(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, res
     return saver.stopped_by
 
 
-def greet(console: Console, module: TranslationModule, updates: UpdateModule, trainer: Trainer, update: int) -> None:
+def greet(
+    console: Console, module: TranslationModule, updates: UpdateDataModule, trainer: Trainer, update: int
+) -> None:
     """Say what is going to happen."""
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    per_pass = updates.planner.micro_batches / updates.planner.shards
+    per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
     start = f"from update {update:,} " if update else ""
     console.print(
         f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {trainer.max_steps:,}; "
@@ -283,7 +285,7 @@ def greet(console: Console, module: TranslationModule, updates: UpdateModule, tr
     )
 
 
-def finish(config: PreprocessAndTrainConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
+def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
     """Average the last checkpoints into the model directory, scored on the validation set."""
     leave_process_group()
     if not is_first_process():

@@ -53,7 +53,7 @@ class Progress(Callback):
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int) -> None:
         """`batch_idx` is Lightning's count; the micro-batch must be the one of that number."""
         update, place = divmod(batch_idx, trainer.accumulate_grad_batches)
-        shard = place * trainer.world_size + trainer.global_rank
-        assert (batch.update, batch.shard) == (update, shard) == (trainer.global_step, shard), (
-            f"micro-batch {batch.shard} of update {batch.update} came where {shard} of {trainer.global_step} is due"
+        micro_batch = place * trainer.world_size + trainer.global_rank
+        assert (batch.update, batch.micro_batch) == (update, micro_batch) == (trainer.global_step, micro_batch), (
+            f"micro-batch {batch.micro_batch} of update {batch.update} came where {micro_batch} of {trainer.global_step} is due"
         )

@@ -16,18 +16,18 @@ from torch import Tensor
 from nmt.config import DecodeConfig, ValidationConfig
 from nmt.config.decoding import MOST
 from nmt.data.prepared import PreparedCorpus
-from nmt.decoding.engine import batches_by_length
-from nmt.decoding.parse import parse_lines
-from nmt.decoding.search import beam_search
-from nmt.decoding.torch_engine import torch_translator
-from nmt.decoding.translator import Translator
 from nmt.errors import NMTError, enough_memory_or
 from nmt.evaluation.scores import Score, score
+from nmt.search.beam_search import beam_search
+from nmt.search.engine import batches_by_length
 from nmt.text.tokenizers import load_tokenizer
-from nmt.training.meters import Meters
+from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule
 from nmt.training.strategies import whole_weights
 from nmt.training.updates import UpdateCallback
+from nmt.translation.parser import parse_lines
+from nmt.translation.torch_translator import torch_translator
+from nmt.translation.translator import Translator
 
 BATCH_TOKENS = 4000
 
@@ -55,7 +55,9 @@ def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: 
 class Validation(UpdateCallback):
     """Validates every `config.every_steps` updates, and after the last."""
 
-    def __init__(self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, meters: Meters) -> None:
+    def __init__(
+        self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, meters: MetricsCallback
+    ) -> None:
         self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
         self.split = corpus.split("valid")
         if any(len(side) != len(self.split) for side in corpus.text("valid")):
@@ -136,7 +138,7 @@ class Validation(UpdateCallback):
             lengths = self.split.source_lengths[: self.config.bleu_sentences][trainer.global_rank :: trainer.world_size]
             batches = list(batches_by_length(lengths.tolist(), self.decode.batch_tokens))
             if batches:
-                rows = max(batches, key=lambda batch: len(batch) * (lengths[batch[0]] + self.decode.max_extra))
+                rows = max(batches, key=lambda batch: len(batch) * (lengths[batch[0]] + self.decode.max_extra_length))
                 places = trainer.global_rank + trainer.world_size * np.array(rows)
                 source = self.split.batch(places).source.to(module.device)
                 endless = replace(self.decode, min_length=self.decode.max_length or MOST)

@@ -9,5 +9,5 @@ run=runs/table4-laptop
 
 nmt preprocess "${options[@]}"
 nmt train "${options[@]}"
-nmt parse checkpoint=$run < $data/test.words > $run/test.trees
+nmt parse run=$run < $data/test.words > $run/test.trees
 nmt score hypothesis=$run/test.trees reference=$data/test.trees metrics=[brackets]

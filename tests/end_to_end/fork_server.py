@@ -24,16 +24,6 @@ def main() -> None:
     import sentencepiece  # noqa: F401
     import tokenizers  # noqa: F401
 
-    import nmt.cli
-    import nmt.decoding.ctranslate2_engine
-    import nmt.decoding.on_ray
-    import nmt.decoding.parse
-    import nmt.export.export
-    import nmt.report.attention
-    import nmt.report.report
-    import nmt.reproduce.reproduce
-    import nmt.training.train  # noqa: F401
-
     gc.collect()
     gc.freeze()  # what is never looked at is never copied
     print("{}", flush=True)
@@ -121,7 +111,7 @@ def pages(folder: Path) -> None:
 
 def blocks(path: Path) -> None:
     """What a cluster is told to translate: rows of Parquet, or lines."""
-    from nmt.decoding.corpus import cut, find_files, read_block
+    from nmt.translation.parquet import cut, find_files, read_block
 
     for block in cut(find_files(str(path)), 7, "source").blocks:
         read_block(block, "source", print)

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.config import BOS, EOS
-from nmt.decoding.attention import model_attention
-from nmt.decoding.model_directory import read_tokenizer
-from nmt.decoding.weights import load_model
 from nmt.errors import NMTError
+from nmt.model_directory.description import read_tokenizer
+from nmt.model_directory.weights import load_model
 from nmt.report.bands import LEAST, Matrix, draw_bands
 from nmt.report.heat import head_colour, png
+from nmt.search.attention_weights import model_attention
 
 SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
 
@@ -61,7 +61,7 @@ def test_bands_are_as_opaque_as_their_weights_are_great():
 
 @pytest.fixture
 def page(nmt, finished, tmp_path) -> tuple[str, ElementTree.Element]:
-    done = nmt("attention", SENTENCE, f"target={TARGET}", f"checkpoint={finished}", "device=cpu")
+    done = nmt("attention", SENTENCE, f"target={TARGET}", f"run={finished}", "device=cpu")
     assert (done.code, done.out) == (0, "attention.html\n"), done.err
     text = (tmp_path / "attention.html").read_text(encoding="utf-8")
     return text, ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
@@ -115,7 +115,7 @@ def test_one_choice_of_each_kind_is_made_at_first(page):
 
 
 def test_without_a_target_the_model_translates_and_one_head_can_be_asked_for(nmt, finished, tmp_path):
-    words = ["attention", "ka = lo / mi", f"checkpoint={finished}", "device=cpu", "layer=1", "head=2", "output=x.html"]
+    words = ["attention", "ka = lo / mi", f"run={finished}", "device=cpu", "layer=1", "head=2", "output=x.html"]
     assert nmt(*words).code == 0
     text = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert "translation by the model" in text
@@ -125,17 +125,17 @@ def test_without_a_target_the_model_translates_and_one_head_can_be_asked_for(nmt
 
 
 def test_mistakes_are_one_line(nmt, finished):
-    words = ["attention", SENTENCE, f"checkpoint={finished}", "device=cpu"]
+    words = ["attention", SENTENCE, f"run={finished}", "device=cpu"]
     nmt("attention").refused("sentence=VALUE")
     nmt(*words, "head=9").refused("head=9: the model has 2 heads")
     nmt(*words, "layer=2").refused("layer=2: the model has 1 layers")
     nmt(*words, "layer=0").refused("layer=0: must be between 1")
     nmt(*words, "output=x.pdf").refused(".html or .png")
     nmt(*words, "output=nowhere/x.html").refused("no folder nowhere")
-    nmt(*words, "checkpoint=nowhere").refused("checkpoint=nowhere: no such folder")
+    nmt(*words, "run=nowhere").refused("run=nowhere: no such folder")
     nmt("attention", "ka", "lo").refused("takes one sentence")
     nmt("attention", " ").refused("sentence: is empty")
-    nmt("attention", "ka " * 300, f"checkpoint={finished}", "target=ka").refused("at most 200")
+    nmt("attention", "ka " * 300, f"run={finished}", "target=ka").refused("at most 200")
 
 
 def test_a_sentence_is_a_bare_word():
@@ -152,12 +152,12 @@ def test_a_target_needs_no_quotes_of_its_own():
 
 def test_without_matplotlib_a_picture_is_refused_in_one_line(nmt, finished, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    nmt("attention", SENTENCE, f"checkpoint={finished}", "output=x.png").refused("'.[figures]'", ".html")
+    nmt("attention", SENTENCE, f"run={finished}", "output=x.png").refused("'.[figures]'", ".html")
 
 
 def test_a_picture_is_written(nmt, finished, tmp_path: Path):
     pytest.importorskip("matplotlib")
-    done = nmt("attention", SENTENCE, f"target={TARGET} $5", f"checkpoint={finished}", "output=x.png", "device=cpu")
+    done = nmt("attention", SENTENCE, f"target={TARGET} $5", f"run={finished}", "output=x.png", "device=cpu")
     assert done.code == 0, done.err
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 

@@ -176,12 +176,14 @@ def test_two_nodes_of_torchrun_make_the_updates_of_one_process(toy, finished):
 
 @pytest.mark.slow
 def test_torchrun_with_too_many_devices_is_refused_once(toy):
-    (code, talk), (other_code, other_talk) = torchrun(*toy, "batching.shards=3", "trainer.num_nodes=2", "run=run")
+    (code, talk), (other_code, other_talk) = torchrun(
+        *toy, "batching.micro_batches=3", "trainer.num_nodes=2", "run=run"
+    )
     assert code
     assert other_code
     ours = [line for line in (talk + other_talk).splitlines() if line.startswith("nmt: ")]
     assert len(ours) == 1, talk + other_talk
-    assert "2 devices cannot share batching.shards=3 evenly: use 1, 3 devices" in ours[0]
+    assert "2 devices cannot share batching.micro_batches=3 evenly: use 1, 3 devices" in ours[0]
     assert not Path("run").exists()
 
 

@@ -12,7 +12,12 @@ OPTIONS = [
     *("data=files", "data.name=digits", "data.train=train", "data.valid=valid", "data.test=test"),
     *("data.filters.drop_identical=false", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300"),
     *("model=tiny", "model.d_model=64", "model.d_ff=256", "model.dropout=0"),
-    *("model.encoder_layers=2", "model.decoder_layers=2", "batching.tokens=1000", "batching.shards=1"),
+    *(
+        "model.encoder_layers=2",
+        "model.decoder_layers=2",
+        "batching.tokens_per_update=1000",
+        "batching.micro_batches=1",
+    ),
     *("optim.factor=0.5", "optim.warmup=200", "optim.label_smoothing=0"),
     *("validation.bleu_sentences=0", "checkpoints.every_steps=20"),
     *("trainer.max_steps=700", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
@@ -43,7 +48,7 @@ def test_digits_are_learnt(tmp_path, step):
     write_digits(tmp_path, step)
     nmt("preprocess", *OPTIONS)
     nmt("train", *OPTIONS)
-    nmt("translate", "checkpoint=run", "input=test.en", "output=translated")
+    nmt("translate", "run=run", "input=test.en", "output=translated")
     hypotheses, references = ((tmp_path / name).read_text().splitlines() for name in ("translated", "test.de"))
     exact = sum(h == r for h, r in zip(hypotheses, references, strict=True))
     assert exact > 0.99 * len(references)

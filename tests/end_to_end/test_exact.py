@@ -110,7 +110,7 @@ def while_reporting() -> None:
 
 
 def while_averaging() -> None:
-    from nmt.decoding import weights
+    from nmt.model_directory import weights
 
     die_at(weights, "save_weights", 1)
 

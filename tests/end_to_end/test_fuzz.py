@@ -39,9 +39,9 @@ PARSER = [
     *TOY[4:],
     *(f"data.{split}=trees/{split}.mrg" for split in ("train", "valid", "test")),
     *("data=treebank", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=320", "workers=1"),
-    *("data.filters.deduplicate=false", "batching.tokens=400", *SHORT),
+    *("data.filters.deduplicate=false", "batching.tokens_per_update=400", *SHORT),
 ]
-GREEDY = ["decode=greedy", "decode.max_extra=4"]
+GREEDY = ["decode=greedy", "decode.max_extra_length=4"]
 CPU = [*GREEDY, "device=cpu"]
 DATA = ["data=files", "data.name=mine", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=300", "workers=1"]
 HELD_OUT = ["data.valid_size=3", "data.test_size=2"]
@@ -71,32 +71,28 @@ def within(folder: str, names: list[str]) -> list[str]:
 
 
 CASES = {
-    "translate": Case(
-        5, ["run/model"], within("model", MODEL), ["translate", "checkpoint=model", "input=in.txt", *CPU]
-    ),
-    "wordpiece": Case(
-        3, ["run-wp/model"], within("model", MODEL), ["translate", "checkpoint=model", "input=in.txt", *CPU]
-    ),
+    "translate": Case(5, ["run/model"], within("model", MODEL), ["translate", "run=model", "input=in.txt", *CPU]),
+    "wordpiece": Case(3, ["run-wp/model"], within("model", MODEL), ["translate", "run=model", "input=in.txt", *CPU]),
     "sampling": Case(
         2,
         ["run/model"],
         within("model", MODEL),
-        ["translate", "checkpoint=[model,model]", "input=in.txt", "format=jsonl", *CPU, "decode.beam_size=3"],
+        ["translate", "run=[model,model]", "input=in.txt", "format=jsonl", *CPU, "decode.beam_size=3"],
     ),
     "ctranslate2": Case(
         3,
         ["run/model"],
         within("model", MODEL),
-        ["translate", "checkpoint=model", "engine=ctranslate2", "input=in.txt", *GREEDY],
+        ["translate", "run=model", "engine=ctranslate2", "input=in.txt", *GREEDY],
     ),
     "converted": Case(
         3,
         ["exported"],
         within("exported", CONVERTED),
-        ["translate", "checkpoint=exported", "engine=ctranslate2", "input=in.txt", *GREEDY],
+        ["translate", "run=exported", "engine=ctranslate2", "input=in.txt", *GREEDY],
     ),
-    "lines": Case(2, ["run/model"], ["in.*"], ["translate", "checkpoint=model", "input=CHANGED", *CPU]),
-    "parse": Case(2, ["parser/model"], ["in.txt", "model/*"], ["parse", "checkpoint=model", "input=in.txt", *CPU]),
+    "lines": Case(2, ["run/model"], ["in.*"], ["translate", "run=model", "input=CHANGED", *CPU]),
+    "parse": Case(2, ["parser/model"], ["in.txt", "model/*"], ["parse", "run=model", "input=in.txt", *CPU]),
     "score": Case(2, [], ["in.*"], ["score", "hypothesis=CHANGED", "reference=in.txt", "metrics=[bleu,chrf,ter]"]),
     "brackets": Case(
         2, ["trees"], ["trees/test.trees"], ["score", "hypothesis=CHANGED", "reference=trees/test.trees.same"]
@@ -108,7 +104,7 @@ CASES = {
         ["score", "model=model", "source=in.txt", "hypothesis=in.txt", "device=cpu"],
     ),
     "attention": Case(
-        2, ["run"], ["run/model", *within("run/model", MODEL)], ["attention", "ka lo mi", "checkpoint=run", *CPU]
+        2, ["run"], ["run/model", *within("run/model", MODEL)], ["attention", "ka lo mi", "run=run", *CPU]
     ),
     "marian": Case(1, ["run/model"], within("model", MODEL), ["export", "model", "sample=in.txt", *GREEDY]),
     "huggingface": Case(

@@ -73,7 +73,7 @@ LONG = ["trainer.max_steps=150", "validation.every_steps=50", "run=run"]
 def never_stopped(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     from rich.console import Console
 
-    from nmt.compose import compose
+    from nmt.commands import compose
     from nmt.training.train import train
 
     run = tmp_path_factory.mktemp("runs") / "never_stopped"

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from nmt.config import BOS, EOS
-from nmt.decoding.model_directory import read_tokenizer
-from nmt.decoding.weights import load_model
+from nmt.model_directory.description import read_tokenizer
+from nmt.model_directory.weights import load_model
 
 SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]
 TARGETS = ["mi lo ka", "", "va tu so ri pe nu", "ka", "ka we"]
@@ -103,7 +103,7 @@ def test_empty_files_are_no_mistake(nmt, finished, files, tmp_path):
 
 def test_translations_have_the_log_probability_that_score_gives_them(nmt, finished, tmp_path):
     (tmp_path / "s").write_text("ka lo mi\nnu  pe ri\n\n")
-    words = ["translate", f"checkpoint={finished}", "input=s", "format=jsonl", "device=cpu"]
+    words = ["translate", f"run={finished}", "input=s", "format=jsonl", "device=cpu"]
     records = [json.loads(line) for line in nmt(*words, "decode.n_best=2").out.splitlines()]
     assert [record["source"] for record in records] == ["ka lo mi", "nu  pe ri", ""]
     for record in records[:2]:

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmt.compose import compose
-from nmt.data.planning import UpdatePlanner
+from nmt.commands import compose
+from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import open_corpus
 from nmt.training.run_folder import checkpoint_path, list_checkpoints
 
@@ -34,7 +34,7 @@ def traced(module, batch, batch_index):
     if module.trainer.training and batch.size.target_tokens > 1:
         with open(os.environ["TRACE"], "a") as file:
             tokens = batch.target_out.flatten().tolist()
-            file.write(f"{batch.update} {batch.shard} {len(batch.source)} {sum(tokens)}\\n")
+            file.write(f"{batch.update} {batch.micro_batch} {len(batch.source)} {sum(tokens)}\\n")
     return training_step(module, batch, batch_index)
 
 TranslationModule.training_step = traced
@@ -44,25 +44,25 @@ main()
 
 @pytest.fixture
 def planned(toy) -> dict[tuple[int, int], tuple[int, int]]:
-    """Update and shard -> sentences, and the sum of their target tokens, end symbols included."""
+    """Update and micro_batch -> sentences, and the sum of their target tokens, end symbols included."""
     config = compose("train", toy)
     split = open_corpus(Path(config.prepared)).split("train")
-    planner = UpdatePlanner(split.source_lengths, split.target_lengths, config.batching, config.seed)
+    planner = BatchPlanner(split.source_lengths, split.target_lengths, config.batching, config.seed)
     found = {}
     for update in range(60):
         for micro_batch in planner.update(update):
             batch = split.batch(micro_batch.indices)
-            found[update, micro_batch.shard] = len(batch.source), int(batch.target_out.sum())
+            found[update, micro_batch.micro_batch] = len(batch.source), int(batch.target_out.sum())
     return found
 
 
 def trained(trace: Path) -> dict[int, dict[int, tuple[int, int]]]:
-    """Update -> shard -> what was traced of it, of one start; no micro-batch may come twice."""
+    """Update -> micro_batch -> what was traced of it, of one start; no micro-batch may come twice."""
     updates: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
     for line in trace.read_text().splitlines():
-        update, shard, sentences, tokens = map(int, line.split())
-        assert shard not in updates[update], f"shard {shard} of update {update} came twice"
-        updates[update][shard] = sentences, tokens
+        update, micro_batch, sentences, tokens = map(int, line.split())
+        assert micro_batch not in updates[update], f"micro_batch {micro_batch} of update {update} came twice"
+        updates[update][micro_batch] = sentences, tokens
     return updates
 
 
@@ -103,11 +103,11 @@ def test_every_update_is_made_of_the_micro_batches_that_the_planner_names(toy, p
         assert "Traceback" not in errors
         updates = trained(trace) if trace.is_file() else {}
         assert sorted(updates) == list(range(step, step + len(updates))), f"start {start} goes on behind update {step}"
-        for update, shards in updates.items():
+        for update, micro_batches in updates.items():
             killed = update == max(updates) and process.returncode == -signal.SIGKILL
-            assert killed or sorted(shards) == list(range(SHARDS))
-            for shard, seen in shards.items():
-                assert seen == planned[update, shard]
+            assert killed or sorted(micro_batches) == list(range(SHARDS))
+            for micro_batch, seen in micro_batches.items():
+                assert seen == planned[update, micro_batch]
         step = max((int(path.stem[5:]) for path in list_checkpoints(run)), default=0)
         if stop == "max_time" and step < 60:
             shutil.rmtree(run / "model", ignore_errors=True)

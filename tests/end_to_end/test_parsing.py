@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nmt.text.trees import parse
+from nmt.parsing.trees import parse
 
 Command = Callable[..., Any]
 MODEL = [
@@ -18,8 +18,8 @@ MODEL = [
         "model.encoder_layers=1",
         "model.decoder_layers=1",
         "optim.warmup=20",
-        "batching.tokens=400",
-        "batching.shards=1",
+        "batching.tokens_per_update=400",
+        "batching.micro_batches=1",
     ),
     *("trainer.accelerator=cpu", "trainer.devices=1", "validation.bleu_sentences=8", "logger=csv", "decode=greedy"),
 ]
@@ -46,8 +46,8 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a parser's run and its prepared corpus."""
     from rich.console import Console
 
-    from nmt.compose import compose
-    from nmt.text.preprocess import preprocess
+    from nmt.commands import compose
+    from nmt.preparation.preprocess import preprocess
     from nmt.training.train import train
 
     folder = tmp_path_factory.mktemp("parser")
@@ -63,7 +63,7 @@ def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser: Path, nmt: Co
     sentences = (parser / "prepared" / "test.words").read_text().splitlines()
     hostile = ["", "  ", "f(x) ] )NP", "\u00b4 caf\u00e9 \uff08", "(S (NP"]
     (tmp_path / "input").write_text("\n".join([*sentences, *hostile]))
-    outcome = nmt("parse", f"checkpoint={parser / 'run'}", "input=input", "decode.max_extra=20")
+    outcome = nmt("parse", f"run={parser / 'run'}", "input=input", "decode.max_extra_length=20")
     assert outcome.code == 0
     lines = outcome.out.split("\n")
     assert lines.pop() == ""
@@ -77,7 +77,7 @@ def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser: Path, nmt: Co
 def test_its_trees_are_scored_against_those_beside_the_prepared_corpus(parser: Path, nmt: Command) -> None:
     data = parser / "prepared"
     sources = f"input={data}/test.words"
-    assert nmt("parse", f"checkpoint={parser / 'run'}", sources, "output=test.trees", "decode.beam_size=3").code == 0
+    assert nmt("parse", f"run={parser / 'run'}", sources, "output=test.trees", "decode.beam_size=3").code == 0
     outcome = nmt("score", "hypothesis=test.trees", f"reference={data}/test.trees", "metrics=[brackets]")
     f1 = float(outcome.out.split()[3])
     assert f1 > 60
@@ -93,7 +93,7 @@ def test_training_reports_the_f1_of_trees(parser: Path) -> None:
     assert all(0 <= float(row["valid_f1"]) <= 100 and not row["valid_bleu"] for row in rows)
     card = (parser / "run" / "model" / "README.md").read_text()
     assert "validation Bracketing F1" in card
-    assert "nmt parse checkpoint=" in card
+    assert "nmt parse run=" in card
 
 
 def test_its_report_draws_trees_and_tells_their_f1(parser: Path, nmt: Command, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_its_report_draws_trees_and_tells_their_f1(parser: Path, nmt: Command, t
     outcome = nmt("report", f"run={run}", f"prepared={data}", "split=test", "output=page.html", "examples=2")
     assert outcome.code == 0
     page = (tmp_path / "page.html").read_text()
-    assert nmt("parse", f"checkpoint={run}", f"input={data}/test.words", "output=trees", "decode=paper").code == 0
+    assert nmt("parse", f"run={run}", f"input={data}/test.words", "output=trees", "decode=paper").code == 0
     scored = nmt("score", "hypothesis=trees", f"reference={data}/test.trees", "metrics=[brackets]", "format=json")
     for item in json.loads(scored.out):
         assert f'<dt>{item["name"]}</dt><dd class="value">{item["value"]:.2f}</dd>' in page
@@ -112,4 +112,4 @@ def test_its_report_draws_trees_and_tells_their_f1(parser: Path, nmt: Command, t
 
 
 def test_a_translation_model_parses_nothing(checkpoint: str, nmt: Command) -> None:
-    nmt("parse", f"checkpoint={checkpoint}").refused("translates from en to de", "data=treebank")
+    nmt("parse", f"run={checkpoint}").refused("translates from en to de", "data=treebank")

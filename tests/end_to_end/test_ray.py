@@ -44,7 +44,7 @@ def corpus(tmp_path) -> list[str]:
 @pytest.fixture
 def options(checkpoint) -> list[str]:
     """What decides translations."""
-    return [f"checkpoint={checkpoint}", "device=cpu", "decode.beam_size=2", "decode.max_extra=3"]
+    return [f"run={checkpoint}", "device=cpu", "decode.beam_size=2", "decode.max_extra_length=3"]
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_an_error_of_a_worker_is_one_line(start, corpus, checkpoint, tmp_path):
     for path in Path(checkpoint).iterdir():
         content = path.read_bytes()
         (broken / path.name).write_bytes(content[:-8] if path.suffix == ".safetensors" else content)
-    process = start("checkpoint=broken")
+    process = start("run=broken")
     errors = process.communicate(timeout=200)[1]
     assert process.returncode == 2, errors
     assert "Traceback" not in errors
@@ -141,7 +141,7 @@ def test_an_interrupt_ends_it_without_a_traceback(start, corpus, tmp_path):
         (["input=x", "output=y", "devices=2"], "ray.workers"),
         (["input=x", "output=y", "device=cuda:1"], "device=cuda:1"),
         (["input=x", "output=y", "ray.lines=0"], "ray.lines=0"),
-        (["input=missing", "output=y"], "checkpoint=runs/latest"),
+        (["input=missing", "output=y"], "run=runs/latest"),
     ],
 )
 def test_what_it_cannot_do_is_refused(nmt, words, named):
@@ -149,10 +149,10 @@ def test_what_it_cannot_do_is_refused(nmt, words, named):
 
 
 def test_missing_input_is_named_and_no_folder_is_made(nmt, checkpoint):
-    nmt("translate", "--ray", f"checkpoint={checkpoint}", "input=missing", "output=y").refused("input=missing: no file")
+    nmt("translate", "--ray", f"run={checkpoint}", "input=missing", "output=y").refused("input=missing: no file")
     assert not Path("y").exists()
 
 
 def test_without_ray_it_says_how_to_install_it(nmt, monkeypatch):
-    monkeypatch.setattr("nmt.decoding.on_ray.find_spec", lambda name: None)
+    monkeypatch.setattr("nmt.translation.on_ray.find_spec", lambda name: None)
     nmt("translate", "--ray", "input=x", "output=y").refused("pip install -c constraints.txt '.[ray]'")

@@ -50,7 +50,7 @@ def titles(root: ET.Element) -> list[str]:
 
 
 def test_the_page_of_a_finished_run(nmt, run, toy):
-    outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra=5")
+    outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra_length=5")
     assert (outcome.code, outcome.out) == (0, f"{Path('copy/report.html')}\n"), outcome.err
     assert (
         "translating 40 lines of the validation set, beam 1, length penalty 0.6, by the model in copy/model, update 60"
@@ -72,11 +72,11 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
 
 
 def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
-    search = ("decode.beam_size=2", "decode.max_extra=5", "decode.length_penalty=1")
+    search = ("decode.beam_size=2", "decode.max_extra_length=5", "decode.length_penalty=1")
     assert nmt("report", "run=copy", *search, "split=test", "sentences=15", "examples=20").code == 0
     prepared = Path(toy[-1].removeprefix("prepared="))
     (lines := Path("lines")).write_text("".join((prepared / "test.en").read_text().splitlines(keepends=True)[:15]))
-    assert nmt("translate", "checkpoint=copy", f"input={lines}", "output=hyp", *search).code == 0
+    assert nmt("translate", "run=copy", f"input={lines}", "output=hyp", *search).code == 0
     hypotheses = Path("hyp").read_text().splitlines()
     references = (prepared / "test.de").read_text().splitlines()[:15]
     shown = section(parsed(run / "report.html"), "Translations")
@@ -155,7 +155,7 @@ def test_the_page_asks_nothing_of_any_other_place_and_runs_nothing(nmt, run):
     tree["name"] = tree["data"]["name"] = tree["model"]["name"] = tree["experiment"] = HOSTILE
     (run / "config.yaml").write_text(yaml.safe_dump(tree))
     (run / "environment.json").write_text(json.dumps({HOSTILE: HOSTILE}))
-    assert nmt("report", "copy", "prepared=corpus", "decode=greedy", "decode.max_extra=5").code == 0
+    assert nmt("report", "copy", "prepared=corpus", "decode=greedy", "decode.max_extra_length=5").code == 0
     root = parsed(run / "report.html")
     allowed = {"html", "head", "meta", "link", "title", "style", "body", "header", "footer", "section", "article"}
     allowed |= {

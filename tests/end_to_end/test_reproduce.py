@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import nmt as package
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.evaluation.scores import score
 from nmt.reproduce.reproduce import reproduce
 from nmt.reproduce.scales import Scale, Training
@@ -21,7 +21,7 @@ from nmt.training.run_folder import read_metrics
 PROGRAM = """
 import json, sys
 from rich.console import Console
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.reproduce.reproduce import reproduce
 from nmt.reproduce.scales import Scale, Training
 tree = json.loads(sys.argv[1])

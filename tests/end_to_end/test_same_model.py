@@ -39,7 +39,7 @@ def test_updates_decide_which_checkpoints_are_averaged(updates, every, keep, wan
 def straight(toy, tmp_path_factory) -> Path:
     from rich.console import Console
 
-    from nmt.compose import compose
+    from nmt.commands import compose
     from nmt.training.train import train
 
     run = tmp_path_factory.mktemp("straight") / "run"

@@ -55,10 +55,10 @@ FIFTY = ("trainer.max_steps=50", "optim.factor=0.1")
 
 @pytest.fixture(scope="module")
 def one_process(toy, tmp_path_factory) -> Path:
-    """50 updates of one process, which accumulates each over its four shards."""
+    """50 updates of one process, which accumulates each over its four micro_batches."""
     from rich.console import Console
 
-    from nmt.compose import compose
+    from nmt.commands import compose
     from nmt.training.train import train
 
     run = tmp_path_factory.mktemp("one") / "run"
@@ -94,8 +94,8 @@ def flat(tree: dict) -> dict[str, torch.Tensor]:
 
 
 def test_the_accumulated_gradient_is_that_of_the_whole_update_at_once(toy, nmt, training_state):
-    from nmt.compose import compose
-    from nmt.data.planning import UpdatePlanner
+    from nmt.commands import compose
+    from nmt.data.planning import BatchPlanner
     from nmt.data.prepared import open_corpus
     from nmt.model import Transformer
 
@@ -104,7 +104,7 @@ def test_the_accumulated_gradient_is_that_of_the_whole_update_at_once(toy, nmt, 
     config = compose("train", list(options))
     corpus = open_corpus(Path(config.prepared))
     split = corpus.split("train")
-    update = UpdatePlanner(split.source_lengths, split.target_lengths, config.batching, config.seed).update(0)
+    update = BatchPlanner(split.source_lengths, split.target_lengths, config.batching, config.seed).update(0)
     batch = split.batch(np.concatenate([micro_batch.indices for micro_batch in update]))
     torch.manual_seed(config.seed)
     model = Transformer(config.model, corpus.manifest.vocabulary_size)
@@ -140,7 +140,7 @@ def test_a_model_that_was_deleted_is_averaged_again(toy, nmt, finished):
         ("seed=2", "seed: 1 -> 2"),
         ("checkpoints.every_steps=7", "checkpoints.every_steps: 12 -> 7"),
         ("optim.warmup=10", "optim.warmup: 20 -> 10"),
-        ("batching.tokens=480", "batching.tokens: 240 -> 480"),
+        ("batching.tokens_per_update=480", "batching.tokens_per_update: 240 -> 480"),
         ("trainer.gradient_clip_val=1", "trainer.gradient_clip_val: None -> 1"),
         ("trainer.precision=bf16-mixed", "trainer.precision: 32-true -> bf16-mixed"),
     ],
@@ -162,11 +162,13 @@ def test_a_corpus_prepared_with_another_tokenizer_is_refused(toy, nmt):
 
 def test_devices_that_do_not_divide_the_shards_are_refused(toy, nmt):
     outcome = nmt("train", *toy, "trainer.devices=3", "trainer.strategy=ddp")
-    outcome.refused("3 devices", "batching.shards=4", "use 1, 2, 4 devices")
+    outcome.refused("3 devices", "batching.micro_batches=4", "use 1, 2, 4 devices")
 
 
 def test_a_sentence_longer_than_a_micro_batch_is_refused(toy, nmt):
-    nmt("train", *toy, "batching.tokens=24").refused("batching.tokens=24", "raise batching.tokens")
+    nmt("train", *toy, "batching.tokens_per_update=24").refused(
+        "batching.tokens_per_update=24", "raise batching.tokens_per_update"
+    )
 
 
 @pytest.mark.parametrize("flag", ["accelerator=abacus", "precision=7", "strategy=chess", "devices=0"])
@@ -241,7 +243,7 @@ def test_a_run_directory_holds_what_is_promised_and_no_more(finished):
 
 
 def test_the_configuration_in_a_run_trains_it_again(toy, nmt, finished):
-    from nmt.compose import compose
+    from nmt.commands import compose
 
     tree = yaml.safe_load((finished / "config.yaml").read_text())
     config = compose("train", [*toy, f"run={finished}", "checkpoints.every_steps=12"])

@@ -17,9 +17,9 @@ import pytest
 import torch
 
 from nmt.config import ModelConfig, TokenizerConfig
-from nmt.decoding.model_directory import ModelDescription
-from nmt.decoding.weights import write_model_directory
 from nmt.model import Transformer
+from nmt.model_directory.description import ModelDescription
+from nmt.model_directory.weights import write_model_directory
 from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
 
 TEXT = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -42,7 +42,7 @@ def model(tmp_path_factory) -> str:
 
 
 def command(model: str, *words: str) -> list[str]:
-    return [sys.executable, "-m", "nmt", "translate", f"checkpoint={model}", *SHORT, *words]
+    return [sys.executable, "-m", "nmt", "translate", f"run={model}", *SHORT, *words]
 
 
 def run(model: str, *words: str, content: bytes = b"", **settings) -> subprocess.CompletedProcess[bytes]:
@@ -190,7 +190,7 @@ def test_an_output_that_is_standard_input_is_refused_and_keeps_its_lines(model, 
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["decode.sample=perhaps"], ["decode.sample"]),
+        (["decode.do_sample=perhaps"], ["decode.do_sample"]),
         (["decode.temperature=0"], ["decode.temperature=0"]),
         (["decode.temperature=nan"], ["decode.temperature=nan"]),
         (["decode.temperature=inf"], ["decode.temperature=inf"]),
@@ -204,12 +204,12 @@ def test_an_output_that_is_standard_input_is_refused_and_keeps_its_lines(model, 
         (["decode.min_length=-1"], ["decode.min_length=-1"]),
         (["decode.max_length=0"], ["decode.max_length=0"]),
         (["decode.max_length=99999999999999999999"], ["decode.max_length=9", "1,000,000"]),
-        (["decode.max_extra=99999999999999999999"], ["decode.max_extra=9", "1,000,000"]),
+        (["decode.max_extra_length=99999999999999999999"], ["decode.max_extra_length=9", "1,000,000"]),
         (["decode.min_length=3", "decode.max_length=2"], ["decode.max_length=2", "decode.min_length=3"]),
-        (["decode.no_repeat_ngram=-1"], ["decode.no_repeat_ngram=-1"]),
+        (["decode.no_repeat_ngram_size=-1"], ["decode.no_repeat_ngram_size=-1"]),
         (["decode.seed=-1"], ["decode.seed=-1"]),
         (["decode.length_penalty=1000"], ["decode.length_penalty=1000"]),
-        (["decode.sampel=true"], ["unknown key decode.sampel", "decode.sample"]),
+        (["decode.sampel=true"], ["unknown key decode.sampel", "decode.do_sample"]),
         (["temperature=1"], ["decode.temperature"]),
         (["engine=tensorflow"], ["engine=tensorflow", "torch, ctranslate2"]),
         (["precision=int4"], ["precision=int4", "float32, int8"]),
@@ -217,11 +217,11 @@ def test_an_output_that_is_standard_input_is_refused_and_keeps_its_lines(model, 
         (["devices=0"], ["devices=0"]),
         (["devices=all"], ["devices"]),
         (["split=sometimes"], ["split"]),
-        (["checkpoint=[]"], ["checkpoint"]),
-        (["checkpoint=null"], ["checkpoint"]),
-        (["checkpoint=2024"], ["checkpoint=2024: no such folder"]),
-        (["checkpoint=[here,there]"], ["checkpoint=here: no such folder"]),
-        (["checkpoint=here,there"], ["[a,b]"]),
+        (["run=[]"], ["checkpoint"]),
+        (["run=null"], ["checkpoint"]),
+        (["run=2024"], ["run=2024: no such folder"]),
+        (["run=[here,there]"], ["run=here: no such folder"]),
+        (["run=here,there"], ["[a,b]"]),
     ],
     ids=str,
 )
@@ -230,11 +230,11 @@ def test_a_mistake_in_a_key_is_one_line(nmt, words, named):
 
 
 def test_models_of_different_vocabularies_are_no_ensemble(nmt, model, finished):
-    nmt("translate", f"checkpoint=[{model},{finished}]").refused("different vocabularies")
+    nmt("translate", f"run=[{model},{finished}]").refused("different vocabularies")
 
 
 def test_models_of_one_vocabulary_are_an_ensemble(model):
-    alone, together = run(model, content=b"ka lo\n"), run(model, f"checkpoint=[{model},{model}]", content=b"ka lo\n")
+    alone, together = run(model, content=b"ka lo\n"), run(model, f"run=[{model},{model}]", content=b"ka lo\n")
     assert (together.returncode, together.stdout) == (0, alone.stdout)
 
 

@@ -35,7 +35,7 @@ def drawn(rows: int, source: int, target: int) -> tuple[torch.Tensor, torch.Tens
 @pytest.mark.parametrize(
     ("options", "graphs"),
     # The compiler reduces small tables of additive scores by another kernel, in the encoder and in the decoder.
-    [({}, 1), pytest.param({"attention": "additive", "restricted_to": 12}, 3, marks=pytest.mark.slow)],
+    [({}, 1), pytest.param({"attention": "additive", "attention_window": 12}, 3, marks=pytest.mark.slow)],
     ids=["paper", "additive, restricted"],
 )
 def test_one_graph_gives_the_hidden_states_and_gradients_of_every_shape(options, graphs):

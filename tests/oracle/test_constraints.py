@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
-from nmt.decoding.engine import Hypothesis
-from nmt.decoding.search import beam_search
 from nmt.model import Transformer
+from nmt.search.beam_search import beam_search
+from nmt.search.engine import Hypothesis
 
 ALPHAS = [0.0, 0.6, 1.5]
 A, B, C = range(UNK + 1, UNK + 4)
@@ -22,17 +22,17 @@ CONSTRAINTS = [
     ({"max_length": 2}, []),
     ({"min_length": 2, "max_length": 2}, []),
     ({"min_length": 9}, []),
-    ({"no_repeat_ngram": 1}, []),
-    ({"no_repeat_ngram": 2}, []),
-    ({"no_repeat_ngram": 3}, []),
-    ({"no_repeat_ngram": 1, "min_length": 2}, []),
+    ({"no_repeat_ngram_size": 1}, []),
+    ({"no_repeat_ngram_size": 2}, []),
+    ({"no_repeat_ngram_size": 3}, []),
+    ({"no_repeat_ngram_size": 1, "min_length": 2}, []),
     ({}, [B]),
     ({}, [C, A]),
     ({"max_length": 1}, [C, A]),
     ({"min_length": 3}, [A]),
-    ({"no_repeat_ngram": 1}, [A, A]),
-    ({"no_repeat_ngram": 2, "max_length": 4}, [B, B, B]),
-    ({"no_repeat_ngram": 2, "min_length": 3}, [B, C]),
+    ({"no_repeat_ngram_size": 1}, [A, A]),
+    ({"no_repeat_ngram_size": 2, "max_length": 4}, [B, B, B]),
+    ({"no_repeat_ngram_size": 2, "min_length": 3}, [B, C]),
 ]
 
 
@@ -71,7 +71,7 @@ def log_probabilities(models: list[Transformer], source: list[int], targets: lis
 
 def most_tokens(source: list[int], config: DecodeConfig, prefix: list[int]) -> int:
     """Of a translation, the end symbol not counted; a prefix is written whatever the limits say."""
-    most = len(source) + config.max_extra - 1
+    most = len(source) + config.max_extra_length - 1
     return max(most if config.max_length is None else min(most, config.max_length), len(prefix))
 
 
@@ -86,7 +86,7 @@ def allowed(target: list[int], config: DecodeConfig, prefix: list[int], most: in
     return (
         target[: len(prefix)] == prefix
         and min(config.min_length, most) <= len(target) <= most
-        and not repeats(target, config.no_repeat_ngram, prefix)
+        and not repeats(target, config.no_repeat_ngram_size, prefix)
     )
 
 
@@ -140,7 +140,7 @@ def may_begin(tokens: list[int], config: DecodeConfig, prefix: list[int], most: 
     """Whether a translation may begin so."""
     length = min(len(tokens), len(prefix))
     fits = len(tokens) <= most and tokens[:length] == prefix[:length]
-    return fits and not repeats(tokens, config.no_repeat_ngram, prefix)
+    return fits and not repeats(tokens, config.no_repeat_ngram_size, prefix)
 
 
 def assert_same(found: list[Hypothesis], expected: list[tuple[float, list[int]]]) -> None:
@@ -152,7 +152,7 @@ def assert_same(found: list[Hypothesis], expected: list[tuple[float, list[int]]]
 @pytest.mark.parametrize(("settings", "prefix"), CONSTRAINTS, ids=str)
 def test_a_beam_that_holds_everything_finds_all_that_a_constraint_allows_in_order(settings, prefix, alpha):
     models = [tiny_model()]
-    config = DecodeConfig(beam_size=130, n_best=130, length_penalty=alpha, max_extra=2, **settings)
+    config = DecodeConfig(beam_size=130, n_best=130, length_penalty=alpha, max_extra_length=2, **settings)
     for source in random_sources([1, 2, 3]):
         everything = enumerate_all(models, source, config, prefix)
         assert everything
@@ -166,32 +166,34 @@ def test_a_constrained_search_that_stops_early_misses_nothing(settings, prefix, 
     models = [tiny_model(seed=4)]
     sources = random_sources([1, 3, 4])
     for beam, n_best in ((1, 1), (2, 1), (4, 3)):
-        config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra=3, **settings)
+        config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra_length=3, **settings)
         for source in sources if beam > 1 else []:
             assert_same(search(models, [source], config, [prefix])[0], beam_reference(models, source, config, prefix))
         if beam == 1:
             for source, [found] in zip(sources, search(models, sources, config, [prefix] * 3), strict=True):
                 most = most_tokens(source, config, prefix)
                 assert allowed(found.tokens, config, prefix, most)
-    wide = DecodeConfig(beam_size=400, length_penalty=alpha, max_extra=2, **settings)
+    wide = DecodeConfig(beam_size=400, length_penalty=alpha, max_extra_length=2, **settings)
     for source in sources:
         assert_same(search(models, [source], wide, [prefix])[0], enumerate_all(models, source, wide, prefix)[:1])
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("settings", [{}, {"no_repeat_ngram": 1}, {"no_repeat_ngram": 2, "min_length": 4}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"no_repeat_ngram_size": 1}, {"no_repeat_ngram_size": 2, "min_length": 4}], ids=str
+)
 def test_prefixes_of_their_own_do_not_meet_in_a_batch(settings, beam):
     """Neither where a sentence's prefix is shorter than its neighbour's, nor where it has none."""
     models = [tiny_model(words=9)]
     sources = random_sources([3, 2, 6, 3, 5], words=9)
     prefixes = [[], [A], [A, A, B, A, A], [C, B], [B] * 9]
-    config = DecodeConfig(beam_size=beam, n_best=beam, max_extra=4, **settings)
+    config = DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=4, **settings)
     together = search(models, sources, config, prefixes)
     for source, prefix, found in zip(sources, prefixes, together, strict=True):
         [alone] = search(models, [source], config, [prefix])
         assert_same(found, [(h.score, h.tokens) for h in alone])
         assert all(h.tokens[: len(prefix)] == prefix for h in found)
-        assert not any(repeats(h.tokens, config.no_repeat_ngram, prefix) for h in found)
+        assert not any(repeats(h.tokens, config.no_repeat_ngram_size, prefix) for h in found)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -199,10 +201,10 @@ def test_prefixes_of_their_own_do_not_meet_in_a_batch(settings, beam):
 def test_no_ngram_comes_twice_however_long_the_translation(n, beam):
     models = [tiny_model(words=12, seed=seed) for seed in range(2)]
     sources = random_sources([4, 9, 2, 7], words=12)
-    settings = {"beam_size": beam, "n_best": beam, "min_length": 10, "max_extra": 30}
+    settings = {"beam_size": beam, "n_best": beam, "min_length": 10, "max_extra_length": 30}
     free = search(models, sources, DecodeConfig(**settings))
     assert all(repeats(h.tokens, n, []) for found in free for h in found), "else the constraint would do nothing"
-    for found in search(models, sources, DecodeConfig(**settings, no_repeat_ngram=n)):
+    for found in search(models, sources, DecodeConfig(**settings, no_repeat_ngram_size=n)):
         assert found
         assert not any(repeats(h.tokens, n, []) for h in found)
 
@@ -211,7 +213,9 @@ def test_no_ngram_comes_twice_however_long_the_translation(n, beam):
 @pytest.mark.parametrize("sample", [False, True])
 def test_a_least_length_yields_where_no_word_is_left(beam, sample):
     """Three words of which none comes twice make no translation of five."""
-    config = DecodeConfig(beam_size=beam, n_best=beam, min_length=5, no_repeat_ngram=1, sample=sample, max_extra=9)
+    config = DecodeConfig(
+        beam_size=beam, n_best=beam, min_length=5, no_repeat_ngram_size=1, sample=sample, max_extra_length=9
+    )
     for found in search([tiny_model()], random_sources([2, 4]), config):
         assert found
         assert {tuple(sorted(h.tokens)) for h in found} == {(A, B, C)}
@@ -221,20 +225,20 @@ def test_a_least_length_yields_where_no_word_is_left(beam, sample):
 @pytest.mark.parametrize(("beam", "n_best"), [(1, 1), (4, 3)])
 def test_an_ensemble_of_a_model_with_itself_is_the_model(times, beam, n_best):
     model, sources = tiny_model(words=9), random_sources([2, 5, 3], words=9)
-    config = DecodeConfig(beam_size=beam, n_best=n_best, max_extra=5)
+    config = DecodeConfig(beam_size=beam, n_best=n_best, max_extra_length=5)
     for found, alone in zip(search([model] * times, sources, config), search([model], sources, config), strict=True):
         assert_same(found, [(h.score, h.tokens) for h in alone])
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize(("settings", "prefix"), [({}, []), ({"no_repeat_ngram": 2}, [B])], ids=str)
+@pytest.mark.parametrize(("settings", "prefix"), [({}, []), ({"no_repeat_ngram_size": 2}, [B])], ids=str)
 def test_an_ensemble_of_different_models_averages_their_probabilities(alpha, settings, prefix):
     models = [tiny_model(seed=1), tiny_model(seed=2, d_model=16, norm="pre"), tiny_model(seed=3, positions="learned")]
     for source in random_sources([2, 3]):
-        wide = DecodeConfig(beam_size=130, n_best=9, length_penalty=alpha, max_extra=1, **settings)
+        wide = DecodeConfig(beam_size=130, n_best=9, length_penalty=alpha, max_extra_length=1, **settings)
         everything = enumerate_all(models, source, wide, prefix)
         assert_same(search(models, [source], wide, [prefix])[0], everything[:9])
-        narrow = DecodeConfig(beam_size=3, n_best=2, length_penalty=alpha, max_extra=4, **settings)
+        narrow = DecodeConfig(beam_size=3, n_best=2, length_penalty=alpha, max_extra_length=4, **settings)
         assert_same(search(models, [source], narrow, [prefix])[0], beam_reference(models, source, narrow, prefix))
         assert everything[:9] != enumerate_all(models[:1], source, wide, prefix)[:9]
 
@@ -252,7 +256,7 @@ def test_equally_probable_words_are_chosen_alike_alone_and_in_any_company(beam):
     with torch.no_grad():
         model.output.weight.zero_()
     sources = random_sources([3, 1, 7, 4, 4, 2], words=300)
-    config = DecodeConfig(beam_size=beam, n_best=beam, max_extra=3, min_length=2)
+    config = DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=3, min_length=2)
     alone = [search([model], [source], config)[0] for source in sources]
     for seed in range(3):
         order = random.Random(seed).sample(range(len(sources)), len(sources))

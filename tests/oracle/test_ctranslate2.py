@@ -13,15 +13,15 @@ import torch
 pytest.importorskip("ctranslate2")
 
 from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.decoding.ctranslate2_engine import CTranslate2Engine, positions
-from nmt.decoding.ctranslate2_model import sinusoids, write
-from nmt.decoding.engine import length_penalty
-from nmt.decoding.model_directory import EXPORTED, ModelDescription, read_description
-from nmt.decoding.torch_engine import TorchEngine
-from nmt.decoding.weights import load_model, write_model_directory
 from nmt.errors import NMTError
+from nmt.interchange.ctranslate2 import sinusoids, write
 from nmt.model import Transformer
 from nmt.model.embedding import sinusoids as torch_sinusoids
+from nmt.model_directory.description import EXPORTED, ModelDescription, read_description
+from nmt.model_directory.weights import load_model, write_model_directory
+from nmt.search.ctranslate2_engine import CTranslate2Engine, positions
+from nmt.search.engine import length_penalty
+from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
 
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
@@ -88,7 +88,7 @@ def sentences() -> list[list[int]]:
 
 def searches(folder: Path, sentences: list[list[int]], **settings):
     """What torch and CTranslate2 find."""
-    config = DecodeConfig(**{"beam_size": 4, "max_extra": 8, **settings})
+    config = DecodeConfig(**{"beam_size": 4, "max_extra_length": 8, **settings})
     longest = positions(read_description(folder / "float32"))
     engines = (
         TorchEngine([load_model(folder / "model")], config),
@@ -115,7 +115,7 @@ def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"max_extra": 0},
+        {"max_extra_length": 0},
         {"max_length": 3, "beam_size": 1},
         {"min_length": 7},
         {"min_length": 7, "beam_size": 1},
@@ -134,7 +134,7 @@ def test_a_length_can_be_prescribed(folder, sentences):
 
 def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
     model = load_model(each / "model")
-    for settings in ({}, {"min_length": 7}, {"max_extra": 0}):
+    for settings in ({}, {"min_length": 7}, {"max_extra_length": 0}):
         found = searches(each, sentences, n_best=3, **settings)[1]
         for ids, hypotheses in zip(sentences, found, strict=True):
             assert len(hypotheses) == 3
@@ -150,7 +150,7 @@ def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
 
 def test_int8_is_close(each, sentences):
     """By the log probabilities of the same translations."""
-    config = DecodeConfig(beam_size=4, max_extra=8)
+    config = DecodeConfig(beam_size=4, max_extra_length=8)
     precise, small = (CTranslate2Engine(each / name, config, 40, threads=1) for name in ("float32", "int8"))
     requests = [precise.request(ids) for ids in sentences]
     pairs = [
@@ -165,7 +165,7 @@ def test_int8_is_close(each, sentences):
 
 
 def test_workers_and_their_number_change_nothing(folder, sentences):
-    config = DecodeConfig(beam_size=4, max_extra=8)
+    config = DecodeConfig(beam_size=4, max_extra_length=8)
     one, three = (
         CTranslate2Engine(folder / "float32", config, 40, threads=threads).search(sentences, [[]] * len(sentences))
         for threads in (1, 3)
@@ -187,7 +187,7 @@ def eager(folder, tmp_path) -> Path:
 
 
 def test_symbols_that_are_no_text_are_never_written(eager, sentences):
-    model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra=8), 2048, threads=1)
+    model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra_length=8), 2048, threads=1)
     raw = model.candidates([model.request(ids) for ids in sentences], False)
     assert any(piece in candidate.tokens for row in raw for candidate in row for piece in ("<pad>", "<unk>"))
     for hypotheses in searches(eager, sentences, n_best=4)[1]:
@@ -197,7 +197,7 @@ def test_symbols_that_are_no_text_are_never_written(eager, sentences):
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_text_alone_is_the_same_text(folder, sentences, beam_size):
     """A greedy search computes no scores for it; what a long search finds is cut where a short one ends."""
-    config = DecodeConfig(beam_size=beam_size, max_extra=0)
+    config = DecodeConfig(beam_size=beam_size, max_extra_length=0)
     engine = CTranslate2Engine(folder / "float32", config, 40, threads=1)
     scored = engine.search(sentences, [[]] * len(sentences))
     engine.scores = False

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nmt.model.dropout import LEVELS, Dropout, random_mask
+from nmt.kernels.dropout import LEVELS, Dropout, random_mask
 
 SHAPE = torch.Size((503, 997))
 

@@ -5,8 +5,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+import nmt.kernels.linear
 import nmt.model.attention
-import nmt.model.linear
 from nmt.config import ModelConfig
 from nmt.model import Transformer
 from nmt.model.flops import training_flops
@@ -28,7 +28,7 @@ def whole_scores(q, k, v):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
     """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
-    monkeypatch.setattr(nmt.model.linear, "ONEDNN", False)
+    monkeypatch.setattr(nmt.kernels.linear, "ONEDNN", False)
     monkeypatch.setattr(nmt.model.attention, "additive_scores", whole_scores)
     config = ModelConfig(name="test", dropout=0.0, **shape)
     model = Transformer(config, vocabulary_size=40)

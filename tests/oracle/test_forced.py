@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 
 from nmt.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
-from nmt.decoding.attention import model_attention
-from nmt.decoding.forced import aligning_layer, force
-from nmt.decoding.search import beam_search
-from nmt.decoding.torch_engine import pad_source
 from nmt.model import Transformer
+from nmt.search.attention_weights import model_attention
+from nmt.search.beam_search import beam_search
+from nmt.search.forced_decoding import aligning_layer, force
+from nmt.search.torch_engine import pad_source
 
 VOCABULARY = 40
 PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]
@@ -50,10 +50,10 @@ def test_an_ensemble_averages_the_probabilities_of_each_token():
         assert judged.log_probabilities == pytest.approx(mean.tolist(), abs=1e-5)
 
 
-@pytest.mark.parametrize("settings", [{}, {"sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram": 2}])
+@pytest.mark.parametrize("settings", [{}, {"sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram_size": 2}])
 def test_found_translations_have_the_log_probability_that_the_search_gave_them(settings):
     models = [random_model(seed) for seed in (1, 2)]
-    config = DecodeConfig(beam_size=3, n_best=3, max_extra=6, **settings)
+    config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=6, **settings)
     sources = [source for source, _ in PAIRS if source]
     found = beam_search(models, pad_source(sources, torch.device("cpu")), config, [[7]] * len(sources))
     pairs = [(source, h.tokens) for source, hypotheses in zip(sources, found, strict=True) for h in hypotheses]
@@ -80,7 +80,9 @@ def torch_attention(monkeypatch, model, source, target):
     return weights
 
 
-@pytest.mark.parametrize("settings", [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"restricted_to": 2}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"attention_window": 2}], ids=str
+)
 def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatch, settings):
     model = random_model(4, **settings)
     source = torch.tensor([[5, 6, 7, EOS, PAD], [9, 10, 11, 12, EOS]])
@@ -121,7 +123,7 @@ def test_no_pairs_are_judged_at_once():
 def test_positions_are_taken_in_turns_without_changing_anything(monkeypatch):
     model = random_model(1)
     once = force([model], PAIRS, 1000)
-    monkeypatch.setattr("nmt.decoding.forced.ROWS", 3)
+    monkeypatch.setattr("nmt.search.forced_decoding.ROWS", 3)
     for a, b in zip(once, force([model], PAIRS, 1000), strict=True):
         assert math.isfinite(sum(a.log_probabilities))
         assert a.log_probabilities == pytest.approx(b.log_probabilities, abs=1e-6)

@@ -10,14 +10,14 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
-from nmt.decoding.load import load_translator
-from nmt.decoding.model_directory import ModelDescription
-from nmt.decoding.torch_engine import pad_source
-from nmt.decoding.weights import load_model, write_model_directory
 from nmt.errors import NMTError
-from nmt.export.huggingface import check, translate, write
+from nmt.interchange.huggingface import check, translate, write
 from nmt.model import Transformer
+from nmt.model_directory.description import ModelDescription
+from nmt.model_directory.weights import load_model, write_model_directory
+from nmt.search.torch_engine import pad_source
 from nmt.text.tokenizers import Tokenizer, clean, tokenizer_fingerprint, train_tokenizer
+from nmt.translation.load import load_translator
 
 transformers = pytest.importorskip("transformers")
 
@@ -167,25 +167,27 @@ def test_batches_are_padded_as_ours(trained, tokenizer):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"max_extra": 0}, {"max_length": 4}, {"min_length": 12}, {"no_repeat_ngram": 2}],
+    [{}, {"max_extra_length": 0}, {"max_length": 4}, {"min_length": 12}, {"no_repeat_ngram_size": 2}],
     ids=str,
 )
 def test_greedy_translations_are_ours(trained, settings):
     folder, output = trained
     lines = [*random_lines(30, seed=5), "", "  ", "☃ 漢字 <s>"]
-    decode = DecodeConfig(beam_size=1, **{"max_extra": 20, **settings})
+    decode = DecodeConfig(beam_size=1, **{"max_extra_length": 20, **settings})
     assert translate(output, lines, decode) == ours(folder, lines, decode)
 
 
-@pytest.mark.parametrize(("alpha", "max_extra"), [(0.0, 20), (0.6, 20), (1.0, 20), (0.6, 0)])
-def test_most_translations_of_a_beam_are_ours(trained, alpha, max_extra):
+@pytest.mark.parametrize(("alpha", "max_extra_length"), [(0.0, 20), (0.6, 20), (1.0, 20), (0.6, 0)])
+def test_most_translations_of_a_beam_are_ours(trained, alpha, max_extra_length):
     folder, output = trained
     lines = random_lines(30, seed=6)
-    decode = DecodeConfig(beam_size=4, length_penalty=alpha, max_extra=max_extra)
+    decode = DecodeConfig(beam_size=4, length_penalty=alpha, max_extra_length=max_extra_length)
     expected = ours(folder, lines, decode)
     found = translate(output, lines, decode)
     assert sum(a == b for a, b in zip(found, expected, strict=True)) >= 27
-    assert expected != ours(folder, lines, DecodeConfig(beam_size=4, length_penalty=alpha + 2, max_extra=max_extra))
+    assert expected != ours(
+        folder, lines, DecodeConfig(beam_size=4, length_penalty=alpha + 2, max_extra_length=max_extra_length)
+    )
 
 
 def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
@@ -205,7 +207,7 @@ def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
         ({"d_v": 8}, r"model\.d_k=16, model\.d_v=8"),
         ({"d_k": 8, "d_v": 8}, r"model\.d_k=8.*d_model"),
         ({"attention": "dot_product"}, r"model\.attention=dot_product"),
-        ({"restricted_to": 5}, r"model\.restricted_to=5"),
+        ({"attention_window": 5}, r"model\.attention_window=5"),
     ],
     ids=str,
 )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nmt.decoding.search import PIECE, largest
+from nmt.search.beam_search import PIECE, largest
 
 WIDTHS = [1, 5, 63, 64, 65, 4 * PIECE - 1, 4 * PIECE, 1000, 8 * PIECE * 4 + 17, 5003]
 

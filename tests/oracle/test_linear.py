@@ -4,12 +4,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nmt.model.linear import ONEDNN, feed_forward, has_fast_product, linear, outer_product, product
+from nmt.kernels.linear import ONEDNN, feed_forward, has_fast_product, linear, outer_product, product
 
 
 @pytest.fixture(autouse=True)
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt.model.linear.LEAST", 0)
+    monkeypatch.setattr("nmt.kernels.linear.LEAST", 0)
 
 
 needs_onednn = pytest.mark.skipif(not ONEDNN, reason="this processor has no oneDNN product")

@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
-from nmt.decoding.engine import Hypothesis
-from nmt.decoding.sampling import draw, gumbel, sentence_keys
-from nmt.decoding.search import beam_search
-from nmt.decoding.torch_engine import TorchEngine
 from nmt.model import Transformer
+from nmt.search.beam_search import beam_search
+from nmt.search.engine import Hypothesis
+from nmt.search.sampling import draw, gumbel, sentence_keys
+from nmt.search.torch_engine import TorchEngine
 
 SEEDS, DRAWN = 60, 40
 NEVER = [PAD, BOS, UNK]
@@ -127,10 +127,10 @@ def test_sentences_and_the_draws_of_a_sentence_differ():
     assert len({tuple(draw) for draws in together for draw in draws}) == 10
 
 
-@pytest.mark.parametrize("settings", [{}, {"top_k": 5}, {"top_p": 0.6}, {"no_repeat_ngram": 1}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"top_k": 5}, {"top_p": 0.6}, {"no_repeat_ngram_size": 1}], ids=str)
 def test_what_is_drawn_for_a_sentence_depends_on_it_alone(settings):
     sources = [*SOURCES, *([n, n + 1, EOS] for n in range(4, 30))]
-    settings = {"n_best": 3, "max_extra": 6, **settings}
+    settings = {"n_best": 3, "max_extra_length": 6, **settings}
     alone = [tokens(sample([source], RICH, **settings))[0] for source in sources]
     for seed in range(2):
         order = random.Random(seed).sample(range(len(sources)), len(sources))
@@ -189,14 +189,14 @@ def test_a_token_has_its_number_among_whichever_others():
 @pytest.mark.parametrize("settings", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-6}], ids=str)
 def test_nothing_but_the_likeliest_is_greedy_search(settings):
     source_BS = torch.tensor([s + [PAD] * (7 - len(s)) for s in SOURCES])
-    greedy = tokens(beam_search([RICH], source_BS, DecodeConfig(beam_size=1, max_extra=6)))
-    assert tokens(sample(SOURCES, RICH, max_extra=6, **settings)) == greedy
-    assert tokens(sample(SOURCES, RICH, n_best=2, max_extra=6, **settings)) == [2 * found for found in greedy]
+    greedy = tokens(beam_search([RICH], source_BS, DecodeConfig(beam_size=1, max_extra_length=6)))
+    assert tokens(sample(SOURCES, RICH, max_extra_length=6, **settings)) == greedy
+    assert tokens(sample(SOURCES, RICH, n_best=2, max_extra_length=6, **settings)) == [2 * found for found in greedy]
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0.3, "top_k": 9}, {"top_p": 0.5}], ids=str)
 def test_log_probabilities_are_the_models_own_and_the_best_come_first(settings):
-    for source, found in zip(SOURCES, sample(SOURCES, RICH, n_best=6, max_extra=4, **settings), strict=True):
+    for source, found in zip(SOURCES, sample(SOURCES, RICH, n_best=6, max_extra_length=4, **settings), strict=True):
         assert len(found) == 6
         assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
         for h in found:
@@ -213,7 +213,7 @@ def test_limits_hold_for_samples_too():
 @pytest.mark.parametrize("n", [1, 2])
 def test_samples_of_few_words_that_may_not_repeat_all_end(n):
     """Those that ended early have nothing left that they could go on with."""
-    for found in sample(SOURCES, n_best=50, max_extra=30, no_repeat_ngram=n):
+    for found in sample(SOURCES, n_best=50, max_extra_length=30, no_repeat_ngram_size=n):
         assert len(found) == 50
         assert len({len(h.tokens) for h in found}) > 2
         for h in found:
@@ -223,7 +223,7 @@ def test_samples_of_few_words_that_may_not_repeat_all_end(n):
 
 def test_a_sample_of_an_ensemble_is_of_its_average():
     source_BS = torch.tensor([[5, 6, EOS]])
-    config = DecodeConfig(sample=True, n_best=3, max_extra=6)
+    config = DecodeConfig(sample=True, n_best=3, max_extra_length=6)
     twice = beam_search([RICH, RICH], source_BS, config)
     assert tokens(twice) == tokens(beam_search([RICH], source_BS, config))
     other = tiny_model(60, seed=4)

@@ -15,17 +15,17 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
-from nmt.decoding.engine import Hypothesis, length_penalty
-from nmt.decoding.search import beam_search
 from nmt.errors import NMTError
 from nmt.model import Transformer
+from nmt.search.beam_search import beam_search
+from nmt.search.engine import Hypothesis, length_penalty
 
 MODELS = {
     "paper": {},
     "pre-norm": {"norm": "pre"},
     "learned positions": {"positions": "learned"},
     "untied, d_k != d_v": {"tied_embeddings": False, "d_k": 3, "d_v": 5},
-    "additive, restricted": {"attention": "additive", "restricted_to": 3},
+    "additive, restricted": {"attention": "additive", "attention_window": 3},
 }
 ALPHAS = [0.0, 0.6, 1.0]
 
@@ -105,7 +105,7 @@ def reference_search(
     model: Transformer, source: list[int], config: DecodeConfig, early: bool
 ) -> tuple[list[tuple[float, list[int]]], int]:
     """n_best (score, tokens) and the number of steps; with `early` it stops when no living hypothesis can beat them."""
-    limit = len(source) + config.max_extra
+    limit = len(source) + config.max_extra_length
     living: list[tuple[float, list[int]]] = [(0.0, [])]
     ended: list[tuple[float, list[int]]] = []
     for length in range(1, limit + 1):
@@ -150,7 +150,7 @@ def test_a_beam_that_holds_all_candidates_finds_every_translation_in_order(setti
     for source in random_sources(model, [2, 3]):
         everything = enumerate_all(model, source, limit=len(source) + 2, alpha=alpha)
         beam = 4 * 3**3
-        [found] = search(model, [source], beam_size=beam, n_best=beam, length_penalty=alpha, max_extra=2)
+        [found] = search(model, [source], beam_size=beam, n_best=beam, length_penalty=alpha, max_extra_length=2)
         assert_same(found, everything[:beam])
 
 
@@ -158,7 +158,7 @@ def test_a_beam_that_holds_all_candidates_finds_every_translation_in_order(setti
 def test_the_best_of_a_wide_beam_is_the_best_there_is(alpha):
     model = tiny_model(words=3, bias={EOS: 0.5})
     sources = random_sources(model, [1, 2, 3, 4])
-    found = search(model, sources, beam_size=110, length_penalty=alpha, max_extra=1)
+    found = search(model, sources, beam_size=110, length_penalty=alpha, max_extra_length=1)
     for source, hypotheses in zip(sources, found, strict=True):
         assert_same(hypotheses, enumerate_all(model, source, limit=len(source) + 1, alpha=alpha)[:1])
 
@@ -168,7 +168,7 @@ def test_the_best_of_a_wide_beam_is_the_best_there_is(alpha):
 @pytest.mark.parametrize(("beam", "n_best"), [(2, 1), (4, 1), (4, 4), (5, 2)])
 def test_search_agrees_with_a_reference_that_stops_early_and_with_one_that_never_does(variant, alpha, beam, n_best):
     model = stutterer(variant)
-    config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra=4)
+    config = DecodeConfig(beam_size=beam, n_best=n_best, length_penalty=alpha, max_extra_length=4)
     for source in random_sources(model, [2, 5, 4]):
         [found] = search(model, [source], **vars(config))
         assert_same(found, reference_search(model, source, config, early=True)[0])
@@ -178,7 +178,7 @@ def test_search_agrees_with_a_reference_that_stops_early_and_with_one_that_never
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_search_stops_at_the_step_after_which_nothing_can_beat_the_finished(alpha, monkeypatch):
     model = stutterer("paper")
-    config = DecodeConfig(beam_size=3, length_penalty=alpha, max_extra=25)
+    config = DecodeConfig(beam_size=3, length_penalty=alpha, max_extra_length=25)
     steps = []
     step = model.step
     monkeypatch.setattr(model, "step", lambda *arguments: steps.append(1) or step(*arguments))
@@ -195,7 +195,7 @@ def test_search_stops_at_the_step_after_which_nothing_can_beat_the_finished(alph
 def test_a_beam_of_one_takes_the_most_probable_token_at_every_step(variant):
     model = stutterer(variant)
     sources = random_sources(model, [3, 6, 2, 4, 5])
-    results = search(model, sources, beam_size=1, max_extra=5)
+    results = search(model, sources, beam_size=1, max_extra_length=5)
     for source, [hypothesis] in zip(sources, results, strict=True):
         tokens: list[int] = []
         while len(tokens) + 1 < len(source) + 5:
@@ -213,10 +213,10 @@ def test_a_beam_of_one_takes_the_most_probable_token_at_every_step(variant):
 def test_order_and_batching_do_not_change_a_hypothesis(variant, beam, n_best):
     model = stutterer(variant)
     sources = random_sources(model, [1, 9, 2, 4, 4, 7, 3, 12, 1, 5])
-    alone = [search(model, [source], beam_size=beam, n_best=n_best, max_extra=6)[0] for source in sources]
+    alone = [search(model, [source], beam_size=beam, n_best=n_best, max_extra_length=6)[0] for source in sources]
     for seed in range(3):
         order = random.Random(seed).sample(range(len(sources)), len(sources))
-        together = search(model, [sources[i] for i in order], beam_size=beam, n_best=n_best, max_extra=6)
+        together = search(model, [sources[i] for i in order], beam_size=beam, n_best=n_best, max_extra_length=6)
         for place, found in zip(order, together, strict=True):
             assert_same(found, [(h.score, h.tokens) for h in alone[place]])
     assert len({tuple(found[0].tokens) for found in alone}) > 5
@@ -227,7 +227,7 @@ def test_order_and_batching_do_not_change_a_hypothesis(variant, beam, n_best):
 def test_n_best_are_distinct_sorted_and_scored_as_forced_decoding_scores_them(variant, alpha):
     model = stutterer(variant)
     sources = random_sources(model, [3, 8, 5])
-    results = search(model, sources, beam_size=5, n_best=5, length_penalty=alpha, max_extra=6)
+    results = search(model, sources, beam_size=5, n_best=5, length_penalty=alpha, max_extra_length=6)
     for source, found in zip(sources, results, strict=True):
         assert len(found) == len({tuple(h.tokens) for h in found}) == 5
         assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
@@ -238,21 +238,21 @@ def test_n_best_are_distinct_sorted_and_scored_as_forced_decoding_scores_them(va
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize("max_extra", [0, 1, 7])
-def test_a_model_that_never_wants_to_end_ends_at_the_limit(beam, max_extra):
+@pytest.mark.parametrize("max_extra_length", [0, 1, 7])
+def test_a_model_that_never_wants_to_end_ends_at_the_limit(beam, max_extra_length):
     model = tiny_model(words=12, bias={EOS: -20.0})
     sources = random_sources(model, [1, 3, 6, 2])
-    results = search(model, sources, beam_size=beam, n_best=beam, max_extra=max_extra)
+    results = search(model, sources, beam_size=beam, n_best=beam, max_extra_length=max_extra_length)
     for source, found in zip(sources, results, strict=True):
         assert found
-        assert {len(h.tokens) + 1 for h in found} == {len(source) + max_extra}
+        assert {len(h.tokens) + 1 for h in found} == {len(source) + max_extra_length}
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_every_translation_ends_within_the_limit(seed):
     model = tiny_model(words=12, seed=seed, bias={EOS: 0.5})
     sources = random_sources(model, [1, 3, 6, 2, 9])
-    for source, found in zip(sources, search(model, sources, beam_size=4, n_best=4, max_extra=3), strict=True):
+    for source, found in zip(sources, search(model, sources, beam_size=4, n_best=4, max_extra_length=3), strict=True):
         assert found
         assert all(len(h.tokens) + 1 <= len(source) + 3 for h in found)
 
@@ -260,7 +260,7 @@ def test_every_translation_ends_within_the_limit(seed):
 @pytest.mark.parametrize("beam", [1, 4])
 def test_special_symbols_are_never_written_however_probable(beam):
     model = tiny_model(words=12, bias={PAD: 9.0, BOS: 9.0, UNK: 9.0})
-    for found in search(model, random_sources(model, [3, 5]), beam_size=beam, n_best=beam, max_extra=3):
+    for found in search(model, random_sources(model, [3, 5]), beam_size=beam, n_best=beam, max_extra_length=3):
         for hypothesis in found:
             assert not {PAD, BOS, EOS, UNK} & set(hypothesis.tokens)
 
@@ -270,7 +270,10 @@ def test_with_exact_search_a_higher_alpha_never_shortens_a_translation(seed):
     model = tiny_model(words=3, seed=seed, bias={EOS: 0.5})
     sources = random_sources(model, [2, 3, 3, 2])
     by_alpha = [
-        [len(found[0].tokens) for found in search(model, sources, beam_size=110, length_penalty=alpha, max_extra=2)]
+        [
+            len(found[0].tokens)
+            for found in search(model, sources, beam_size=110, length_penalty=alpha, max_extra_length=2)
+        ]
         for alpha in (0.0, 0.5, 1.0, 2.0, 4.0)
     ]
     for low, high in pairwise(by_alpha):
@@ -282,7 +285,7 @@ def test_with_a_beam_of_four_a_higher_alpha_lengthens_a_set_on_average():
     model = stutterer("paper")
     sources = random_sources(model, [2, 3, 4, 5, 6, 7] * 3)
     totals = [
-        sum(len(found[0].tokens) for found in search(model, sources, length_penalty=alpha, max_extra=10))
+        sum(len(found[0].tokens) for found in search(model, sources, length_penalty=alpha, max_extra_length=10))
         for alpha in (0.0, 0.6, 1.0, 2.0)
     ]
     assert totals == sorted(totals)
@@ -293,7 +296,7 @@ def test_with_a_beam_of_four_a_higher_alpha_lengthens_a_set_on_average():
 def test_learned_positions_end_a_translation_before_the_limit_does(beam):
     model = tiny_model(words=12, bias={EOS: -20.0}, positions="learned", max_positions=6)
     sources = random_sources(model, [2, 6, 4])
-    for found in search(model, sources, beam_size=beam, max_extra=50):
+    for found in search(model, sources, beam_size=beam, max_extra_length=50):
         assert len(found[0].tokens) + 1 == 6
 
 
@@ -306,7 +309,7 @@ def test_a_source_longer_than_the_learned_positions_is_an_error_that_names_their
 def test_sinusoids_have_no_longest_translation():
     model = tiny_model(words=12, bias={EOS: -20.0}, max_positions=4)
     [source] = random_sources(model, [6])
-    [[hypothesis]] = search(model, [source], beam_size=2, max_extra=10)
+    [[hypothesis]] = search(model, [source], beam_size=2, max_extra_length=10)
     assert len(hypothesis.tokens) + 1 == 16
     assert hypothesis.log_probability == pytest.approx(
         forced_log_probability(model, source, hypothesis.tokens), rel=1e-5
@@ -349,7 +352,7 @@ class Chain:
 )
 def test_searches_worked_out_by_hand(beam, alpha, tokens, probability):
     model = Chain({BOS: {4: 0.6, 6: 0.4}, 4: {5: 0.5, EOS: 0.3, 6: 0.2}, 5: {EOS: 0.7, 4: 0.3}, 6: {EOS: 0.9, 4: 0.1}})
-    [[found]] = search(model, [[4, EOS]], beam_size=beam, length_penalty=alpha, max_extra=1)
+    [[found]] = search(model, [[4, EOS]], beam_size=beam, length_penalty=alpha, max_extra_length=1)
     log_probability = torch.tensor(probability).log().item()
     assert found.tokens == tokens
     assert found.log_probability == pytest.approx(log_probability, abs=1e-5)
@@ -359,5 +362,5 @@ def test_searches_worked_out_by_hand(beam, alpha, tokens, probability):
 @pytest.mark.parametrize(("beam", "tokens"), [(1, [4]), (2, [4, 5])])
 def test_greedy_search_ends_at_the_first_end_symbol_however_well_longer_ones_score(beam, tokens):
     model = Chain({BOS: {4: 1.0}, 4: {EOS: 0.52, 5: 0.48}, 5: {EOS: 1.0}})
-    [[found]] = search(model, [[4, EOS]], beam_size=beam, length_penalty=2.0, max_extra=1)
+    [[found]] = search(model, [[4, EOS]], beam_size=beam, length_penalty=2.0, max_extra_length=1)
     assert found.tokens == tokens

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from nmt.config import ModelConfig
-from nmt.decoding.shapes import count_parameters, described_shapes
 from nmt.model import Transformer
+from nmt.model_directory.shapes import count_parameters, described_shapes
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 12, "d_ff": 10, "heads": 3}
 
@@ -15,7 +15,7 @@ SIZES = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 12, "d_ff": 10, "h
     [
         *({}, {"tied_embeddings": False}, {"norm": "pre"}, {"positions": "learned", "max_positions": 9}),
         *({"d_k": 5}, {"d_k": 3, "d_v": 7}, {"attention": "additive"}, {"attention": "dot_product"}),
-        {"restricted_to": 2},
+        {"attention_window": 2},
     ],
     ids=str,
 )

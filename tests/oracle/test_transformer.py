@@ -24,8 +24,8 @@ SHAPES = pytest.mark.parametrize(
         {"d_k": 3, "d_v": 5, "tied_embeddings": False},
         {"attention": "dot_product"},
         {"attention": "additive", "d_k": 3},
-        {"restricted_to": 3},
-        {"restricted_to": 4, "attention": "additive", "norm": "pre"},
+        {"attention_window": 3},
+        {"attention_window": 4, "attention": "additive", "norm": "pre"},
     ],
     ids=["paper", "pre-norm", "learned", "widths", "unscaled", "additive", "restricted", "restricted additive"],
 )
@@ -168,7 +168,7 @@ KINDS = pytest.mark.parametrize("attention", ["scaled_dot_product", "dot_product
 @KINDS
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
 def test_a_restricted_layer_sees_r_positions_of_the_source_and_of_the_past(attention, r):
-    model = tiny_model(attention=attention, restricted_to=r, encoder_layers=1, decoder_layers=1)
+    model = tiny_model(attention=attention, attention_window=r, encoder_layers=1, decoder_layers=1)
     source, target = sentences(8), prefixes(1, 8)
     memory = model.encode(source)
     hidden = model.decode(target, memory, source)
@@ -187,13 +187,13 @@ def test_a_restricted_layer_sees_r_positions_of_the_source_and_of_the_past(atten
 def test_a_neighbourhood_that_holds_everything_is_full_attention(attention, r):
     source, target = sentences(8, 3), prefixes(2, 8)
     full = tiny_model(attention=attention)
-    wide = tiny_model(attention=attention, restricted_to=r)
+    wide = tiny_model(attention=attention, attention_window=r)
     assert torch.equal(wide(source, target), full(source, target))
     assert torch.equal(wide.float()(source, target), full.float()(source, target))
 
 
 def test_padding_that_sees_no_word_leaves_no_gradient_that_is_no_number():
-    model = tiny_model(restricted_to=3)
+    model = tiny_model(attention_window=3)
     model(sentences(2, 12), prefixes(2, 4)).sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
@@ -387,5 +387,5 @@ def test_sentences_of_one_length_need_no_mask_of_padding(changes, monkeypatch):
         )
         hidden = model.hidden(source, target, padded=False)
     assert torch.equal(hidden, expected)
-    if "restricted_to" not in changes:
+    if "attention_window" not in changes:
         assert masks == [None] * (2 + 2 * 3)

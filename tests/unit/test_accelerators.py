@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.training.train import devices
 
 

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from nmt.errors import NMTError
-from nmt.evaluation.brackets import compare_trees
 from nmt.evaluation.scores import score
+from nmt.parsing.brackets import compare_trees
 
 GOLD = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sits) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
 

@@ -19,7 +19,7 @@ from nmt.compose import (
     set_text,
     to_yaml,
 )
-from nmt.config import PreprocessAndTrainConfig
+from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 
 FILES = sorted(path.relative_to(conf_folder()) for path in conf_folder().rglob("*.yaml"))
@@ -59,8 +59,8 @@ PAPER = {
     "model.norm": "post",
     "model.positions": "sinusoidal",
     "model.tied_embeddings": True,
-    "batching.tokens": 25000,
-    "batching.shards": 8,
+    "batching.tokens_per_update": 25000,
+    "batching.micro_batches": 8,
     "optim.beta1": 0.9,
     "optim.beta2": 0.98,
     "optim.epsilon": 1e-9,
@@ -74,13 +74,13 @@ PAPER = {
     "checkpoints.keep": 5,
     "decode.beam_size": 4,
     "decode.length_penalty": 0.6,
-    "decode.max_extra": 50,
+    "decode.max_extra_length": 50,
 }
 
 
 def test_the_defaults_are_the_papers() -> None:
     config = compose("train", [])
-    assert isinstance(config, PreprocessAndTrainConfig)
+    assert isinstance(config, ExperimentConfig)
     assert values(config, *PAPER) == PAPER
     assert compose("preprocess", []) == config
 
@@ -116,7 +116,7 @@ def test_the_french_corpus_and_its_word_pieces_are_the_papers() -> None:
 def test_the_other_commands_compose(command: str) -> None:
     config = compose(command, ["reference=x"] if command == "score" else [])
     if command == "translate":
-        assert (config.decode.beam_size, config.decode.length_penalty, config.decode.max_extra) == (4, 0.6, 50)
+        assert (config.decode.beam_size, config.decode.length_penalty, config.decode.max_extra_length) == (4, 0.6, 50)
 
 
 @pytest.mark.parametrize(("group", "option"), CHOICES)
@@ -290,7 +290,7 @@ def test_a_value_of_the_wrong_type_is_named_with_its_key(command: str, override:
     ("command", "overrides", "words"),
     [
         ("train", ["model.heads=7"], ["model.heads=7", "model.d_model=512"]),
-        ("train", ["batching.tokens=4"], ["batching.tokens=4", "batching.shards=8"]),
+        ("train", ["batching.tokens_per_update=4"], ["batching.tokens_per_update=4", "batching.micro_batches=8"]),
         ("train", ["decode.n_best=9"], ["decode.n_best=9", "decode.beam_size=4"]),
         ("train", ["model.norm=sandwich"], ["model.norm=sandwich", "post, pre"]),
         ("translate", ["decode.n_best=2"], ["decode.n_best=2", "format=text"]),

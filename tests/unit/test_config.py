@@ -13,10 +13,10 @@ from nmt.config import (
     CheckpointConfig,
     DataConfig,
     DecodeConfig,
+    ExperimentConfig,
     FilterConfig,
     ModelConfig,
     OptimConfig,
-    PreprocessAndTrainConfig,
     ScoreConfig,
     TokenizerConfig,
     TranslateConfig,
@@ -49,7 +49,7 @@ SELF_EVIDENT = {"beta1", "beta2", "epsilon", "trainer", "experiment"}
         (ModelConfig, {"positions": "rotary"}, "model.positions=rotary"),
         (ModelConfig, {"norm": "sandwich"}, "model.norm=sandwich"),
         (ModelConfig, {"attention": "multiplicative"}, "model.attention=multiplicative"),
-        (ModelConfig, {"restricted_to": 0}, "model.restricted_to=0"),
+        (ModelConfig, {"attention_window": 0}, "model.attention_window=0"),
         (ModelConfig, {"encoder_layers": 0}, "model.encoder_layers=0"),
         (ModelConfig, {"d_ff": -1}, "model.d_ff=-1"),
         (ModelConfig, {"heads": 0}, "model.heads=0"),
@@ -60,14 +60,14 @@ SELF_EVIDENT = {"beta1", "beta2", "epsilon", "trainer", "experiment"}
         (ModelConfig, {"d_model": 63, "heads": 7}, "model.d_model=63"),
         (OptimConfig, {"warmup": 0}, "optim.warmup=0"),
         (OptimConfig, {"label_smoothing": 1.0}, "optim.label_smoothing=1.0"),
-        (BatchingConfig, {"shards": 0}, "batching.shards=0"),
-        (BatchingConfig, {"tokens": 7}, "batching.tokens=7"),
+        (BatchingConfig, {"micro_batches": 0}, "batching.micro_batches=0"),
+        (BatchingConfig, {"tokens": 7}, "batching.tokens_per_update=7"),
         (CheckpointConfig, {"keep": 0}, "checkpoints.keep=0"),
         (CheckpointConfig, {"every_steps": 0}, "checkpoints.every_steps=0"),
         (ValidationConfig, {"every_steps": 0}, "validation.every_steps=0"),
         (DecodeConfig, {"beam_size": 0}, "decode.beam_size=0"),
         (DecodeConfig, {"length_penalty": -0.1}, "decode.length_penalty=-0.1"),
-        (DecodeConfig, {"max_extra": -1}, "decode.max_extra=-1"),
+        (DecodeConfig, {"max_extra_length": -1}, "decode.max_extra_length=-1"),
         (DecodeConfig, {"batch_tokens": 0}, "decode.batch_tokens=0"),
         (DecodeConfig, {"n_best": 5}, "decode.n_best=5"),
         (DecodeConfig, {"length_penalty": 10.1}, "decode.length_penalty=10.1"),
@@ -79,8 +79,8 @@ SELF_EVIDENT = {"beta1", "beta2", "epsilon", "trainer", "experiment"}
         (DecodeConfig, {"max_length": 10**6 + 1}, "decode.max_length=1000001"),
         (TranslateConfig, {"checkpoint": [], "decode": DecodeConfig()}, "checkpoint: name a run"),
         (DecodeConfig, {"n_best": 0}, "decode.n_best=0"),
-        (PreprocessAndTrainConfig, {"workers": 0}, "workers=0"),
-        (PreprocessAndTrainConfig, {"seed": -1}, "seed=-1"),
+        (ExperimentConfig, {"workers": 0}, "workers=0"),
+        (ExperimentConfig, {"seed": -1}, "seed=-1"),
         (TranslateConfig, {"format": "xml", "decode": DecodeConfig()}, "format=xml"),
         (TranslateConfig, {"buffer": 0, "decode": DecodeConfig()}, "buffer=0"),
         (TranslateConfig, {"decode": DecodeConfig(n_best=2)}, "decode.n_best=2"),
@@ -106,10 +106,10 @@ def test_a_broken_rule_is_one_line_that_names_the_key_and_its_value(
         (TokenizerConfig, VOCABULARY),
         (ModelConfig, {"heads": 7, "d_k": 16, "d_v": 24}),
         (ModelConfig, {"d_model": 63, "heads": 7, "positions": "learned", "norm": "pre", "dropout": 0.0}),
-        (BatchingConfig, {"tokens": 8, "shards": 8}),
+        (BatchingConfig, {"tokens": 8, "micro_batches": 8}),
         (CheckpointConfig, {"every_minutes": None, "every_steps": 1, "keep": 1}),
         (ValidationConfig, {"bleu_sentences": None}),
-        (DecodeConfig, {"beam_size": 1, "length_penalty": 0.0, "max_extra": 0}),
+        (DecodeConfig, {"beam_size": 1, "length_penalty": 0.0, "max_extra_length": 0}),
         (DecodeConfig, {"beam_size": 4, "n_best": 4}),
         (DecodeConfig, {"sample": True, "n_best": 9, "temperature": 1e-6, "top_p": 1e-6, "length_penalty": 10}),
         (TranslateConfig, {"format": "tsv", "decode": DecodeConfig(n_best=4)}),
@@ -158,7 +158,7 @@ def test_every_key_has_a_help_text_or_is_self_evident(cls: type) -> None:
 
 
 def test_the_texts_are_those_under_the_fields() -> None:
-    texts = field_help(PreprocessAndTrainConfig)
+    texts = field_help(ExperimentConfig)
     assert texts["model.heads"] == "h, attention heads."
     assert texts["data.filters.max_tokens"] == "Most subword tokens on either side, the end symbol not counted."
     assert texts["seed"].startswith("Decides splits")

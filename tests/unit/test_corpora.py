@@ -12,7 +12,7 @@ import pytest
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
-from nmt.text.corpora import read_split, sources
+from nmt.preparation.corpora import read_split, sources
 from nmt.text.files import Pair
 
 # As in the dataset card of wmt/wmt14.

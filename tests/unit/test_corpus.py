@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nmt.decoding.corpus import Block, claim, cut, find_files, read_block, write_block
-from nmt.decoding.translator import Translation
 from nmt.errors import NMTError
+from nmt.translation.parquet import Block, claim, cut, find_files, read_block, write_block
+from nmt.translation.translator import Translation
 
 LINES = ["one", "", "drei \u2028 vier", "  ", "f\u00fcnf", "six", "seven"]
 TEXT = "\n".join(LINES).encode()

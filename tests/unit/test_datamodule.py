@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from nmt.config import BatchingConfig
-from nmt.data.datamodule import UpdateStream, accumulation
-from nmt.data.planning import UpdatePlanner
+from nmt.data.datamodule import UpdateDataset, accumulation
+from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit, open_corpus
 from nmt.errors import NMTError
 
@@ -30,8 +30,8 @@ def split(corpus: PreparedCorpus) -> PreparedSplit:
 
 @pytest.fixture(scope="module")
 def stream(split: PreparedSplit):
-    planner = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, SHARDS), seed=1)
-    return lambda start=0, rank=0, world_size=1: UpdateStream(split, planner, start, rank, world_size)
+    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, SHARDS), seed=1)
+    return lambda start=0, rank=0, world_size=1: UpdateDataset(split, planner, start, rank, world_size)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_the_ranks_together_see_the_stream_of_one(stream, stream_of_one, world_s
     count = UPDATES * SHARDS // world_size
     ranks = [list(islice(stream(rank=rank, world_size=world_size), count)) for rank in range(world_size)]
     together = [batch for batches in zip(*ranks, strict=True) for batch in batches]
-    assert_same(sorted(together, key=lambda batch: (batch.update, batch.shard)), stream_of_one)
+    assert_same(sorted(together, key=lambda batch: (batch.update, batch.micro_batch)), stream_of_one)
     assert all([batch.update for batch in rank] == sorted(batch.update for batch in rank) for rank in ranks)
 
 
@@ -136,11 +136,11 @@ def test_lengths_count_the_end_symbol_and_text_is_as_long_as_its_split(corpus):
     assert [len(lines) for lines in corpus.text("valid")] == [len(corpus.split("valid"))] * 2
 
 
-@pytest.mark.parametrize(("shards", "devices", "expected"), [(8, 1, 8), (8, 8, 1), (6, 3, 2)])
-def test_devices_share_the_shards_evenly(shards, devices, expected):
-    assert accumulation(shards, devices) == expected
+@pytest.mark.parametrize(("micro_batches", "devices", "expected"), [(8, 1, 8), (8, 8, 1), (6, 3, 2)])
+def test_devices_share_the_shards_evenly(micro_batches, devices, expected):
+    assert accumulation(micro_batches, devices) == expected
 
 
 def test_devices_that_cannot_share_the_shards_are_told_which_counts_can():
-    with pytest.raises(NMTError, match=r"5 devices.*batching\.shards=12.*use 1, 2, 3, 4, 6, 12 devices"):
+    with pytest.raises(NMTError, match=r"5 devices.*batching\.micro_batches=12.*use 1, 2, 3, 4, 6, 12 devices"):
         accumulation(12, 5)

@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.decoding.details import Describer, Details, SourceWords, words_of_tokens
-from nmt.decoding.engine import Hypothesis, Judgement
-from nmt.decoding.forced import force
-from nmt.decoding.pieces import Limits, Piece
-from nmt.decoding.torch_engine import TorchEngine
-from nmt.decoding.translate import render
-from nmt.decoding.translator import Options, Translation, Translator
 from nmt.model import Transformer
+from nmt.search.engine import Hypothesis, Judgement
+from nmt.search.forced_decoding import force
+from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import META, Tokenizer, clean, train_tokenizer
+from nmt.translation.segments import Limits, Piece
+from nmt.translation.token_scores import Describer, Details, SourceWords, words_of_tokens
+from nmt.translation.translate import render
+from nmt.translation.translator import Options, Translation, Translator
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [
@@ -162,7 +162,7 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
     torch.manual_seed(1)
     config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2)
     models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
-    decode = DecodeConfig(beam_size=3, max_extra=4, **settings)
+    decode = DecodeConfig(beam_size=3, max_extra_length=4, **settings)
     options = Options(decode.length_penalty, "x ", "lo", Limits(longest=longest), source="en")
     translator = Translator(TorchEngine(models, decode), tokenizer, options)
     plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])

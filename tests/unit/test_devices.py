@@ -15,12 +15,12 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, TranslateConfig
-from nmt.decoding.devices import Answer, DeviceTranslator, device_names
-from nmt.decoding.load import load_translator
 from nmt.errors import NMTError
+from nmt.translation.devices import Answer, DeviceTranslator, device_names
+from nmt.translation.load import load_translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
-DECODE = DecodeConfig(beam_size=2, max_extra=3)
+DECODE = DecodeConfig(beam_size=2, max_extra_length=3)
 
 
 def random_lines(count: int) -> list[str]:
@@ -158,7 +158,7 @@ def wait_until_gone(processes: list[int]) -> None:
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
 @pytest.mark.parametrize("end", ["interrupt", "closed pipe", "killed"])
 def test_however_the_command_ends_so_do_its_processes(checkpoint, end):
-    command = [sys.executable, "-m", "nmt", "translate", f"checkpoint={checkpoint}", "device=cpu", "devices=2"]
+    command = [sys.executable, "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "devices=2"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, start_new_session=True) as process:
         try:

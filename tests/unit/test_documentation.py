@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.compose import compose
-from nmt.sweep import plan
+from nmt.commands import compose
+from nmt.commands.sweep import plan
 
 YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}

@@ -10,19 +10,19 @@ import torch
 
 pytest.importorskip("ctranslate2")
 
+from nmt.commands.export import compare, export
 from nmt.config import DecodeConfig, ExportConfig, ModelConfig, TokenizerConfig, TranslateConfig
-from nmt.decoding.ctranslate2_engine import CTranslate2Engine
-from nmt.decoding.ctranslate2_model import write
-from nmt.decoding.load import ctranslate2_folder, load_translator
-from nmt.decoding.model_directory import EXPORTED, ModelDescription
-from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
-from nmt.export.export import compare, export
+from nmt.interchange.ctranslate2 import write
 from nmt.model import Transformer
+from nmt.model_directory.description import EXPORTED, ModelDescription
+from nmt.model_directory.weights import write_model_directory
+from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+from nmt.translation.load import ctranslate2_folder, load_translator
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
-GREEDY = DecodeConfig(beam_size=1, max_extra=3)
+GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
 
 
 def make(folder: Path, training: dict | None = None, **settings) -> Path:
@@ -66,7 +66,7 @@ def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -
         ({"d_k": 4}, "model.d_k=4 and model.d_v=8 differ"),
         ({"d_k": 4, "d_v": 4}, "model.d_k=4 times model.heads=2 is not model.d_model=16"),
         ({"attention": "additive"}, "model.attention=additive is not scaled_dot_product"),
-        ({"restricted_to": 5}, "model.restricted_to=5 hides positions"),
+        ({"attention_window": 5}, "model.attention_window=5 hides positions"),
     ],
 )
 def test_a_model_that_ctranslate2_has_not_is_refused_with_the_reason(tmp_path, settings, reason):
@@ -182,8 +182,8 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
     [
         ({"device": "cuda"}, "device=cuda with engine=ctranslate2"),
         ({"checkpoint": 2}, "2 checkpoints, but it has no ensembles"),
-        ({"decode": DecodeConfig(sample=True)}, "decode.sample=true.*engine=torch"),
-        ({"decode": DecodeConfig(no_repeat_ngram=2)}, "decode.no_repeat_ngram=2.*engine=torch"),
+        ({"decode": DecodeConfig(sample=True)}, "decode.do_sample=true.*engine=torch"),
+        ({"decode": DecodeConfig(no_repeat_ngram_size=2)}, "decode.no_repeat_ngram_size=2.*engine=torch"),
         ({"target_prefix": "ka"}, "target_prefix=ka.*engine=torch"),
         ({"decode": DecodeConfig(max_length=8)}, "decode.max_length=8.*engine=torch"),
         ({"decode": DecodeConfig(length_penalty=1.1)}, "decode.length_penalty=1.1.*engine=torch"),
@@ -217,10 +217,10 @@ def test_torch_is_never_imported(model, tmp_path):
     for precision in ("float32", "int8"):
         words = [
             "translate",
-            f"checkpoint={model}",
+            f"run={model}",
             "engine=ctranslate2",
             f"precision={precision}",
-            "decode.max_extra=3",
+            "decode.max_extra_length=3",
         ]
         done = subprocess.run(
             [sys.executable, "-c", program, *words], input="\n".join(LINES) + "\n", capture_output=True, text=True

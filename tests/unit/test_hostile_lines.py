@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
-from nmt.decoding.engine import Hypothesis, length_penalty
-from nmt.decoding.job import input_lines
-from nmt.decoding.load import load_translator
-from nmt.decoding.model_directory import ModelDescription
-from nmt.decoding.pieces import Limits, Piece, equal_parts
-from nmt.decoding.torch_engine import TorchEngine
-from nmt.decoding.translate import translate
-from nmt.decoding.translator import Options, Translator, best_first
-from nmt.decoding.weights import write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
+from nmt.model_directory.description import ModelDescription
+from nmt.model_directory.weights import write_model_directory
+from nmt.search.engine import Hypothesis, length_penalty
+from nmt.search.torch_engine import TorchEngine
 from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean, tokenizer_fingerprint, train_tokenizer
+from nmt.translation.job import input_lines
+from nmt.translation.load import load_translator
+from nmt.translation.segments import Limits, Piece, equal_parts
+from nmt.translation.translate import translate
+from nmt.translation.translator import Options, Translator, best_first
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]

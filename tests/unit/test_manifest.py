@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from nmt.data.manifest import FORMAT_VERSION, Manifest, difference, fingerprint, flatten, read_manifest
 from nmt.errors import NMTError
-from nmt.text.manifest import FORMAT_VERSION, Manifest, difference, fingerprint, flatten, read_manifest
 
 CONTENT = {
     "data": {"name": "toy", "train": ["a", "b"], "filters": {"max_words": None, "max_ratio": 4.0}},

@@ -4,8 +4,8 @@ import re
 
 from nmt.config import ModelConfig
 from nmt.model import Transformer
+from nmt.model_directory.card import model_card
 from nmt.report.run import read_card
-from nmt.training.model_card import model_card
 
 NAME = "<script>a|b`c\n# d"
 
@@ -14,7 +14,7 @@ def test_names_stay_words(tmp_path):
     config = {"data": {"name": NAME, "kind": NAME}, "tokenizer": {"kind": NAME}, "seed": NAME}
     about = {"config": config, "source": NAME, "target": NAME, "corpus": NAME, "vocabulary_size": 300}
     meters = {"seconds": 60.0, "tokens": 7, "devices": NAME}
-    checkpoint = {"nmt": about, "callbacks": {"Meters": meters}, "global_step": 3}
+    checkpoint = {"nmt": about, "callbacks": {"MetricsCallback": meters}, "global_step": 3}
     model = Transformer(ModelConfig(name="m", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2), 300)
     score = "validation BLEU 1.00 on 4 sentences, `nrefs:1|case:mixed`"
     text = model_card(model, checkpoint, [3], score)

@@ -11,17 +11,17 @@ import torch
 from safetensors.torch import load_file
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
-from nmt.decoding.load import load_translator
-from nmt.decoding.model_directory import FORMAT_VERSION, ModelDescription, find_model_directory, read_description
-from nmt.decoding.torch_engine import torch_translator
-from nmt.decoding.translator import Translator
-from nmt.decoding.weights import load_model, write_model_directory
 from nmt.errors import NMTError
 from nmt.model import Transformer
+from nmt.model_directory.description import FORMAT_VERSION, ModelDescription, find_model_directory, read_description
+from nmt.model_directory.weights import load_model, write_model_directory
 from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint, train_tokenizer
+from nmt.translation.load import load_translator
+from nmt.translation.torch_translator import torch_translator
+from nmt.translation.translator import Translator
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
-DECODE = DecodeConfig(beam_size=2, n_best=2, max_extra=3)
+DECODE = DecodeConfig(beam_size=2, n_best=2, max_extra_length=3)
 
 
 def write(folder: Path, kind: str = "bpe", **settings) -> Transformer:
@@ -54,7 +54,7 @@ def folder(written, tmp_path) -> Path:
 
 
 def load(folder: Path) -> Translator:
-    return load_translator(TranslateConfig(checkpoint=str(folder), device="cpu", format="tsv", decode=DECODE), print)
+    return load_translator(TranslateConfig(run=str(folder), device="cpu", format="tsv", decode=DECODE), print)
 
 
 def change_config(folder: Path, **changes) -> None:
@@ -284,7 +284,7 @@ def test_a_missing_folder_is_named(tmp_path):
 
 def test_without_any_run_the_first_steps_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(NMTError, match=r"^checkpoint=runs/latest: .*nmt preprocess.*nmt train"):
+    with pytest.raises(NMTError, match=r"^run=runs/latest: .*nmt preprocess.*nmt train"):
         find_model_directory("runs/latest")
 
 

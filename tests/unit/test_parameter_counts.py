@@ -92,7 +92,7 @@ def test_additive_attention_adds_a_vector_for_each_head():
     assert parameters(attention="additive") - parameters() == pytest.approx(attentions * 8 * 64 / 1e6)
 
 
-@pytest.mark.parametrize("changes", [{"attention": "dot_product"}, {"restricted_to": 15}])
+@pytest.mark.parametrize("changes", [{"attention": "dot_product"}, {"attention_window": 15}])
 def test_an_unscaled_or_restricted_model_has_as_many_parameters_as_base(changes):
     assert parameters(**changes) == parameters()
 

@@ -12,15 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nmt.config import TokenizerConfig
-from nmt.decoding.details import Describer
-from nmt.decoding.engine import Hypothesis, Judgement
-from nmt.decoding.model_directory import ModelDescription, limits, read_description
-from nmt.decoding.pieces import Cutter, Limits, unseen
-from nmt.decoding.translate import render
-from nmt.decoding.translator import Options, Translator
-from nmt.text.manifest import read_manifest
-from nmt.text.seen import Seen, characters, quantile
+from nmt.data.manifest import read_manifest
+from nmt.model_directory.description import ModelDescription, read_description
+from nmt.preparation.seen import Seen, characters, quantile
+from nmt.search.engine import Hypothesis, Judgement
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
+from nmt.translation.limits import limits
+from nmt.translation.segments import Cutter, Limits, unseen
+from nmt.translation.token_scores import Describer
+from nmt.translation.translate import render
+from nmt.translation.translator import Options, Translator
 
 TEXT = "ka lo mi nu. Pe ri so, tu va? We KaLo 123 das \u6f22\u5b57"
 KNOWN = frozenset(TEXT)
@@ -189,7 +190,7 @@ def test_quantiles_by_hand(values, expected):
 
 
 def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
-    from nmt.compose import compose
+    from nmt.commands import compose
 
     manifest = read_manifest(Path(compose("train", toy).prepared))
     lengths = manifest.counts["train"]["lengths"]
@@ -206,5 +207,5 @@ def test_a_corpus_of_very_many_characters_records_none(monkeypatch):
     seen = Seen()
     seen.found = {"source": set("ab c"), "target": {"d"}}
     assert seen.characters() == {"source": " abc", "target": "d"}
-    monkeypatch.setattr("nmt.text.seen.MOST", 3)
+    monkeypatch.setattr("nmt.preparation.seen.MOST", 3)
     assert seen.characters() is None

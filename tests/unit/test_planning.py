@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import MicroBatch, UpdatePlanner, micro_batch_size
+from nmt.data.planning import BatchPlanner, MicroBatch, micro_batch_size
 from nmt.errors import NMTError
 
 
@@ -24,35 +24,35 @@ def lengths() -> tuple[np.ndarray, np.ndarray]:
 
 
 def planner(
-    lengths: tuple[np.ndarray, np.ndarray], tokens: int = 4000, shards: int = 4, seed: int = 1
-) -> UpdatePlanner:
-    return UpdatePlanner(*lengths, BatchingConfig(tokens, shards), seed)
+    lengths: tuple[np.ndarray, np.ndarray], tokens: int = 4000, micro_batches: int = 4, seed: int = 1
+) -> BatchPlanner:
+    return BatchPlanner(*lengths, BatchingConfig(tokens, micro_batches), seed)
 
 
-def passes(plan: UpdatePlanner, number: int) -> list[list[MicroBatch]]:
+def passes(plan: BatchPlanner, number: int) -> list[list[MicroBatch]]:
     """The micro-batches of the first passes over the corpus."""
-    size, shards = plan.micro_batches, plan.shards
-    updates = -(-number * size // shards)
+    size, micro_batches = plan.micro_batches, plan.micro_batches
+    updates = -(-number * size // micro_batches)
     batches = [batch for update in range(updates) for batch in plan.update(update)]
     return [batches[start : start + size] for start in range(0, number * size, size)]
 
 
 def plain(update: list[MicroBatch]) -> list[tuple[list[int], int, int, int]]:
-    return [(batch.indices.tolist(), batch.update, batch.shard, batch.size.target_tokens) for batch in update]
+    return [(batch.indices.tolist(), batch.update, batch.micro_batch, batch.size.target_tokens) for batch in update]
 
 
-@pytest.mark.parametrize("shards", [1, 3, 8])
-def test_every_pass_is_as_many_micro_batches_and_holds_every_pair_exactly_once(lengths, shards):
-    for batches in passes(planner(lengths, tokens=1000 * shards, shards=shards), 3):
+@pytest.mark.parametrize("micro_batches", [1, 3, 8])
+def test_every_pass_is_as_many_micro_batches_and_holds_every_pair_exactly_once(lengths, micro_batches):
+    for batches in passes(planner(lengths, tokens=1000 * micro_batches, micro_batches=micro_batches), 3):
         assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(3000))
 
 
-@pytest.mark.parametrize(("tokens", "shards"), [(4000, 4), (257, 1), (25_000, 8), (2600, 10)])
-def test_rows_times_the_widest_side_stay_in_the_budget(lengths, tokens, shards):
-    for batches in passes(planner(lengths, tokens, shards), 2):
+@pytest.mark.parametrize(("tokens", "micro_batches"), [(4000, 4), (257, 1), (25_000, 8), (2600, 10)])
+def test_rows_times_the_widest_side_stay_in_the_budget(lengths, tokens, micro_batches):
+    for batches in passes(planner(lengths, tokens, micro_batches), 2):
         for batch in batches:
             widest = max(side[batch.indices].max() for side in lengths)
-            assert len(batch.indices) * widest <= tokens // shards
+            assert len(batch.indices) * widest <= tokens // micro_batches
 
 
 def test_an_update_is_a_function_of_seed_and_number_alone(lengths):
@@ -75,11 +75,11 @@ def test_pairs_meet_others_in_the_next_pass(lengths):
     assert len(first & second) < 0.2 * len(first)
 
 
-@pytest.mark.parametrize(("tokens", "shards"), [(4000, 4), (12_000, 1)])
-def test_pairs_seldom_keep_their_company(lengths, tokens, shards):
+@pytest.mark.parametrize(("tokens", "micro_batches"), [(4000, 4), (12_000, 1)])
+def test_pairs_seldom_keep_their_company(lengths, tokens, micro_batches):
     """Of two pairs in one micro-batch, few meet again in the next pass; among three micro-batches a third would."""
     companies = []
-    for batches in passes(planner(lengths, tokens, shards), 2):
+    for batches in passes(planner(lengths, tokens, micro_batches), 2):
         companies.append(np.zeros(3000, int))
         for number, batch in enumerate(batches):
             companies[-1][batch.indices] = number
@@ -105,44 +105,46 @@ def test_update_tokens_are_the_real_target_tokens_of_the_whole_update(lengths):
     for number in (0, 7, 200):
         update = plan.update(number)
         expected = sum(lengths[1][batch.indices].sum() for batch in update)
-        assert [(batch.update, batch.shard) for batch in update] == [(number, shard) for shard in range(4)]
+        assert [(batch.update, batch.micro_batch) for batch in update] == [
+            (number, micro_batch) for micro_batch in range(4)
+        ]
         assert {batch.size.target_tokens for batch in update} == {expected}
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 5])
 def test_a_corpus_of_fewer_micro_batches_than_shards_repeats_within_an_update(pairs):
     lengths = np.full(pairs, 6), np.full(pairs, 4)
-    plan = planner(lengths, tokens=80, shards=8)
+    plan = planner(lengths, tokens=80, micro_batches=8)
     seen = np.concatenate([batch.indices for number in range(5) for batch in plan.update(number)])
     assert np.bincount(seen, minlength=pairs).min() >= 40 // pairs
     assert plan.update(3)[0].size.target_tokens == 8 * 4
 
 
 def test_lengths_all_the_same_fill_the_budget():
-    batches = passes(planner((np.full(100, 10), np.full(100, 10)), tokens=100, shards=1), 1)[0]
+    batches = passes(planner((np.full(100, 10), np.full(100, 10)), tokens=100, micro_batches=1), 1)[0]
     assert [len(batch.indices) for batch in batches] == [10] * 10
 
 
 def test_a_sentence_longer_than_a_micro_batch_is_refused_with_what_to_change():
     with pytest.raises(
-        NMTError, match=r"batching\.tokens=80.*batching\.shards=8.*10.*11.*raise batching\.tokens.*shards"
+        NMTError, match=r"batching\.tokens=80.*batching\.micro_batches=8.*10.*11.*raise batching\.tokens.*micro_batches"
     ):
-        planner((np.array([3, 11]), np.array([3, 5])), tokens=80, shards=8)
+        planner((np.array([3, 11]), np.array([3, 5])), tokens=80, micro_batches=8)
 
 
 def test_a_sentence_as_long_as_a_micro_batch_is_taken():
-    assert len(passes(planner((np.array([3, 10]), np.array([3, 5])), tokens=80, shards=8), 1)[0]) == 2
+    assert len(passes(planner((np.array([3, 10]), np.array([3, 5])), tokens=80, micro_batches=8), 1)[0]) == 2
 
 
-@pytest.mark.parametrize(("shards", "padding"), [(8, 0.05), (1, 0.12)])
-def test_text_is_batched_full_and_with_little_padding(shards, padding):
+@pytest.mark.parametrize(("micro_batches", "padding"), [(8, 0.05), (1, 0.12)])
+def test_text_is_batched_full_and_with_little_padding(micro_batches, padding):
     source, target = lengths_like_text(200_000)
-    batches = passes(planner((source, target), 25_000, shards), 1)[0]
+    batches = passes(planner((source, target), 25_000, micro_batches), 1)[0]
     widths = np.array([[side[batch.indices].max() for side in (source, target)] for batch in batches])
     rows = np.array([len(batch.indices) for batch in batches])
     padded = (rows[:, None] * widths).sum()
     assert 1 - (source.sum() + target.sum()) / padded < padding
-    assert (rows * widths.max(axis=1)).mean() > 0.93 * 25_000 / shards
+    assert (rows * widths.max(axis=1)).mean() > 0.93 * 25_000 / micro_batches
 
 
 def test_any_pass_is_planned_at_once():
@@ -155,9 +157,9 @@ def test_any_pass_is_planned_at_once():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize(("tokens", "shards"), [(4000, 4), (25_000, 8), (600, 1), (6000, 1)])
-def test_extremes_are_the_largest_micro_batches_of_the_first_pass(lengths, tokens, shards, seed):
-    plan = planner(lengths, tokens, shards, seed)
+@pytest.mark.parametrize(("tokens", "micro_batches"), [(4000, 4), (25_000, 8), (600, 1), (6000, 1)])
+def test_extremes_are_the_largest_micro_batches_of_the_first_pass(lengths, tokens, micro_batches, seed):
+    plan = planner(lengths, tokens, micro_batches, seed)
 
     def sizes(indices):
         source, target = (int(side[indices].max()) for side in lengths)
@@ -194,7 +196,7 @@ def test_pairs_of_query_and_key_are_counted_one_by_one(r):
 
 def test_what_self_attention_is_restricted_to_changes_the_sizes_alone(lengths):
     full, restricted = (
-        UpdatePlanner(*lengths, BatchingConfig(4000, 4), seed=1, restricted_to=r).update(3) for r in (None, 5)
+        BatchPlanner(*lengths, BatchingConfig(4000, 4), seed=1, attention_window=r).update(3) for r in (None, 5)
     )
     assert plain(full) == plain(restricted)
     assert restricted[0].size.encoder_pairs < 5 * restricted[0].size.source_tokens < full[0].size.encoder_pairs

@@ -12,11 +12,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig, PreprocessAndTrainConfig, TokenizerConfig
+from nmt.config import DataConfig, ExperimentConfig, TokenizerConfig
+from nmt.data.arrow import IDS_SCHEMA, arrow_writer
 from nmt.data.prepared import PreparedCorpus, PreparedSplit, open_corpus, pad
 from nmt.errors import NMTError
-from nmt.text.arrow import IDS_SCHEMA, arrow_writer
-from nmt.text.preprocess import preprocess
+from nmt.preparation.preprocess import preprocess
 
 PAD, START, END = 0, 1, 2
 WORDS = ["ein", "kleines", "Haus", "am", "See,", "das", "im", "Winter", "leer", "steht", "und", "friert"]
@@ -37,9 +37,7 @@ def prepare(folder: Path, vocabulary_size: int = 300) -> Path:
     )
     tokenizer = TokenizerConfig(kind="bpe", vocabulary_size=vocabulary_size)
     prepared = folder / "prepared"
-    preprocess(
-        PreprocessAndTrainConfig(prepared=str(prepared), workers=1, data=data, tokenizer=tokenizer), lambda words: None
-    )
+    preprocess(ExperimentConfig(prepared=str(prepared), workers=1, data=data, tokenizer=tokenizer), lambda words: None)
     return prepared
 
 

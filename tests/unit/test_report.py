@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from nmt.commands.score import example_text, read_text, report
 from nmt.config import ScoreConfig
 from nmt.errors import NMTError
-from nmt.evaluation.report import example_text, read_text, report
 from nmt.evaluation.scores import score
 
 REFERENCES = ["eins zwei drei vier fünf", "sechs sieben acht neun", "zehn elf zwölf", "dreizehn"]

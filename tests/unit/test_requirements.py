@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 from rich.console import Console
 
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.errors import NMTError
 from nmt.report.content import duration
 from nmt.reproduce.complexity.measuring import GRIDS, Expected, needed_memory
@@ -155,9 +155,9 @@ def test_the_stages_of_a_row_are_the_papers_protocol():
     assert (train.data.subset, train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("fr-en", "wordpiece", 32_000)
     assert (train.model.d_model, train.model.dropout, train.trainer["max_steps"]) == (1024, 0.1, 300_000)
     assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
-    assert (train.batching.tokens, train.optim.warmup, train.seed) == (25_000, 4000, 3)
+    assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)
     decode = found["translate"].decode
-    assert (decode.beam_size, decode.length_penalty, decode.max_extra) == (4, 0.6, 50)
+    assert (decode.beam_size, decode.length_penalty, decode.max_extra_length) == (4, 0.6, 50)
     assert (found["score"].metrics, found["score"].language) == (["bleu", "tokenised"], "fr")
     assert found["preprocess"].prepared == train.prepared
     assert found["translate"].checkpoint == [train.run]

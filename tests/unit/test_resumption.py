@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from nmt.config import DecodeConfig, TranslateConfig
-from nmt.decoding.job import read_through
-from nmt.decoding.resumption import output_file
-from nmt.decoding.translate import translate
 from nmt.errors import NMTError
+from nmt.translation.job import read_through
+from nmt.translation.resumption import output_file
+from nmt.translation.translate import translate
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 IDENTITY = {"input": "1", "decode": {"seed": 1}}
-GREEDY = DecodeConfig(beam_size=1, max_extra=3)
+GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
 
 
 def random_lines(count: int) -> bytes:
@@ -140,10 +140,10 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
     (tmp_path / "in").write_bytes(random_lines(400))
     translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
     options = [
-        f"checkpoint={checkpoint}",
+        f"run={checkpoint}",
         "device=cpu",
         "decode=greedy",
-        "decode.max_extra=3",
+        "decode.max_extra_length=3",
         "format=tsv",
         "buffer=1",
     ]
@@ -161,7 +161,9 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
     done = json.loads(notes.read_text())["lines"]
     assert 0 < done < 400
     translate(
-        config(checkpoint, tmp_path, format="tsv", decode=DecodeConfig(beam_size=1, max_extra=3, batch_tokens=8000))
+        config(
+            checkpoint, tmp_path, format="tsv", decode=DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
+        )
     )
     assert f"{done:,} of 400 lines were done before" in capsys.readouterr().err
     assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.compose import compose
+from nmt.commands import compose
 from nmt.errors import NMTError
 from nmt.training.run_folder import check_configuration
 
@@ -20,10 +20,10 @@ def begun(folder: Path, tree: dict) -> Path:
 
 def test_a_run_from_before_attention_could_be_chosen_goes_on_as_the_papers(tmp_path):
     tree = asdict(compose("train", []))
-    del tree["model"]["attention"], tree["model"]["restricted_to"]
+    del tree["model"]["attention"], tree["model"]["attention_window"]
     run = begun(tmp_path, tree)
     check_configuration(run, compose("train", ["model.attention=scaled_dot_product"]))
-    for override in ("model.attention=additive", "model.restricted_to=9"):
+    for override in ("model.attention=additive", "model.attention_window=9"):
         with pytest.raises(NMTError, match=override.replace("=", ": .* -> ")):
             check_configuration(run, compose("train", [override]))
 

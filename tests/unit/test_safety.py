@@ -46,7 +46,7 @@ SHORT = ("run=run", "trainer.max_steps=12", "checkpoints.every_steps=3", "valida
 
 
 def test_a_gradient_that_is_not_finite_stops_and_names_the_update_and_its_lines(toy):
-    from nmt.data.planning import UpdatePlanner
+    from nmt.data.planning import BatchPlanner
     from nmt.data.prepared import open_corpus
 
     ended = train_with(SICK, *toy, *SHORT)
@@ -55,7 +55,7 @@ def test_a_gradient_that_is_not_finite_stops_and_names_the_update_and_its_lines(
     message = ended.stderr.splitlines()[-1]
     assert f"update {SICK_UPDATE + 1}: the gradient is not finite" in message
     split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("train")
-    update = UpdatePlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 4), seed=1).update(
+    update = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 4), seed=1).update(
         SICK_UPDATE
     )
     expected = [f"{planned.shard}\t{line}" for planned in update for line in split.lines(planned.indices)]
@@ -83,9 +83,9 @@ STARVED = """
 import resource, sys
 from nmt.cli import main
 import nmt.training.train
-from nmt.training.rehearsal import Rehearsal
+from nmt.training.memory_check import MemoryCheck
 
-begin = Rehearsal.on_train_start
+begin = MemoryCheck.on_train_start
 
 def starve(callback, trainer, module):
     with open("/proc/self/statm") as file:
@@ -93,34 +93,39 @@ def starve(callback, trainer, module):
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
     begin(callback, trainer, module)
 
-Rehearsal.on_train_start = starve
+MemoryCheck.on_train_start = starve
 main()
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
 def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers(toy):
-    wide = ("batching.tokens=40000", "model.d_model=256", "model.d_ff=4096")
+    wide = ("batching.tokens_per_update=40000", "model.d_model=256", "model.d_ff=4096")
     ended = train_with(STARVED, *toy, "run=run", *wide)
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
     message = ended.stderr.splitlines()[-1]
     assert "out of memory: a micro-batch of 10,000 source" in message
-    assert "batching.shards=8" in message
+    assert "batching.micro_batches=8" in message
     assert not read_metrics(Path("run"))
     # Nothing was trained, so nothing holds the run to its first options.
-    advice = re.findall(r"Pass (batching\.shards=\d+)", message)
-    small = ("batching.tokens=240", "trainer.max_steps=2", "validation.bleu_sentences=0", "checkpoints.every_steps=1")
+    advice = re.findall(r"Pass (batching\.micro_batches=\d+)", message)
+    small = (
+        "batching.tokens_per_update=240",
+        "trainer.max_steps=2",
+        "validation.bleu_sentences=0",
+        "checkpoints.every_steps=1",
+    )
     assert train_with(PLAIN, *toy, "run=run", *wide[1:], *small, *advice).returncode == 0
 
 
 LIMITED = """
 import os, resource, sys
-import torch, nmt.training.train, nmt.decoding.translate
+import torch, nmt.training.train, nmt.translation.translate
 from nmt.cli import main
-from nmt.training.rehearsal import Rehearsal
+from nmt.training.memory_check import MemoryCheck
 
-begin = Rehearsal.on_train_start
+begin = MemoryCheck.on_train_start
 
 def limit(megabytes):
     with open("/proc/self/status") as file:
@@ -135,7 +140,7 @@ for size in sizes:
         continue
     os.dup2(os.open(f"{size}.err", os.O_CREAT | os.O_WRONLY), 2)
     if arguments[0] == "train":
-        Rehearsal.on_train_start = lambda *objects: (limit(size), begin(*objects))
+        MemoryCheck.on_train_start = lambda *objects: (limit(size), begin(*objects))
     else:
         limit(size)
     sys.argv = ["nmt", *arguments, *([f"run=run{size}"] if arguments[0] == "train" else [])]
@@ -155,7 +160,7 @@ def with_memory(sizes: list[int], *arguments: str) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "heavy",
-    [("model.d_model=256", "model.d_ff=2048"), ("decode.max_extra=80", "decode=paper", "model.d_model=64")],
+    [("model.d_model=256", "model.d_ff=2048"), ("decode.max_extra_length=80", "decode=paper", "model.d_model=64")],
     ids=["moments", "search"],
 )
 def test_memory_runs_out_before_the_first_update_or_not_while_training(toy, heavy):
@@ -178,18 +183,18 @@ def test_memory_runs_out_before_the_first_update_or_not_while_training(toy, heav
 def test_memory_that_runs_out_in_another_command_is_one_line_with_what_to_do(checkpoint):
     Path("text").write_text("ka nu lo so mi\n" * 2000)
     large = ("decode.beam_size=100", "decode.batch_tokens=100000")
-    assert with_memory([50], "translate", f"checkpoint={checkpoint}", "input=text", "output=out", *large) == [2]
+    assert with_memory([50], "translate", f"run={checkpoint}", "input=text", "output=out", *large) == [2]
     message = Path("50.err").read_text()
     assert message.startswith("nmt: out of memory: pass a lower decode.batch_tokens")
     assert message.count("\n") == 1
 
 
 def test_a_rehearsal_leaves_no_trace(toy, nmt, training_state, monkeypatch):
-    from nmt.training.rehearsal import Rehearsal
+    from nmt.training.memory_check import MemoryCheck
 
     assert nmt("train", *toy, *SHORT).code == 0
     rehearsed = training_state(Path("run"))
-    monkeypatch.setattr(Rehearsal, "on_train_start", lambda *arguments: None)
+    monkeypatch.setattr(MemoryCheck, "on_train_start", lambda *arguments: None)
     assert nmt("train", *toy, *SHORT, "run=other").code == 0
     torch.testing.assert_close(training_state(Path("other")), rehearsed, rtol=0, atol=0)
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
@@ -221,19 +226,19 @@ def test_only_memory_is_explained_as_memory():
 
 
 def test_a_number_of_tokens_a_device_settles_the_shards(toy, nmt):
-    options = (*toy, "run=run", "batching.shards=8", "trainer.max_steps=4", "validation.bleu_sentences=0")
-    assert nmt("train", *options, "batching.tokens_per_device=100").code == 0
-    assert "shards: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in pieces of at most 100
-    assert nmt("train", *options, "batching.tokens_per_device=100", "trainer.max_steps=6").code == 0
-    nmt("train", *options, "batching.tokens_per_device=50").refused("another configuration", "tokens_per_device")
+    options = (*toy, "run=run", "batching.micro_batches=8", "trainer.max_steps=4", "validation.bleu_sentences=0")
+    assert nmt("train", *options, "batching.max_tokens=100").code == 0
+    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in pieces of at most 100
+    assert nmt("train", *options, "batching.max_tokens=100", "trainer.max_steps=6").code == 0
+    nmt("train", *options, "batching.max_tokens=50").refused("another configuration", "max_tokens")
 
 
 def test_auto_takes_the_whole_update_where_it_fits_and_is_settled_once(toy, nmt, monkeypatch):
     from nmt.training.micro_batches import Trial
 
-    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.tokens_per_device=auto")
+    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.max_tokens=auto")
     assert nmt("train", *options, "trainer.max_steps=4").code == 0
-    assert "shards: 1\n" in Path("run/config.yaml").read_text()
+    assert "micro_batches: 1\n" in Path("run/config.yaml").read_text()
     monkeypatch.setattr(Trial, "fits", lambda *arguments: pytest.fail("tried again"))
     assert nmt("train", *options, "trainer.max_steps=6").code == 0
 
@@ -241,12 +246,14 @@ def test_auto_takes_the_whole_update_where_it_fits_and_is_settled_once(toy, nmt,
 def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
     from nmt.training.micro_batches import Trial
 
-    monkeypatch.setattr(Trial, "fits", lambda trial, split, batching: batching.tokens // batching.shards <= 70)
-    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.tokens_per_device=auto")
+    monkeypatch.setattr(
+        Trial, "fits", lambda trial, split, batching: batching.tokens_per_update // batching.micro_batches <= 70
+    )
+    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.max_tokens=auto")
     assert nmt("train", *options, "trainer.max_steps=4").code == 0
-    assert "shards: 4\n" in Path("run/config.yaml").read_text()
+    assert "micro_batches: 4\n" in Path("run/config.yaml").read_text()
     monkeypatch.setattr(Trial, "fits", lambda *arguments: False)
-    nmt("train", *options, "run=other").refused("tokens_per_device=auto", "longest sentence")
+    nmt("train", *options, "run=other").refused("max_tokens=auto", "longest sentence")
 
 
 def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):
@@ -290,7 +297,7 @@ def test_a_line_longer_than_learned_positions_is_told_before_training(other_text
     lines = path.read_text().splitlines()
     lines[2] = " ".join(["ka lo mi nu pe"] * 12)
     path.write_text("\n".join(lines) + "\n")
-    unfiltered = ("data.filters.max_ratio=null", "data.filters.max_words=null", "batching.tokens=480")
+    unfiltered = ("data.filters.max_ratio=null", "data.filters.max_words=null", "batching.tokens_per_update=480")
     assert nmt("preprocess", *other_text, *unfiltered).code == 0
     learned = ("model.positions=learned", "model.max_positions=20", "run=run")
     nmt("train", *other_text, *unfiltered, *learned).refused(*words)

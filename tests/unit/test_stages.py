@@ -5,9 +5,9 @@ import json
 import pytest
 from rich.console import Console
 
+from nmt.commands.sweep import Processes
 from nmt.errors import NMTError
 from nmt.reproduce.stages import Record, Stage, Stages
-from nmt.sweep import Processes
 
 HERE = {"commit": "abc", "machine": {}, "packages": {}}
 

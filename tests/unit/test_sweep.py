@@ -15,10 +15,10 @@ import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-import nmt.sweep as sweep_module
+import nmt.commands.sweep as sweep_module
+from nmt.commands.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
 from nmt.compose import compose, expand, set_text
 from nmt.errors import NMTError
-from nmt.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
 
 
 def words(*overrides: str) -> list[list[str]]:
@@ -185,7 +185,7 @@ def test_names_are_safe_and_distinct():
     for name in names:
         assert len(name) < 255
         assert shlex.quote(name) == name
-        assert set_text("checkpoint", f"runs/mine/{name}") == f"checkpoint=runs/mine/{name}"
+        assert set_text("checkpoint", f"runs/mine/{name}") == f"run=runs/mine/{name}"
 
 
 def test_a_name_of_many_keys_is_cut_and_stays_distinct():
@@ -249,7 +249,7 @@ def test_a_higher_bleu_or_f1_is_better_and_then_a_lower_loss():
 FAKE = """
 import json, os, signal, sys, time
 from pathlib import Path
-from nmt.compose import compose
+from nmt.commands import compose
 
 got = []
 for number in (signal.SIGINT, signal.SIGTERM):
@@ -361,7 +361,7 @@ def test_a_sweep_that_is_asked_to_stop_lets_its_point_save_and_goes_on_later(toy
     Path("mended").touch()
     Path("slow").touch()
     command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
-    script = f"import nmt.sweep\nfrom nmt.cli import main\nnmt.sweep.TRAIN = {sweep_module.TRAIN!r}\nmain()"
+    script = f"import nmt.commands.sweep\nfrom nmt.cli import main\nnmt.commands.sweep.TRAIN = {sweep_module.TRAIN!r}\nmain()"
     command_line = [sys.executable, "-c", script, *command]
     with subprocess.Popen(command_line, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:

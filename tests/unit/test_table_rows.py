@@ -52,9 +52,9 @@ def test_a_row_is_the_same_change_at_both_scales(name):
     papers, small = row_config(PAPER, name), row_config(LAPTOP, name)
     by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
     sizes = {key: value * by[key] if key in by else value for key, value in vars(small.model).items()}
-    if papers.model.restricted_to:
-        assert sizes.pop("restricted_to") == 4
-        sizes["restricted_to"] = 15
+    if papers.model.attention_window:
+        assert sizes.pop("attention_window") == 4
+        sizes["attention_window"] = 15
     assert sizes == {**vars(papers.model), "norm": "pre"}
     assert small.optim.label_smoothing == papers.optim.label_smoothing
     assert small.checkpoints.keep == papers.checkpoints.keep == 1

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from nmt.config import DecodeConfig, TranslateConfig
-from nmt.decoding.job import input_lines
-from nmt.decoding.load import choose_device, load_translator
-from nmt.decoding.translate import render, translate
-from nmt.decoding.translator import Translation
 from nmt.errors import NMTError
+from nmt.translation.job import input_lines
+from nmt.translation.load import choose_device, load_translator
+from nmt.translation.translate import render, translate
+from nmt.translation.translator import Translation
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 BOM = b"\xef\xbb\xbf"
@@ -31,7 +31,7 @@ def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
         "input": str(folder / "input"),
         "output": str(folder / "output"),
         "device": "cpu",
-        "decode": DecodeConfig(beam_size=2, max_extra=3),
+        "decode": DecodeConfig(beam_size=2, max_extra_length=3),
     }
     translate(TranslateConfig(**{**defaults, **settings}))
     return (folder / "output").read_bytes()
@@ -122,7 +122,7 @@ def test_the_empty_translation_has_its_line(format, expected):
 def test_a_file_of_lines_becomes_a_file_of_as_many(checkpoint, tmp_path, buffer, end):
     lines = ["", *LINES[:4], "  ", "a\u2028b\x85c\x0bd", "☃ 漢字", "last"]
     expected = load_translator(
-        TranslateConfig(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra=3)), print
+        TranslateConfig(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra_length=3)), print
     ).translate(lines)
     output = run(checkpoint, tmp_path, "\n".join(lines).encode() + end, buffer=buffer)
     assert output.decode().split("\n") == [*(translations[0].text for translations in expected), ""]
@@ -139,7 +139,7 @@ def test_an_empty_file_becomes_an_empty_file(checkpoint, tmp_path):
 
 
 def test_n_best_lists_keep_the_numbers_of_the_lines(checkpoint, tmp_path):
-    decode = DecodeConfig(beam_size=2, n_best=2, max_extra=3)
+    decode = DecodeConfig(beam_size=2, n_best=2, max_extra_length=3)
     output = run(checkpoint, tmp_path, b"ka\n\nlo\n", decode=decode, format="tsv").decode()
     rows = [line.split("\t") for line in output.splitlines()]
     assert [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
@@ -164,7 +164,7 @@ def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
         ({"input": "."}, r"\.: Is a directory"),
         ({"output": "missing/output"}, "missing/output: No such file"),
         ({"device": "abacus"}, "device=abacus: not available.*device=cpu"),
-        ({"checkpoint": "missing"}, "checkpoint=missing: no such folder"),
+        ({"checkpoint": "missing"}, "run=missing: no such folder"),
     ],
     ids=str,
 )
@@ -187,7 +187,7 @@ def test_the_automatic_device_is_one_that_works():
 
 def test_an_interrupt_ends_a_translation_that_waits_for_input(checkpoint):
     """A terminal, or a program at the other end of a pipe, keeps the input open while Ctrl-C is pressed."""
-    command = [sys.executable, "-m", "nmt", "translate", f"checkpoint={checkpoint}", "device=cpu", "decode.max_extra=3"]
+    command = [sys.executable, "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "decode.max_extra_length=3"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             process.stdin.write(b"ka nu\n")

@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.decoding.engine import batches_by_length
-from nmt.decoding.pieces import text
-from nmt.decoding.search import beam_search
-from nmt.decoding.torch_engine import pad_source, torch_translator
-from nmt.decoding.translator import Translation, Translator
 from nmt.errors import NMTError
 from nmt.model import Transformer
+from nmt.search.beam_search import beam_search
+from nmt.search.engine import batches_by_length
+from nmt.search.torch_engine import pad_source
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
+from nmt.translation.segments import text
+from nmt.translation.torch_translator import torch_translator
+from nmt.translation.translator import Translation, Translator
 
 EMPTY = [Translation("", 0.0, 0.0)]
 BLANKS = ["", "   ", "\t", "\u3000 \u00a0"]
@@ -52,7 +53,7 @@ def model(tokenizer) -> Transformer:
 
 
 def translator(model: Transformer, tokenizer: Tokenizer, **settings) -> Translator:
-    return torch_translator([model], tokenizer, DecodeConfig(**{"beam_size": 2, "max_extra": 3, **settings}))
+    return torch_translator([model], tokenizer, DecodeConfig(**{"beam_size": 2, "max_extra_length": 3, **settings}))
 
 
 def assert_same(found: list[list[Translation]], expected: list[list[Translation]]) -> None:
@@ -96,7 +97,7 @@ def test_sources_are_closed_by_the_end_symbol_and_padded_to_the_longest():
 
 def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenizer):
     line = LINES[0]
-    config = DecodeConfig(beam_size=3, n_best=3, max_extra=3)
+    config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=3)
     ids = tokenizer.encode([line])[0]
     [hypotheses] = beam_search([model.eval()], torch.tensor([[*ids, EOS]]), config)
     [translations] = torch_translator([model], tokenizer, config).translate([line])

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nmt.evaluation.brackets import compare_trees, tree_of
+from nmt.parsing.brackets import compare_trees, tree_of
 from nmt.report.trees import LETTER, draw_trees
 
 REFERENCE = "(TOP (S (NP (DT the) (NN end)) (VP (VBZ is) (ADJP (JJ near))) (. .)))"

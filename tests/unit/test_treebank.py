@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmt.config import DataConfig, PreprocessAndTrainConfig
+from nmt.config import DataConfig, ExperimentConfig
 from nmt.data.prepared import open_corpus
 from nmt.errors import NMTError
-from nmt.text.corpora import read_split, sources
-from nmt.text.preprocess import preprocess
+from nmt.parsing.treebank import model_pair, read_treebank, read_trees, tree_files
+from nmt.parsing.trees import parse
+from nmt.preparation.corpora import read_split, sources
+from nmt.preparation.preprocess import preprocess
 from nmt.text.tokenizers import load_tokenizer
-from nmt.text.treebank import model_pair, read_treebank, read_trees, tree_files
-from nmt.text.trees import parse
 
 ONE = "( (S (NP-SBJ (DT the) (NN end)) (VP (VBZ is) (ADJP-PRD (JJ near)))) )"
 
@@ -47,7 +47,7 @@ def test_sections_of_a_folder(wsj: Path) -> None:
 
 
 def test_the_paper_s_sections_are_those_of_data_wsj(wsj: Path, tmp_path: Path) -> None:
-    from nmt.compose import compose
+    from nmt.commands import compose
 
     (tmp_path / "parsed.trees").write_text("(S (X parsed))")
     extra = f"data.extra={tmp_path}/parsed.trees"
@@ -128,13 +128,13 @@ def test_the_model_sees_no_bracket_that_is_not_a_tree_s() -> None:
     assert model_pair(pair, "XX")[1] == "(S (XX) (XX) (NP (XX) )NP )S"
 
 
-def prepare(folder: Path, *options: str) -> PreprocessAndTrainConfig:
-    from nmt.compose import compose
+def prepare(folder: Path, *options: str) -> ExperimentConfig:
+    from nmt.commands import compose
 
     keys = ["data=treebank", "tokenizer.kind=bpe", "tokenizer.vocabulary_size=400", "workers=1"]
     prepared = compose("preprocess", [*keys, f"prepared={folder / 'prepared'}", *options])
     preprocess(prepared, lambda said: None)
-    assert isinstance(prepared, PreprocessAndTrainConfig)
+    assert isinstance(prepared, ExperimentConfig)
     return prepared
 
 

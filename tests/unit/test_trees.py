@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmt.text.trees import PUNCTUATION_TAGS, BrokenTree, Constituent, Tree, escape, parse, plain_label, read_linear
+from nmt.parsing.trees import PUNCTUATION_TAGS, BrokenTree, Constituent, Tree, escape, parse, plain_label, read_linear
 
 LABELS = ["S", "NP", "VP", "PRN", "-LRB-", "X"]
 TAGS = ["DT", "NN", "-RRB-", ",", "``", "PRP$", ":"]

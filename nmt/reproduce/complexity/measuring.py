@@ -15,7 +15,7 @@ from torch.autograd.profiler import profile
 
 from nmt.errors import NMTError
 from nmt.hardware import available_memory, processor
-from nmt.model.memory import keep_freed_memory
+from nmt.kernels.memory import keep_freed_memory
 from nmt.reproduce.complexity.layers import D_K, LAYERS, Layer
 from nmt.storage.foreign import LARGE, build, parse_json, read_mapping
 from nmt.storage.whole import write_file

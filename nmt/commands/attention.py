@@ -1,0 +1,52 @@
+"""`nmt attention`: what each head of a model looks at, drawn."""
+
+from dataclasses import dataclass
+
+from omegaconf import MISSING
+
+from nmt.compose import Command
+from nmt.config import DecodeConfig
+from nmt.config.rules import check_numbers, number, require
+
+
+@dataclass
+class AttentionConfig:
+    """The tree of `nmt attention`."""
+
+    sentence: str = MISSING
+    """The sentence to look at; words without = are short for it."""
+    target: str | None = None
+    """Its translation; null: the model's own."""
+    run: str = "runs/latest"
+    """A run, or a model directory."""
+    output: str = "attention.html"
+    """The page to write, or a picture where the name ends in .png (pip install '.[figures]')."""
+    layer: int | None = number(None, 1, 1000)
+    """Only this layer of each stack, counted from 1; null: all."""
+    head: int | None = number(None, 1, 4096)
+    """Only this head of each layer, counted from 1; null: all."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
+        require(self.output.endswith((".html", ".png")), f"output={self.output}: must end in .html or .png")
+
+
+def run(config: AttentionConfig) -> None:
+    """Write the page or picture, and print its path."""
+    from nmt.report.attention import attention
+
+    print(attention(config))
+
+
+COMMAND = Command(
+    "attention",
+    "Draw what each head of a model looks at, in a sentence and its translation.",
+    AttentionConfig,
+    run,
+    word="sentence",
+    texts=("target",),
+)

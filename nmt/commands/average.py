@@ -1,0 +1,93 @@
+"""`nmt average`: checkpoints of one's choice as a model directory."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nmt.compose import Command
+from nmt.config.rules import as_list, check_numbers, number
+from nmt.errors import NMTError
+
+
+@dataclass
+class AverageConfig:
+    """The tree of `nmt average`."""
+
+    run: str = "runs/latest"
+    """The run whose last checkpoints are averaged."""
+    checkpoints: Any = None
+    """Checkpoint files to average instead of the run's last ones."""
+    last: int | None = number(None, 1, 10_000)
+    """How many of the run's last checkpoints; null: as many as the run keeps."""
+    output: str | None = None
+    """The model directory to write; null: model/ in the run."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        self.checkpoints = as_list(self.checkpoints)
+
+
+def choose_checkpoints(config: AverageConfig) -> list[Path]:
+    """The checkpoints that `nmt average` is to average; NMTError where there are none, or fewer than asked for."""
+    if config.checkpoints:
+        if config.last is not None:
+            raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
+        return [Path(path).resolve() for path in config.checkpoints]
+    from nmt.training.checkpoints import load_checkpoint
+    from nmt.training.run_folder import check_no_links, kept_checkpoints, list_checkpoints
+
+    run = Path(config.run)
+    check_no_links(run)
+    paths = list_checkpoints(run)
+    if not paths:
+        raise NMTError(f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
+    if config.last is not None and config.last > len(paths):
+        raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
+    if config.last is not None:
+        return paths[-config.last :]
+    checkpoints = load_checkpoint(paths[-1])["nmt"]["config"]["checkpoints"]
+    return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
+
+
+def average(config: AverageConfig) -> tuple[Path, list[Path]]:
+    """`nmt average`: the model directory that was written, and the checkpoints that it is the mean of."""
+    from nmt.model_directory.weights import check_ours
+    from nmt.storage.lock import only_process
+
+    paths = choose_checkpoints(config)
+    run = paths[-1].parent.parent
+    output = Path(config.output) if config.output else run / "model"
+    check_ours(output)
+    with nullcontext() if config.output else only_process(run, "output"):
+        write_average_of(paths, run, output)
+    return output, paths
+
+
+def write_average_of(paths: list[Path], run: Path, output: Path) -> None:
+    """Write the model directory of the mean of these checkpoints of a run."""
+    from nmt.text.tokenizers import tokenizer_fingerprint
+    from nmt.training.averaging import averaged_model, write_average
+
+    averaged = averaged_model(paths)
+    tokenizer_file = run / "tokenizer.model"
+    if not tokenizer_file.is_file():
+        raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
+    if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
+        raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
+    write_average(averaged, tokenizer_file, output)
+
+
+def run(config: AverageConfig) -> None:
+    """Average, and tell what was."""
+    output, paths = average(config)
+    print(f"{output} is the average of {', '.join(path.name for path in paths)}")
+
+
+COMMAND = Command(
+    "average",
+    "Average checkpoints into a model.",
+    AverageConfig,
+    run,
+    memory="it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
+)

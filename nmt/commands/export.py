@@ -1,0 +1,155 @@
+"""`nmt export`: a model written for another program, and compared with itself."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omegaconf import MISSING
+
+from nmt.commands.console import talker
+from nmt.compose import Command
+from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config.rules import require, require_choice
+from nmt.errors import NMTError
+
+if TYPE_CHECKING:
+    from nmt.model_directory.description import ModelDescription
+
+SAMPLE = 200
+"""Lines of the validation set that are compared."""
+SHOWN = 2
+"""Lines that differ of which both translations are shown."""
+
+Translate = Callable[[list[str]], list[str]]
+
+
+@dataclass
+class ExportConfig:
+    """The tree of `nmt export`."""
+
+    run: str = "runs/latest"
+    """A run, or a model directory; a word without = is short for it."""
+    format: str = "ctranslate2"
+    """ctranslate2 (pip install '.[ctranslate2]') or huggingface (pip install '.[huggingface]')."""
+    precision: str = "float32"
+    """ctranslate2: float32 or int8."""
+    output: str | None = None
+    """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
+    sample: str | None = None
+    """File of lines that are translated before and after, and compared; null: 200 lines of the validation set."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        require_choice("format", self.format, ("ctranslate2", "huggingface"))
+        require_choice("precision", self.precision, ("float32", "int8"))
+        require(
+            self.precision == "float32" or self.format == "ctranslate2",
+            f"precision={self.precision} with format={self.format}: only format=ctranslate2 has it",
+        )
+        require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
+
+
+def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
+    """Write the model and compare it with what it was made of; gives what there is to say.
+
+    `status` is told what goes on. Raises NMTError where the model, or a file of it, is not for that format.
+    """
+    from nmt.model_directory.description import find_model_directory, is_exported, read_description
+
+    folder = find_model_directory(config.run)
+    if is_exported(folder):
+        raise NMTError(f"run={config.run}: exported already; pass the run or model directory")
+    description = read_description(folder)
+    lines, origin = sample_lines(config, description)
+    status("writing")
+    output, translate = write(config, folder, description)
+    precision = f" precision={config.precision}" if config.format == "ctranslate2" else ""
+    yield f"{output}: {folder} with format={config.format}{precision}"
+    if not lines:
+        yield f"no sample was compared: {origin}; pass sample=FILE"
+        return
+    status(f"translating {len(lines):,} lines twice")
+    decode = replace(config.decode, n_best=1)
+    yield from compare(lines, torch_translate(folder, decode)(lines), translate(decode)(lines), origin)
+
+
+def write(
+    config: ExportConfig, folder: Path, description: "ModelDescription"
+) -> tuple[Path, Callable[[DecodeConfig], Translate]]:
+    """Write the model: where it is, and what translates with it as it is told to."""
+    if config.format == "huggingface":
+        from nmt.interchange import huggingface
+
+        output = Path(config.output or folder / "huggingface")
+        huggingface.check(description)
+        huggingface.write(folder, output)
+        return output, lambda decode: lambda lines: huggingface.translate(output, lines, decode)
+    from nmt.translation.load import require_ctranslate2
+
+    require_ctranslate2("format")
+
+    output = Path(config.output or folder / f"ctranslate2-{config.precision}")
+    ctranslate2.check(description)
+    ctranslate2.write(folder, output, config.precision)
+    return output, lambda decode: best_translations(TranslateConfig(str(output), engine="ctranslate2", decode=decode))
+
+
+def torch_translate(folder: Path, decode: DecodeConfig) -> Translate:
+    return best_translations(TranslateConfig(str(folder), device="cpu", decode=decode))
+
+
+def best_translations(config: TranslateConfig) -> Translate:
+    """A function from lines to their best translations."""
+    from nmt.translation.load import load_translator
+
+    translator = load_translator(config, lambda words: None)
+    return lambda lines: [translations[0].text for translations in translator.translate(lines)]
+
+
+def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple[list[str], str]:
+    """The lines to compare and what they are, or none and why."""
+    if config.sample is not None:
+        path, lines = Path(config.sample), None
+        what = str(path)
+    elif "config" in description.training:
+        path, lines = Path(description.training["config"]["prepared"]) / f"valid.{description.source}", SAMPLE
+        what = f"the first lines of {path}"
+        if not path.is_file():
+            return [], f"{path} is not there"
+    else:
+        return [], "the model does not say what it was trained on"
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            found = [line.rstrip("\r\n") for line in islice(file, lines)]
+    except OSError as error:
+        raise NMTError(f"sample={path}: {error.strerror}") from error
+    return found, what if found else f"{path} is empty"
+
+
+def compare(lines: list[str], expected: list[str], found: list[str], origin: str) -> Iterator[str]:
+    """The share of lines whose translations are the same, and some of those whose are not."""
+    different = [place for place, (one, other) in enumerate(zip(expected, found, strict=True)) if one != other]
+    same = len(lines) - len(different)
+    yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by torch: {origin}"
+    for place in different[:SHOWN]:
+        yield f"line {place + 1}: {lines[place]}"
+        yield f"  torch:    {expected[place]}"
+        yield f"  exported: {found[place]}"
+
+
+def run(config: ExportConfig) -> None:
+    """Export, and print how far the translations are the same."""
+    with talker().status("loading") as status:
+        for line in export(config, lambda words: status.update(words)):
+            print(line)
+
+
+COMMAND = Command(
+    "export",
+    "Write a model for another program, and compare their translations.",
+    ExportConfig,
+    run,
+    word="run",
+)

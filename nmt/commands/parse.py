@@ -1,0 +1,50 @@
+"""`nmt parse`: a constituency tree for each sentence (section 6.3)."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from nmt.commands.translate import LESS_MEMORY
+from nmt.compose import Command
+from nmt.config import SearchConfig, TranslateConfig
+
+
+@dataclass
+class ParseConfig(SearchConfig):
+    """The tree of `nmt parse`."""
+
+    run: Any = "runs/latest"
+    """A run, or a model directory, trained with data=treebank; a list of them is an ensemble."""
+    input: str = "-"
+    """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
+    output: str = "-"
+    """File to write, a tree a line, there when it is whole; -: standard output."""
+
+
+def run(config: ParseConfig) -> None:
+    """Parse `config.input` to `config.output`, in order, as lines arrive."""
+    from nmt.translation.job import open_job, warn
+    from nmt.translation.parser import check_parsers, parse_stream
+    from nmt.translation.translate import open_translator
+
+    check_parsers(config.run)
+    with ExitStack() as stack:
+        inner = TranslateConfig(**vars(config), split="never", format="tsv")
+        translator = open_translator(inner, stack)
+        job = open_job(inner, {"command": "parse"}, stack)
+        counts = job.output.counts
+        for number, _, (tree, mends) in job.run(lambda lines: parse_stream(translator, lines, config.buffer)):
+            counts["mended"] += mends > 0
+            job.output.write(tree.bracketed() + "\n", number)
+    if counts["mended"]:
+        mended, number = counts["mended"], job.output.done
+        warn(f"{mended:,} of {number:,} trees had to be mended: brackets or words were missing, or too many")
+
+
+COMMAND = Command(
+    "parse",
+    "Draw the tree of each sentence, in brackets, by a model that was trained on a treebank.",
+    ParseConfig,
+    run,
+    memory=LESS_MEMORY,
+)

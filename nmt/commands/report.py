@@ -1,0 +1,57 @@
+"""`nmt report`: a page about a training run."""
+
+from dataclasses import asdict, dataclass
+
+from omegaconf import MISSING
+
+from nmt.commands import train
+from nmt.commands.console import talker
+from nmt.compose import Command, compose
+from nmt.config import DecodeConfig
+from nmt.config.rules import check_numbers, number, require_choice
+
+
+@dataclass
+class ReportConfig:
+    """The tree of `nmt report`."""
+
+    run: str = "runs/latest"
+    """The run, finished or still training; a word without = is short for it."""
+    output: str | None = None
+    """The HTML page to write; null: report.html in the run."""
+    prepared: str | None = None
+    """Folder of the prepared corpus; null: where the run found it."""
+    split: str = "valid"
+    """The set that is translated: valid or test."""
+    sentences: int | None = number(500, 0, 10**9)
+    """Its first so many sentences are translated; 0 for none, null for all."""
+    examples: int = number(4, 0, 10_000)
+    """Best, median and worst translations that are shown, so many of each."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        require_choice("split", self.split, ("valid", "test"))
+
+
+def run(config: ReportConfig) -> None:
+    """Write the page, and print its path."""
+    from nmt.report.run import find_run
+
+    console = talker()
+    find_run(config.run)  # before the seconds that Lightning takes to load
+    with console.status("loading"):
+        from nmt.report.report import report
+
+    print(report(config, asdict(compose(train.COMMAND, [])), console))
+
+
+COMMAND = Command(
+    "report",
+    "Write a page about a training run: curves, translations, corpus, configuration.",
+    ReportConfig,
+    run,
+    word="run",
+)

@@ -1,0 +1,26 @@
+"""Keys that were called otherwise before 0.1.0: files of then are read, and a command line is told the new name."""
+
+from typing import Any
+
+RENAMED = {
+    "batching.shards": "batching.micro_batches",
+    "batching.tokens": "batching.tokens_per_update",
+    "batching.tokens_per_device": "batching.max_tokens",
+    "decode.sample": "decode.do_sample",
+    "decode.no_repeat_ngram": "decode.no_repeat_ngram_size",
+    "decode.max_extra": "decode.max_extra_length",
+    "model.restricted_to": "model.attention_window",
+}
+"""Old key -> new key, of the same group."""
+
+
+def with_new_names(tree: dict[str, Any]) -> dict[str, Any]:
+    """A configuration whose groups have the keys of today; what is no group stays as it is."""
+    renamed = dict(tree)
+    for old, new in RENAMED.items():
+        group, name = old.split(".")
+        keys = renamed.get(group)
+        if isinstance(keys, dict) and name in keys:
+            new_name = new.split(".")[1]
+            renamed[group] = {new_name if key == name else key: value for key, value in keys.items()}
+    return renamed

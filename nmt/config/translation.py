@@ -1,0 +1,102 @@
+"""How lines are translated: what translating and parsing have in common, and `nmt translate`."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+from nmt.config.decoding import DecodeConfig
+from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+
+
+@dataclass
+class RayConfig:
+    """Translation of a corpus on a Ray cluster."""
+
+    enabled: bool = False
+    """Translate files to a folder of Parquet files on a Ray cluster; --ray is short for it."""
+    address: str | None = None
+    """The cluster, as ray.init takes it; null: what RAY_ADDRESS names, else one of this machine alone."""
+    workers: int | None = number(None, 1, 100_000)
+    """Models that translate at once, each on a GPU or a core; null: as many as the cluster has of these."""
+    lines: int = number(10000, 1, 10**9)
+    """Lines of a Parquet file that is written: what is lost at most, for each worker, when a run is killed."""
+    column: str = "source"
+    """The column of Parquet input that is translated."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "ray.")
+
+
+@dataclass
+class SearchConfig:
+    """What translating and parsing have in common."""
+
+    run: Any = "runs/latest"
+    """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
+    engine: str = "torch"
+    """torch (any device), or ctranslate2 (processors, fast; pip install '.[ctranslate2]')."""
+    precision: str = "float32"
+    """ctranslate2: float32 or int8."""
+    threads: int | None = number(None, 1, 4096)
+    """ctranslate2: processor cores to use; null: all."""
+    devices: int = number(1, 1, 1024)
+    """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    buffer: int = number(2000, 1, 10**9)
+    """Lines held in memory at most, to be sorted by length and searched in batches."""
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        self.run = as_list(self.run)
+        require(bool(self.run), "run: name a run, a model directory, or several as [a,b]")
+        require_choice("engine", self.engine, ("torch", "ctranslate2"))
+        require_choice("precision", self.precision, ("float32", "int8"))
+        require(
+            self.devices == 1 or self.engine == "torch",
+            f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
+        )
+
+
+@dataclass
+class TranslateConfig(SearchConfig):
+    """The tree of `nmt translate`."""
+
+    source_prefix: str = ""
+    """Stands before every line, as a tag of the wanted language does."""
+    target_prefix: str = ""
+    """Every translation begins with it."""
+    split: Any = "auto"
+    """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
+    input: str = "-"
+    """File to translate, plain or compressed; -: standard input."""
+    output: str = "-"
+    """File to write, there when it is whole; the same command again goes on where it was killed; -: standard output."""
+    format: str = "text"
+    """text (a line for a line), tsv (line number, score, translation) or jsonl."""
+    ray: RayConfig = field(default_factory=RayConfig)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_choice("format", self.format, ("text", "tsv", "jsonl"))
+        if isinstance(self.split, bool):
+            self.split = "auto" if self.split else "never"
+        require_choice("split", self.split, ("auto", "always", "never"))
+        require(
+            self.format != "text" or self.decode.n_best == 1,
+            f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
+        )
+        if self.ray.enabled:
+            self.require_files()
+
+    def require_files(self) -> None:
+        """What a translation on Ray is told by other keys, or cannot do."""
+        require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
+        require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
+        require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
+        require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
+        require(
+            self.device in ("auto", "cpu", "cuda", "mps"), f"device={self.device}: Ray chooses which one; device=cuda"
+        )

@@ -1,1 +1,0 @@
-"""Beam search, and translators that turn lines into lines."""

@@ -1,0 +1,103 @@
+"""An exported model from anyone: CTranslate2 is handed only what `ctranslate2_model.write` would have written."""
+
+import math
+import struct
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from nmt.config import ModelConfig
+from nmt.errors import NMTError, one_line
+from nmt.interchange.ctranslate2 import check, fill
+from nmt.model_directory.description import read_description, read_tokenizer
+from nmt.model_directory.shapes import Shapes, count_parameters, described_shapes
+from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
+
+SETTINGS = {
+    **{"add_source_bos": False, "add_source_eos": True, "layer_norm_epsilon": 1e-5, "multi_query_attention": False},
+    **{"bos_token": "<s>", "decoder_start_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
+}
+"""config.json as CTranslate2 writes it for us."""
+WIDTHS = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
+"""Type of a variable -> bytes of a number: float32, int8, int16, int32, float16, bfloat16."""
+VERSION = 6
+
+
+def check_exported(folder: Path) -> None:
+    """NMTError where a folder that was exported for CTranslate2 holds something else, which it might not survive."""
+    if read_mapping(folder / "config.json", parse_json) != SETTINGS:
+        raise NMTError(f"{folder / 'config.json'}: not as nmt writes it; export the model again")
+    path = folder / "shared_vocabulary.json"
+    try:
+        same = parse_json(read_text(path, LARGE)) == read_tokenizer(folder).vocabulary()
+    except ValueError as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    if not same:
+        raise NMTError(f"{path}: not the vocabulary of tokenizer.model; export the model again")
+    path = folder / "model.bin"
+    check_regular(path)
+    try:
+        with path.open("rb") as file:
+            check_variables(read_variables(file, path.stat().st_size), expected(folder, path.stat().st_size))
+    except (OSError, ValueError, struct.error) as error:
+        raise NMTError(f"{path}: not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
+
+
+def expected(folder: Path, size: int) -> Shapes:
+    """Name of a variable -> its shape, for the model that is described; ValueError where a file so large holds none."""
+    description = read_description(folder)
+    check(description)
+    model = ModelConfig(**description.model)
+    count = count_parameters(model, description.vocabulary_size, str(folder))
+    if max(count, model.max_positions * model.d_model) > size:
+        raise ValueError("smaller than the model that nmt.json describes")
+    shapes = described_shapes(model, description.vocabulary_size)
+    spec: Any = fill(description, lambda name: np.broadcast_to(np.float32(0), shapes[name]))
+    pieces = read_tokenizer(folder).vocabulary()
+    spec.register_source_vocabulary(pieces)
+    spec.register_target_vocabulary(pieces)
+    spec.validate()
+    return {name: tuple(value.shape) for name, value in spec.variables().items()}
+
+
+def check_variables(found: Shapes, wanted: Shapes) -> None:
+    """ValueError unless these are the variables; of those in int8, each row has a scale, too."""
+    for name, shape in found.items():
+        of = name.removesuffix("_scale")
+        rows = wanted[of][:1] if name != of and of in wanted else None
+        if shape != wanted.get(name, rows):
+            raise ValueError(f"{name[:80]!r} is {list(shape)}")
+    missing = wanted.keys() - found.keys()
+    if missing:
+        raise ValueError(f"without {min(missing)!r}")
+
+
+def read_variables(file: BinaryIO, size: int) -> Shapes:
+    """Name -> shape of the variables in model.bin, and of other names of the same; their numbers are passed over."""
+
+    def take(kind: str) -> Any:
+        return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
+
+    def text() -> str:
+        return file.read(take("H")).removesuffix(b"\0").decode()
+
+    if take("I") != VERSION or text() != "TransformerSpec":
+        raise ValueError("of another kind or version")
+    take("I")
+    shapes: Shapes = {}
+    for _ in range(take("I")):
+        name = text()
+        shapes[name] = tuple(take("I") for _ in range(take("B")))
+        width, length = WIDTHS.get(take("B"), 0), take("I")
+        if math.prod(shapes[name]) * width != length or file.tell() + length > size:
+            raise ValueError(f"{name[:80]!r} is cut")
+        file.seek(length, 1)
+    for _ in range(take("I")):
+        name, other = text(), text()
+        if other not in shapes:
+            raise ValueError(f"{name[:80]!r} is {other[:80]!r}, which is not there")
+        shapes[name] = shapes[other]
+    if file.tell() != size:
+        raise ValueError("longer than what it holds")
+    return shapes

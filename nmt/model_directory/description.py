@@ -1,0 +1,112 @@
+"""The model directory: all that translating needs, and nothing that runs. No torch: weights.py reads the weights.
+
+model.safetensors   weights
+config.json         format version, model configuration, languages, vocabulary
+tokenizer.model     sentencepiece, or word-piece as JSON
+README.md           model card
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nmt.config import ModelConfig
+from nmt.config.renamed import with_new_names
+from nmt.errors import NMTError
+from nmt.storage.foreign import build, parse_json, read_mapping
+from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
+
+FORMAT_VERSION = 1
+EXPORTED = "nmt.json"
+"""What config.json is called in the folder of an exported model, where another program has a config.json of its own."""
+TRAINING = {"updates": int, "averaged": list, "corpus": str, "config": dict}
+"""What is known of a training, where it is known, and its types."""
+
+
+@dataclass
+class ModelDescription:
+    """`config.json` of a model directory."""
+
+    model: dict[str, Any]
+    """ModelConfig as a mapping."""
+    vocabulary_size: int
+    source: str
+    target: str
+    tokenizer: str
+    """SHA-256 of tokenizer.model."""
+    training: dict[str, Any]
+    """What is known of the training: updates, averaged checkpoints, configuration."""
+    format_version: int = FORMAT_VERSION
+
+
+def find_model_directory(path: str, key: str = "run") -> Path:
+    """The model directory behind a run or a model directory, given for `key`; NMTError that says what is missing."""
+    folder = Path(path)
+    if (folder / "model").is_symlink():
+        raise NMTError(f"{key}={path}: {folder / 'model'} is a link, which is not followed; pass what it points to")
+    for candidate in (folder / "model", folder):
+        if (candidate / "config.json").is_file():
+            return candidate
+    if not folder.exists():
+        hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
+        raise NMTError(f"{key}={path}: {hint}")
+    if any(folder.glob("checkpoints/*.ckpt")):
+        raise NMTError(f"{key}={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
+    raise NMTError(f"{key}={path}: neither a run nor a model directory (no config.json)")
+
+
+def is_exported(folder: Path) -> bool:
+    """Whether a folder is a model that was written for another program."""
+    return (folder / EXPORTED).is_file()
+
+
+def read_description(folder: Path) -> ModelDescription:
+    """The description of a model directory; NMTError where it is of another format version or broken."""
+    path = folder / (EXPORTED if is_exported(folder) else "config.json")
+    tree = read_mapping(path, parse_json)
+    found = tree.get("format_version")
+    if found != FORMAT_VERSION:
+        raise NMTError(
+            f"{path}: format version {str(found)[:20]}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
+        )
+    description = build(ModelDescription, tree, str(path))
+    description.model = with_new_names({"model": description.model})["model"]
+    build(ModelConfig, description.model, f"{path}, model")
+    if "/" in description.source + description.target:
+        raise NMTError(f"{path}: its languages are no names")  # files are called after them
+    for key, kind in TRAINING.items():
+        if not isinstance(description.training.get(key, kind()), kind):
+            raise NMTError(f"{path}, training: {key} is of another type")
+    return description
+
+
+def within(tree: Any, *keys: str) -> Any:
+    """What mappings within mappings hold for these keys; None where one of them is missing, or no mapping."""
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def is_parser(description: ModelDescription) -> bool:
+    """Whether a model was trained on a treebank."""
+    return bool(within(description.training, "config", "data", "kind") == "treebank")
+
+
+def positions(description: ModelDescription) -> int | None:
+    """The most tokens, without the end symbol, that a model has positions for; None where they know no end."""
+    return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
+    path = folder / "tokenizer.model"
+    tokenizer = load_tokenizer(path)
+    description = read_description(folder)
+    if tokenizer_fingerprint(path) != description.tokenizer:
+        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    if tokenizer.vocabulary_size != description.vocabulary_size:
+        raise NMTError(
+            f"{path} has {tokenizer.vocabulary_size:,} entries, but config.json beside it says "
+            f"{description.vocabulary_size:,}: copy the directory again"
+        )
+    return tokenizer

@@ -1,0 +1,144 @@
+"""Labelled bracketing scores, as EVALB counts them with COLLINS.prm (Collins 1997).
+
+A bracket is a constituent's label with the words that it spans. The top bracket and the tags of words are none.
+Punctuation is taken out before, so that it moves no bracket; ADVP and PRT count as the same label.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import accumulate, compress
+
+from nmt import __version__
+from nmt.errors import NMTError
+from nmt.parsing.trees import TOPS, BrokenTree, Tree, parse
+
+PUNCTUATION = frozenset((",", ":", "``", "''", "."))
+"""Tags of the words that are taken out."""
+SAME_LABEL = {"PRT": "ADVP"}
+
+Bracket = tuple[str, int, int]
+
+
+def remaining(tags: list[str]) -> list[bool]:
+    """Which words are left when `tags` say what is punctuation."""
+    return [tag not in PUNCTUATION for tag in tags]
+
+
+def words_left(tree: Tree, tags: list[str]) -> list[str]:
+    return list(compress(tree.words, remaining(tags)))
+
+
+def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
+    """The bracket of each constituent over the words that are left when `tags` say which are punctuation."""
+    before = [0, *accumulate(remaining(tags))]
+    return [(SAME_LABEL.get(c.label, c.label), before[c.start], before[c.end]) for c in tree.constituents]
+
+
+def counts(bracket: Bracket) -> bool:
+    """False for a top bracket, and for one around punctuation alone."""
+    label, start, end = bracket
+    return label not in TOPS and start < end
+
+
+def brackets(tree: Tree, tags: list[str]) -> Counter[Bracket]:
+    """The brackets that count."""
+    return Counter(filter(counts, spans(tree, tags)))
+
+
+def lacking(tree: Tree, other: Tree, tags: list[str]) -> list[bool]:
+    """For each constituent of a tree whether it is a bracket that the other one lacks."""
+    left, found = brackets(other, tags), []
+    for bracket in spans(tree, tags):
+        found.append(counts(bracket) and left[bracket] <= 0)
+        left[bracket] -= 1
+    return found
+
+
+@dataclass
+class BracketCounts:
+    """Sums over the sentences of a corpus."""
+
+    matched: int = 0
+    hypothesis: int = 0
+    reference: int = 0
+    complete: int = 0
+    """Sentences with all brackets of the reference, and no other."""
+    sentences: int = 0
+    """Those that were compared."""
+    errors: list[int] = field(default_factory=list)
+    """Lines, counted from 1, whose words, without punctuation, are not the reference's; they count nowhere else."""
+
+    def add(self, hypothesis: Tree, reference: Tree, number: int) -> None:
+        """Compare the trees of line `number`; sentences of punctuation alone are left out, as EVALB does.
+
+        The reference's tags say what is punctuation; where the words differ, each tree's own do, as in EVALB.
+        """
+        same = hypothesis.words == reference.words
+        tags = reference.tags if same else hypothesis.tags
+        left, wanted_left = words_left(hypothesis, tags), words_left(reference, reference.tags)
+        if not wanted_left:
+            return
+        if left != wanted_left:
+            self.errors.append(number)
+            return
+        found, wanted = brackets(hypothesis, tags), brackets(reference, reference.tags)
+        self.matched += (found & wanted).total()
+        self.hypothesis += found.total()
+        self.reference += wanted.total()
+        self.complete += found == wanted
+        self.sentences += 1
+
+    @property
+    def precision(self) -> float:
+        return 100 * self.matched / max(1, self.hypothesis)
+
+    @property
+    def recall(self) -> float:
+        return 100 * self.matched / max(1, self.reference)
+
+    @property
+    def f1(self) -> float:
+        return 200 * self.matched / max(1, self.hypothesis + self.reference)
+
+    @property
+    def complete_match(self) -> float:
+        return 100 * self.complete / max(1, self.sentences)
+
+    @property
+    def signature(self) -> str:
+        fields = {
+            "nrefs": 1,
+            "rules": "COLLINS",
+            "punct": "by-reference-tags",
+            "length": "all",
+            "sentences": self.sentences,
+            "errors": len(self.errors),
+            "version": __version__,
+        }
+        return "|".join(f"{key}:{value}" for key, value in fields.items())
+
+
+def tree_of(line: str, where: str) -> Tree:
+    """The tree of a line, which has no words where the line is blank; NMTError where it is no tree, or several."""
+    try:
+        trees = list(parse(line))
+    except BrokenTree as error:
+        raise NMTError(f"{where}: no tree ({error})") from error
+    if len(trees) > 1:
+        raise NMTError(f"{where}: {len(trees)} trees, but one is wanted in each line")
+    return trees[0] if trees else Tree([], [], [])
+
+
+def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
+    """The brackets of lines of one tree each, whose F1 Table 4 has; blank lines are trees without words.
+
+    Raises NMTError where a line is no tree.
+    """
+    counts = BracketCounts()
+    for number, lines in enumerate(zip(hypotheses, references, strict=True), 1):
+        hypothesis, reference = (
+            tree_of(line, f"{side}, line {number}")
+            for side, line in zip(("hypothesis", "reference"), lines, strict=True)
+        )
+        counts.add(hypothesis, reference, number)
+    return counts

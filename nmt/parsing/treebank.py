@@ -1,0 +1,139 @@
+"""Treebanks: folders and files of Penn-style bracketed trees, as pairs of a sentence and its tree (section 6.3)."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from nmt.config import DataConfig
+from nmt.errors import NMTError
+from nmt.parsing.trees import BrokenTree, Tree, model_word, parse
+from nmt.text.files import COMPRESSIONS, LINE, MalformedLine, Pair, decode, read_lines
+from nmt.text.tokenizers import clean
+
+SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
+# Where a line begins so, a tree begins, although the one before may not have ended.
+BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
+SECTIONS = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
+
+
+def treebank_entries(config: DataConfig, split: str) -> list[str]:
+    """Where the trees of a split are, below data.path unless these are the extra ones."""
+    entries = [str(Path(config.path or "") / entry) for entry in getattr(config, split)]
+    return entries + config.extra if split == "train" else entries
+
+
+def tree_files(entry: str) -> list[Path]:
+    """The files behind an entry of data.train, data.valid or data.test, in the order of their names.
+
+    It is a file; a folder, which is searched with all below it; or sections of a folder, as wsj/02-21 is its folders
+    02 to 21. Raises NMTError where there is none.
+    """
+    path = Path(entry)
+    sections = SECTIONS.fullmatch(path.name)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        folders = [path]
+    elif sections and path.parent.is_dir():
+        folders = section_folders(path.parent, range(int(sections[1]), int(sections[2]) + 1), entry)
+    else:
+        raise NMTError(
+            f"{entry}: no such file or folder; check data.path, data.train, data.extra, data.valid and data.test"
+        )
+    endings = tuple(suffix + compression for suffix in SUFFIXES for compression in COMPRESSIONS)
+    files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.name.endswith(endings)]
+    if not files:
+        raise NMTError(f"{entry}: no file there whose name ends in {', '.join(SUFFIXES)}")
+    return files
+
+
+def section_folders(parent: Path, wanted: range, entry: str) -> list[Path]:
+    """The folders of these numbers; NMTError where one is missing."""
+    names = (folder for folder in parent.iterdir() if re.fullmatch("[0-9]{1,18}", folder.name))
+    numbered = {int(folder.name): folder for folder in names}
+    missing = [f"{number:02}" for number in islice((n for n in wanted if n not in numbered), 4)]
+    if missing or not wanted:
+        shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
+        raise NMTError(f"{parent}: no section {shown} (from {entry!r}); check data.path")
+    return [numbered[number] for number in wanted]
+
+
+def treebank_files(config: DataConfig) -> list[Path]:
+    """The files of every split; NMTError where an entry has none."""
+    entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
+    return [path for entry in entries for path in tree_files(entry)]
+
+
+def tree_texts(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines of a file in groups that hold whole trees, and the number of the first of each."""
+    begun, depth, first, size = list[bytes](), 0, 1, 0
+    for number, line in enumerate(read_lines(path), 1):
+        # One that does not close within so many bytes is broken: it is not waited for until memory ends.
+        size = size + len(line) if begun else len(line)
+        if begun and (BEGINNING.match(line) or size > 2 * LINE):
+            yield first, begun
+            begun, depth, size = [], 0, len(line)
+        if not begun:
+            if not line.strip():
+                continue
+            first = number
+        begun.append(line)
+        depth += line.count(b"(") - line.count(b")")
+        if depth <= 0:
+            yield first, begun
+            begun, depth = [], 0
+    if begun:
+        yield first, begun
+
+
+def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
+    """The trees of a file that hold a word.
+
+    A broken one is an error that names its line, or with errors=skip counted.
+    """
+    for first, lines in tree_texts(path):
+        texts = list[str]()
+        try:
+            for line in lines:
+                texts.append(decode(line))
+            yield from (tree for tree in parse("\n".join(texts)) if tree.words)
+        except (BrokenTree, MalformedLine) as error:
+            # A broken tree shows at a place of the text, a line that is no text ends it.
+            inside = "\n".join(texts).count("\n", 0, error.place) if isinstance(error, BrokenTree) else len(texts)
+            number = first + inside
+            begins = f" (the tree begins on line {first})" if number > first else ""
+            if errors == "strict":
+                raise NMTError(f"{path}, line {number}: {error}{begins}; mend it, or pass data.errors=skip") from error
+            counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
+            yield from whole_trees(lines[1:])
+
+
+def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
+    """The trees of lines that are one by themselves: those that stand behind a tree which does not close."""
+    for line in lines:
+        if line.startswith(b"("):
+            try:
+                yield from [tree for tree in parse(decode(line)) if tree.words]
+            except (BrokenTree, MalformedLine):
+                continue
+
+
+def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    """Sentences, their words separated by blanks, and trees in one line each (section 6.3)."""
+    for entry in entries:
+        for path in tree_files(entry):
+            for tree in read_trees(path, config.errors, counts):
+                yield " ".join(tree.words), tree.bracketed()
+
+
+def model_sentence(line: str) -> str:
+    """A sentence as the model reads it: clean, and without brackets, which a tree's are made of."""
+    return " ".join(map(model_word, line.split()))
+
+
+def model_pair(pair: Pair, leaves: str) -> Pair:
+    """A sentence and its tree as the model reads and writes them."""
+    [tree] = parse(pair[1])
+    return model_sentence(pair[0]), clean(tree.linear(leaves))

@@ -1,0 +1,124 @@
+"""Blocks of a corpus that is being prepared: what worker processes do to each of them."""
+
+import hashlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nmt.config import DataConfig, TokenizerConfig
+from nmt.data.arrow import IDS_SCHEMA, arrow_blocks, list_column, text_block, text_pairs
+from nmt.parsing.treebank import model_pair
+from nmt.preparation.seen import characters
+from nmt.text.files import Pair
+from nmt.text.filters import letters, reason_to_drop
+from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, train_tokenizer
+
+BLOCK = 5000
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+def blocks(items: Iterable[In], size: int = BLOCK) -> Iterator[list[In]]:
+    """Consecutive lists of `size` items; the last may be shorter."""
+    iterator = iter(items)
+    while block := list(islice(iterator, size)):
+        yield block
+
+
+def bounded_map(
+    function: Callable[[In], Out], items: Iterable[In], pool: ProcessPoolExecutor, ahead: int
+) -> Iterator[Out]:
+    """`map` over processes, in order, that reads at most `ahead` items before it gives their results."""
+    waiting: deque[Future[Out]] = deque()
+    for item in items:
+        waiting.append(pool.submit(function, item))
+        if len(waiting) >= ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
+    """64-bit hashes, equal for equal pairs."""
+    digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def clean_pair(pair: Pair, data: DataConfig) -> Pair:
+    """A pair as the model sees it."""
+    return model_pair(pair, data.leaves) if data.kind == "treebank" else (clean(pair[0]), clean(pair[1]))
+
+
+def clean_and_filter(
+    numbered: list[tuple[int, Pair]], data: DataConfig, hashed: bool
+) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
+    """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not.
+
+    The hashes are left out unless `hashed`.
+    """
+    kept, lines, dropped = [], [], Counter[str]()
+    for line, raw in numbered:
+        pair = clean_pair(raw, data)
+        reason = reason_to_drop(pair, data.filters)
+        if reason:
+            dropped[reason] += 1
+        else:
+            kept.append(pair)
+            lines.append(line)
+    hashes = pair_hashes(kept) if hashed else np.empty(0, np.uint64)
+    return text_block(kept, lines), hashes, dropped
+
+
+def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    """Blocks of the pairs of an Arrow file that are chosen, in order."""
+    start = 0
+    for block in arrow_blocks(path):
+        yield block.filter(pa.array(chosen[start : start + len(block)]))
+        start += len(block)
+
+
+def learn_vocabulary(
+    text: Path, sample: NDArray[np.bool_], sides: tuple[int, ...], config: TokenizerConfig, words: list[str]
+) -> Tokenizer:
+    """Train a tokenizer on these sides of the pairs of `text` that are in the sample; each of `words` is one entry."""
+    pairs = (pair for block in chosen_blocks(text, sample) for pair in text_pairs(block))
+    return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), config, words)
+
+
+def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
+    """Which pairs of a block have a side of the same letters as a line of that side."""
+    return np.array(
+        [letters(source) in sides[0] or letters(target) in sides[1] for source, target in text_pairs(block)], dtype=bool
+    )
+
+
+@lru_cache(maxsize=1)
+def worker_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer of a preparation, read once in each process: sent with each block, it would be built each time."""
+    return load_tokenizer(path)
+
+
+Encoded = tuple[pa.RecordBatch, int, tuple[set[str], set[str]]]
+
+
+def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> Encoded:
+    """Ids and lengths (which count the end symbol) of a block of pairs, how many were too long, and the characters."""
+    tokenizer = worker_tokenizer(tokenizer_file)
+    ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
+    lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
+    encoded = pa.record_batch(
+        [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],
+        schema=IDS_SCHEMA,
+    )
+    if limit is None:
+        return encoded, 0, characters(block)
+    short = np.maximum(*lengths) <= limit
+    return encoded.filter(pa.array(short)), int((~short).sum()), characters(block.filter(pa.array(short)))

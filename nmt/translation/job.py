@@ -1,0 +1,147 @@
+"""What translating and parsing have in common: lines from a file or stream, output for each, and how far it is."""
+
+import hashlib
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.status import Status
+
+from nmt.config import TranslateConfig
+from nmt.errors import NMTError
+from nmt.text.files import BOM, open_text, raw_lines
+from nmt.translation.resumption import Output, close, output_file, what_decides
+
+Found = TypeVar("Found")
+
+
+def warn(words: str) -> None:
+    print(f"nmt: {words}", file=sys.stderr)
+
+
+def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
+    """Lines as they arrive, without LF or CRLF and without a byte order mark; only LF separates lines.
+
+    `first` is the first one's number. Invalid UTF-8 is replaced, with a notice: a long job is not to die of a byte.
+    """
+    for number, line in enumerate(file, first):
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        begin = len(BOM) if number == 1 and line.startswith(BOM) else 0
+        try:
+            yield line[begin:].decode()
+        except UnicodeDecodeError as error:
+            notice(f"line {number}: invalid UTF-8 at byte {begin + error.start + 1}, replaced")
+            yield line[begin:].decode(errors="replace")
+
+
+def remembered(lines: Iterator[str], read: deque[str]) -> Iterator[str]:
+    """The lines, each of which is put into `read` too."""
+    for line in lines:
+        read.append(line)
+        yield line
+
+
+def is_input(config: TranslateConfig) -> bool:
+    """Whether the output file is the input, by whatever name; a terminal may be both."""
+    output = Path(config.output)
+    if not output.is_file():
+        return False
+    if config.input == "-":
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), output.stat())
+    return Path(config.input).exists() and output.samefile(config.input)
+
+
+def open_output(config: TranslateConfig, identity: dict[str, Any] | None, stack: ExitStack) -> Output:
+    """Where output goes; `stack` closes a file, which then is whole, or goes on from here another time."""
+    path = Path(config.output)
+    if config.output == "-":
+        return Output("standard output", sys.stdout.buffer)
+    if path.exists() and not path.is_file():  # a device, or a pipe
+        try:
+            file = path.open("wb")
+        except OSError as error:
+            raise NMTError(f"{error.filename}: {error.strerror}") from error
+        stack.callback(close, file)
+        return Output(config.output, file)
+    return stack.enter_context(output_file(path, identity))
+
+
+def read_through(name: str) -> tuple[int, str]:
+    """How many lines a file has, and the SHA-256 of its text."""
+    count, digest = 0, hashlib.sha256()
+    with open_text(name) as file:
+        for line in raw_lines(file, name):
+            digest.update(line)
+            count += 1
+    return count, digest.hexdigest()
+
+
+def progress(verb: str, done: int, total: int | None, console: Console, stack: ExitStack) -> Callable[[int], None]:
+    """Shows how many lines are done, on a terminal: with a bar and the time that is left where `total` is known."""
+    if total is None:
+        status = stack.enter_context(Status(verb, console=console))
+        return lambda number: status.update(f"{verb}: {number:,} lines")
+    bar = stack.enter_context(
+        Progress(
+            TextColumn("{task.description}: {task.completed:,.0f} of {task.total:,.0f} lines"),
+            *(BarColumn(), TimeRemainingColumn()),
+            console=console,
+            disable=not console.is_terminal,
+            speed_estimate_period=600,  # lines come in blocks
+        )
+    )
+    task = bar.add_task(verb, completed=done, total=total)
+    return lambda number: bar.update(task, completed=number)
+
+
+@dataclass
+class Job:
+    """Lines that are still to be done, and where to."""
+
+    lines: Iterator[str]
+    output: Output
+    show: Callable[[int], None]
+
+    def run(self, stream: Callable[[Iterator[str]], Iterator[Found]]) -> Iterator[tuple[int, str, Found]]:
+        """Of each line its number, counted from 1, itself, and what `stream` finds for it."""
+        read = deque[str]()
+        for number, found in enumerate(stream(remembered(self.lines, read)), self.output.done + 1):
+            yield number, read.popleft(), found
+            self.show(number)
+
+
+def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) -> Job:
+    """Open input and output; NMTError where that cannot be.
+
+    `what` decides, beside models, keys and input, what is written: a file goes on where all of it is the same.
+    """
+    if config.input == "-" and sys.stdin is None:
+        raise NMTError("standard input is closed: name a file with input=FILE")
+    if config.output == "-" and sys.stdout is None:
+        raise NMTError("standard output is closed: name a file with output=FILE")
+    if config.output != "-" and is_input(config):
+        raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
+    source = open_text(config.input)
+    if config.input != "-":  # in which a thread may be waiting when this ends
+        stack.enter_context(source)
+    talk = Console(stderr=True, quiet=config.output == "-" and sys.stdout.isatty())
+    total, identity = None, None
+    if Path(config.input).is_file() and (config.output != "-" or talk.is_terminal):
+        total, digest = read_through(config.input)
+        identity = {"input": digest, **what_decides(config), **what}
+    output = open_output(config, identity, stack)
+    lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
+    deque(islice(lines, output.done), maxlen=0)
+    if output.done:
+        warn(f"{output.done:,} of {total:,} lines were done before: going on from there")
+    if source.isatty():
+        warn("type lines; Ctrl-D ends")
+    return Job(input_lines(lines, output.done + 1), output, progress(what["command"], output.done, total, talk, stack))

@@ -1,0 +1,56 @@
+"""Up to which length, and with which characters, a model translates lines as they are."""
+
+from dataclasses import dataclass
+
+from nmt.model_directory.description import ModelDescription, is_parser, positions, within
+
+
+@dataclass
+class Limits:
+    """What lines are cut by, in tokens, and in characters; None: by nothing."""
+
+    usual: int | None = None
+    """A line of more tokens is translated sentence by sentence."""
+    longest: int | None = None
+    """A sentence of more tokens is translated in parts."""
+    positions: int | None = None
+    """The model has positions for so many tokens, and no more."""
+    why: str = ""
+    """What is said of a line that is cut, behind the count of its tokens; nothing where that was asked for."""
+    characters: frozenset[str] | None = None
+    """Those that the model has seen in sources; words with others are copied."""
+
+
+def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
+    """The positive numbers that the records of these models' trainings have for these keys, as far as they do."""
+    found = [within(description.training, *keys) for description in descriptions]
+    return [number for number in found if type(number) is int and number > 0]
+
+
+def limits(descriptions: list[ModelDescription], split: str) -> Limits:
+    """What lines are cut by for a model, or an ensemble, of which each sets limits."""
+    ends = [end for end in map(positions, descriptions) if end]
+    found = Limits(positions=min(ends, default=None), characters=known_characters(descriptions))
+    if split == "never":
+        return found
+    usual, most = (numbers(descriptions, "lengths", "source", key) for key in ("p99", "max"))
+    most = most or numbers(descriptions, "config", "data", "filters", "max_tokens")
+    found.longest = min([*most, *ends], default=None)
+    if found.longest is None:
+        return found
+    found.usual = min([*usual, found.longest])
+    known = f"99 % of the lines that the model was trained on have {found.usual:,} at most"
+    if split == "always":
+        found.usual = 0
+    else:
+        known = known if usual else f"the model was trained on {found.longest:,} at most"
+        found.why = f"but {known}: translated sentence by sentence (split=never: as one)"
+    return found
+
+
+def known_characters(descriptions: list[ModelDescription]) -> frozenset[str] | None:
+    """The characters that all these models have seen in sources; None where that is not known, and for parsers."""
+    known = [within(description.training, "characters", "source") for description in descriptions]
+    if any(map(is_parser, descriptions)) or not all(isinstance(found, str) for found in known):
+        return None
+    return frozenset(" ").union(frozenset.intersection(*map(frozenset, known)))

@@ -1,0 +1,142 @@
+"""`nmt translate --ray`: a corpus to a folder of Parquet files, on a Ray cluster. The only file that knows Ray."""
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from nmt.config import TranslateConfig
+from nmt.errors import NMTError, how_to_install, one_line
+from nmt.model_directory.description import find_model_directory
+from nmt.translation.load import load_translator
+from nmt.translation.parquet import Block, claim, cut, find_files, read_block, write_block
+from nmt.translation.resumption import what_decides
+from nmt.translation.translate import Remarks
+from nmt.translation.translator import Translation, Translator
+
+
+class BlockTranslator:
+    """A model in a Ray actor: it translates blocks and writes their files. Errors are in the rows that it gives."""
+
+    def __init__(self, config: TranslateConfig) -> None:
+        self.config, self.notices = config, list[str]()
+        self.remarks = Remarks(Counter(), self.notices.append)
+        self.translator: Translator | None = None
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        self.notices.clear()
+        before = self.remarks.counts.copy()
+        block, error = Block(**row), ""
+        try:
+            self.translate(block)
+        except NMTError as problem:
+            error = str(problem)
+        except Exception as problem:
+            error = f"{block.file}, from line {block.first}: {type(problem).__name__}: {one_line(problem)}"
+        counts = self.remarks.counts - before
+        told = {"notices": "\n".join(self.notices), "split": counts["split"], "copied": counts["copied"]}
+        return {"lines": block.count, "error": error, **told}
+
+    def translate(self, block: Block) -> None:
+        if self.translator is None:
+            self.translator = load_translator(self.config, self.notices.append)
+        lines = read_block(block, self.config.ray.column, self.notices.append)
+        translations: list[Translation] = []
+        for begin in range(0, len(lines), self.config.buffer):
+            found = self.translator.translate(lines[begin : begin + self.config.buffer])
+            translations += [best for best, *_ in found]
+        for number, translation in enumerate(translations, block.first):
+            self.remarks.see(f"{Path(block.file).name}, line {number}", translation)
+        write_block(Path(self.config.output), block, lines, translations)
+
+
+def describe(config: TranslateConfig, files: dict[str, str]) -> dict[str, Any]:
+    """All that decides what is written, by name; a folder is not for two of them."""
+    ray = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
+    return {"input": files, **what_decides(config), **ray}
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[None]:
+    """A connection to a Ray cluster, or a cluster of this machine, within."""
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise NMTError(f"ray.address={address}: no Ray cluster answers ({one_line(error)})") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def on_cluster(config: TranslateConfig, blocks: list[Block]) -> Iterator[dict[str, Any]]:
+    """A row for each block, as it is written."""
+    import ray.data
+
+    resources = ray.cluster_resources()
+    gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
+    device = config.device if config.device != "auto" else "cuda" if gpus else "cpu"
+    if device == "cuda" and not gpus:
+        raise NMTError("device=cuda: the Ray cluster has no GPU; use device=cpu")
+    workers = config.ray.workers or min(gpus if device == "cuda" else cores, len(blocks))
+    needs = {"num_gpus": 1} if device == "cuda" else {"num_cpus": 1}
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars, context.print_on_execution_start = False, False
+    rows = ray.data.from_items([asdict(block) for block in blocks], override_num_blocks=len(blocks))
+    arguments, pool = (replace(config, device=device),), ray.data.ActorPoolStrategy(size=workers)
+    yield from rows.map(BlockTranslator, fn_constructor_args=arguments, compute=pool, **needs).iter_rows()
+
+
+def translate_blocks(config: TranslateConfig, blocks: list[Block], console: Console) -> None:
+    """Translate blocks; NMTError for the first error of a worker."""
+    import ray.exceptions
+
+    done, remarks = 0, Remarks(Counter(), lambda words: console.print(f"nmt: {words}"))
+    try:
+        with cluster(config.ray.address), console.status("starting") as status:
+            for row in on_cluster(config, blocks):
+                if row["error"]:
+                    raise NMTError(row["error"])
+                for words in row["notices"].splitlines():
+                    remarks.notice(words)
+                remarks.counts.update({kind: row[kind] for kind in ("split", "copied")})
+                done += row["lines"]
+                status.update(f"translated {done:,} lines")
+    except ray.exceptions.RayError as error:
+        raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
+    remarks.tell()
+
+
+def translate_corpus(config: TranslateConfig, console: Console) -> None:
+    """Translate the files of `config.input` to Parquet files in `config.output`; what is there already stays."""
+    if not find_spec("ray"):
+        raise NMTError(f"--ray needs Ray; {how_to_install('ray')}")
+    folder, output = Path(config.output), Path(config.output).absolute()
+    runs = [str(find_model_directory(name).resolve()) for name in config.run]
+    config = replace(config, run=runs, output=str(output))
+    with console.status("reading the input"):
+        corpus = cut(find_files(config.input), config.ray.lines, config.ray.column)
+        claim(folder, describe(config, corpus.files))
+    missing = [block for block in corpus.blocks if not (output / block.name).is_file()]
+    if len(missing) < len(corpus.blocks):
+        console.print(f"{len(corpus.blocks) - len(missing):,} of {len(corpus.blocks):,} files are there already")
+    if missing:
+        translate_blocks(config, missing, console)
+    lost = sum(not (output / block.name).is_file() for block in missing)
+    if lost:
+        raise NMTError(f"{lost:,} files are not in {output}: all machines of the cluster must share that folder")
+    console.print(f"{sum(block.count for block in corpus.blocks):,} lines are translated in {folder}")

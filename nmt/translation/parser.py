@@ -1,0 +1,46 @@
+"""A stream of sentences to a stream of trees (section 6.3)."""
+
+from collections import deque
+from collections.abc import Iterator
+from operator import itemgetter
+
+from nmt.errors import NMTError
+from nmt.model_directory.description import find_model_directory, is_parser, read_description
+from nmt.parsing.treebank import model_sentence
+from nmt.parsing.trees import Tree, escape, read_linear
+from nmt.translation.devices import DeviceTranslator
+from nmt.translation.job import remembered
+from nmt.translation.translator import Translation, Translator
+
+
+def check_parsers(names: list[str]) -> None:
+    """NMTError for a model that was not trained on a treebank."""
+    for name in names:
+        description = read_description(find_model_directory(name))
+        if not is_parser(description):
+            raise NMTError(
+                f"run={name}: translates from {description.source} to {description.target}, and parses nothing; "
+                "use `nmt translate`, or name a model that was trained with data=treebank"
+            )
+
+
+def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
+    """Of a line's trees the one that needs the least mending, the best of equals; and how much it needs."""
+    words = escape(line).split()
+    return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
+
+
+def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, int]]:
+    """The tree of each line, and how much of it had to be mended."""
+    found = translator.translate([model_sentence(line) for line in lines])
+    return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
+
+
+def parse_stream(
+    translator: Translator | DeviceTranslator, lines: Iterator[str], buffer: int
+) -> Iterator[tuple[Tree, int]]:
+    """The tree of each line, and how much of it had to be mended."""
+    read = deque[str]()
+    sentences = map(model_sentence, remembered(lines, read))
+    for translations in translator.stream(sentences, buffer):
+        yield choose_tree(translations, read.popleft())
