@@ -89,6 +89,7 @@ def write(
     from nmt.translation.load import require_ctranslate2
 
     require_ctranslate2("format")
+    from nmt.interchange import ctranslate2
 
     output = Path(config.output or folder / f"ctranslate2-{config.precision}")
     ctranslate2.check(description)

@@ -68,11 +68,11 @@ def read_text(name: str) -> list[str]:
     from nmt.text.files import MalformedLine, decode, read_lines
 
     lines = list[str]()
-    for number, line in enumerate(read_lines(name), 1):
+    for line_number, line in enumerate(read_lines(name), 1):
         try:
             lines.append(decode(line))
         except MalformedLine as error:
-            raise NMTError(f"{name}, line {number}: {error}") from error
+            raise NMTError(f"{name}, line {line_number}: {error}") from error
     return lines
 
 

@@ -36,8 +36,8 @@ class BatchingConfig:
     micro_batches: int = number(8, 1, 65_536)
     """Micro-batches in an update, each of sentences of similar length; the device count must divide it."""
     max_tokens: Any = None
-    """Source tokens, and as many target tokens, that a device takes at once, instead of `micro_batches`: a number, or auto (as
-    many as fit in memory). Settled when a run begins; its config.yaml has the micro_batches that it came to."""
+    """Source tokens, and as many target tokens, that a device takes at once, instead of `micro_batches`: a number, or
+    auto (as many as fit in memory). Settled when a run begins; config.yaml has the micro-batches that it came to."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "batching.")
@@ -45,7 +45,8 @@ class BatchingConfig:
             check_number("batching.max_tokens", self.max_tokens, (1, 10**9), ", or auto, or null")
         require(
             self.tokens_per_update >= self.micro_batches,
-            f"batching.tokens_per_update={self.tokens_per_update}: must be at least batching.micro_batches={self.micro_batches}",
+            f"batching.tokens_per_update={self.tokens_per_update}: must be at least "
+            f"batching.micro_batches={self.micro_batches}",
         )
 
 

@@ -3,8 +3,8 @@
 Pairs of similar lengths form groups, and each group is cut into micro-batches of at most `budget` padded tokens on
 either side. The cuts depend on lengths alone, so every pass over the corpus has the same number of micro-batches; the
 seed and the pass decide which pair takes which place in its group, and in what order the micro-batches come. So
-micro-batch g lies in pass g // M, and update n consists of micro-batches n * micro_batches ... (n + 1) * micro_batches - 1. Places
-are shuffled by ciphers, which answer for the few hundred of an update without going through the pass.
+micro-batch g lies in pass g // M, and update n, of m micro-batches, consists of those from n * m to (n + 1) * m - 1.
+Places are shuffled by ciphers, which answer for the few hundred of an update without going through the pass.
 """
 
 from collections.abc import Callable
@@ -108,8 +108,9 @@ class BatchPlanner:
         longest = int(max(source_lengths.max(), target_lengths.max()))
         if longest > budget:
             raise NMTError(
-                f"batching.tokens_per_update={batching.tokens_per_update} in batching.micro_batches={batching.micro_batches} leaves {budget} tokens a "
-                f"micro-batch, but the longest sentence has {longest}: raise batching.tokens_per_update, or lower batching.micro_batches"
+                f"batching.tokens_per_update={batching.tokens_per_update} in "
+                f"batching.micro_batches={batching.micro_batches} leaves {budget} tokens a micro-batch, but the "
+                f"longest sentence has {longest}: raise batching.tokens_per_update, or lower batching.micro_batches"
             )
         self.groups = group_by_lengths(source_lengths, target_lengths, budget)
         self.sizes = np.diff(self.groups.starts)

@@ -59,8 +59,8 @@ def check(description: ModelDescription) -> None:
     )
     require(
         model.attention_window is None,
-        f"model.attention_window={model.attention_window}: Marian's self-attention sees all positions, so this is no model "
-        "for it",
+        f"model.attention_window={model.attention_window}: Marian's self-attention sees all positions, so this is no "
+        "model for it",
     )
 
 

@@ -1,1 +1,1 @@
-""" """
+"""The model directory: all that translating needs, and nothing that runs."""

@@ -1,1 +1,1 @@
-""" """
+"""From corpora of any kind to a prepared one."""

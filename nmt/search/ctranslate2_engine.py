@@ -19,8 +19,8 @@ own. Translations are those of the torch engine but for these: a winner that end
 while; what is cut in the very step in which others end; rounding.
 
 What it cannot do, or would search worse than the torch engine, is refused: samples, prefixes of translations,
-no_repeat_ngram_size, and of a beam search max_length and a length_penalty above 1. Of 300 lines of Multi30k 15 to all had a
-worse translation so; with what is left 1 had, and of lists of n_best=4 lower ranks differed in 3.
+no_repeat_ngram_size, and of a beam search max_length and a length_penalty above 1. Of 300 lines of Multi30k 15 to all
+had a worse translation so; with what is left 1 had, and of lists of n_best=4 lower ranks differed in 3.
 """
 
 import json

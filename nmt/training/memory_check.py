@@ -25,8 +25,9 @@ SPARE, SHARE_SPARE = 2**26, 0.05
 def advice(batching: BatchingConfig) -> str:
     """The numbers to change where micro-batches do not fit."""
     return (
-        f"a micro-batch of {batching.tokens_per_update // batching.micro_batches:,} source and as many target tokens does not fit beside "
-        f"weights, gradients and Adam's moments. Pass batching.micro_batches={2 * batching.micro_batches} (smaller pieces), a lower "
+        f"a micro-batch of {batching.tokens_per_update // batching.micro_batches:,} source and as many target tokens "
+        "does not fit beside weights, gradients and Adam's moments. Pass "
+        f"batching.micro_batches={2 * batching.micro_batches} (smaller ones), a lower "
         f"batching.tokens_per_update={batching.tokens_per_update}, or batching.max_tokens=auto"
     )
 

@@ -69,8 +69,8 @@ def fewest_shards(
         micro_batches //= 2
     if fitting is None:
         raise NMTError(
-            f"batching.max_tokens=auto: not even {batching.tokens_per_update // micro_batches:,} tokens, as the longest sentence "
-            "has, fit in memory: lower data.filters.max_tokens, or take a smaller model"
+            f"batching.max_tokens=auto: not even {batching.tokens_per_update // micro_batches:,} tokens, as the "
+            "longest sentence has, fit in memory: lower data.filters.max_tokens, or take a smaller model"
         )
     return fitting
 

@@ -55,5 +55,6 @@ class Progress(Callback):
         update, place = divmod(batch_idx, trainer.accumulate_grad_batches)
         micro_batch = place * trainer.world_size + trainer.global_rank
         assert (batch.update, batch.micro_batch) == (update, micro_batch) == (trainer.global_step, micro_batch), (
-            f"micro-batch {batch.micro_batch} of update {batch.update} came where {micro_batch} of {trainer.global_step} is due"
+            f"micro-batch {batch.micro_batch} of update {batch.update} came where {micro_batch} of "
+            f"{trainer.global_step} is due"
         )

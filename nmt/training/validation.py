@@ -97,7 +97,7 @@ class Validation(UpdateCallback):
         if step % self.config.every_steps and step != trainer.max_steps:
             return
         assert isinstance(module, TranslationModule)
-        with self.meters.paused(module.device), enough_memory_or(self.advice()):
+        with self.metrics.paused(module.device), enough_memory_or(self.advice()):
             self.validate(trainer, module, step)
 
     def validate(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
@@ -113,12 +113,12 @@ class Validation(UpdateCallback):
                 words += f", {scored.name} {{{self.score_key}:.1f}}"
         module.train()
         self.compare(metrics, regular=step % self.config.every_steps == 0)
-        self.meters.report(step, metrics)
+        self.metrics.report(step, metrics)
         if trainer.is_global_zero:
-            self.meters.console.print(words.format(step=step, **metrics))
+            self.metrics.console.print(words.format(step=step, **metrics))
         if self.out_of_patience:
             trainer.should_stop = True
-            self.meters.console.print(
+            self.metrics.console.print(
                 f"no better {self.config.best} in {self.worse} validations: training stops (validation.patience)"
             )
 

@@ -12,9 +12,9 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from nmt.config import AverageConfig
+from nmt.commands.average import AverageConfig, average, choose_checkpoints
 from nmt.errors import NMTError
-from nmt.training.averaging import average, average_checkpoints, choose_checkpoints
+from nmt.training.averaging import average_checkpoints
 from nmt.training.run_folder import list_checkpoints
 
 

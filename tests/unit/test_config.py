@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from nmt import config
+from nmt.commands import COMMANDS
+from nmt.commands.average import AverageConfig
+from nmt.commands.score import ScoreConfig
 from nmt.config import (
-    AverageConfig,
     BatchingConfig,
     CheckpointConfig,
     DataConfig,
@@ -17,7 +19,6 @@ from nmt.config import (
     FilterConfig,
     ModelConfig,
     OptimConfig,
-    ScoreConfig,
     TokenizerConfig,
     TranslateConfig,
     ValidationConfig,
@@ -28,7 +29,10 @@ from nmt.errors import NMTError
 
 DATA = {"name": "toy", "kind": "files"}
 VOCABULARY = {"kind": "bpe", "vocabulary_size": 300}
-CLASSES = [value for value in vars(config).values() if dataclasses.is_dataclass(value)]
+CLASSES = [
+    *(value for value in vars(config).values() if dataclasses.is_dataclass(value)),
+    *(command.config for command in COMMANDS.values()),
+]
 # Keys that Adam's paper names, a pass-through to Lightning, and a group that is a file of overrides.
 SELF_EVIDENT = {"beta1", "beta2", "epsilon", "trainer", "experiment"}
 

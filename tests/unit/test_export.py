@@ -10,8 +10,8 @@ import torch
 
 pytest.importorskip("ctranslate2")
 
-from nmt.commands.export import compare, export
-from nmt.config import DecodeConfig, ExportConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.commands.export import ExportConfig, compare, export
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
 from nmt.errors import NMTError
 from nmt.interchange.ctranslate2 import write
 from nmt.model import Transformer

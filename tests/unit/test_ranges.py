@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nmt.commands import compose
-from nmt.compose.options import TREES
+from nmt.commands import COMMANDS, compose
 from nmt.config import FilterConfig
 from nmt.config.rules import check_name, check_number, number
 from nmt.errors import NMTError
@@ -29,7 +28,9 @@ def numbers(
             yield command, group + field.name, field, kinds
 
 
-NUMBERS = [found for command, (_, cls) in TREES.items() for found in numbers(cls, command) if command != "preprocess"]
+NUMBERS = [
+    found for command, each in COMMANDS.items() for found in numbers(each.config, command) if command != "preprocess"
+]
 NAMES = [f"{command} {key}" for command, key, _, _ in NUMBERS]
 NEEDED = {"score": ["reference=x"], "attention": ["sentence=x"], "reproduce": ["table=table1"]}
 

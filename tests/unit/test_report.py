@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.score import example_text, read_text, report
-from nmt.config import ScoreConfig
+from nmt.commands.score import ScoreConfig, example_text, read_text
+from nmt.commands.score import scores_of as report
 from nmt.errors import NMTError
 from nmt.evaluation.scores import score
 
