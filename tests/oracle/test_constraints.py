@@ -214,7 +214,7 @@ def test_no_ngram_comes_twice_however_long_the_translation(n, beam):
 def test_a_least_length_yields_where_no_word_is_left(beam, sample):
     """Three words of which none comes twice make no translation of five."""
     config = DecodeConfig(
-        beam_size=beam, n_best=beam, min_length=5, no_repeat_ngram_size=1, sample=sample, max_extra_length=9
+        beam_size=beam, n_best=beam, min_length=5, no_repeat_ngram_size=1, do_sample=sample, max_extra_length=9
     )
     for found in search([tiny_model()], random_sources([2, 4]), config):
         assert found

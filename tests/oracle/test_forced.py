@@ -50,7 +50,7 @@ def test_an_ensemble_averages_the_probabilities_of_each_token():
         assert judged.log_probabilities == pytest.approx(mean.tolist(), abs=1e-5)
 
 
-@pytest.mark.parametrize("settings", [{}, {"sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram_size": 2}])
+@pytest.mark.parametrize("settings", [{}, {"do_sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram_size": 2}])
 def test_found_translations_have_the_log_probability_that_the_search_gave_them(settings):
     models = [random_model(seed) for seed in (1, 2)]
     config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=6, **settings)

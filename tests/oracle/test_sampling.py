@@ -37,7 +37,7 @@ SOURCES = [[5, EOS], [6, 7, 4, EOS], [4, 4, EOS], [7, EOS], [5, 6, 7, 4, 5, 6, E
 def sample(sources: list[list[int]], model: Transformer = MODEL, **settings) -> list[list[Hypothesis]]:
     longest = max(map(len, sources))
     source_BS = torch.tensor([s + [PAD] * (longest - len(s)) for s in sources])
-    return beam_search([model], source_BS, DecodeConfig(sample=True, **settings))
+    return beam_search([model], source_BS, DecodeConfig(do_sample=True, **settings))
 
 
 def tokens(found: list[list[Hypothesis]]) -> list[list[list[int]]]:
@@ -100,7 +100,7 @@ def forced_log_probability(source: list[int], target: list[int], model: Transfor
 )
 def test_translations_are_drawn_as_often_as_their_probability_says(settings):
     """Pearson's chi-square is its degrees of freedom on average; five standard deviations are nobody's bad luck."""
-    config = DecodeConfig(sample=True, n_best=DRAWN, max_length=2, **settings)
+    config = DecodeConfig(do_sample=True, n_best=DRAWN, max_length=2, **settings)
     drawn = [tokens(sample(SOURCES[:2], seed=seed, n_best=DRAWN, max_length=2, **settings)) for seed in range(SEEDS)]
     for place, source in enumerate(SOURCES[:2]):
         counts = Counter(tuple(target) for found in drawn for target in found[place])
@@ -144,7 +144,7 @@ def test_rounding_decides_no_draw(settings):
     logp = torch.randn(300, 2, 4000, generator=generator).log_softmax(dim=2)
     rounded = logp + 4e-6 * torch.randn(logp.shape, generator=generator)
     config, keys = (
-        DecodeConfig(sample=True, temperature=1.5, **settings),
+        DecodeConfig(do_sample=True, temperature=1.5, **settings),
         sentence_keys(torch.arange(300)[:, None], 2, 1),
     )
     assert draw(logp, config, keys, 1).equal(draw(rounded, config, keys, 1))
@@ -154,7 +154,7 @@ def test_three_hundred_lines_are_drawn_alike_alone_and_together():
     model, generator = tiny_model(500), random.Random(1)
     sentences = [generator.choices(range(4, 500), k=generator.randint(1, 20)) for _ in range(300)]
     alone, together = (
-        TorchEngine([model], DecodeConfig(sample=True, temperature=1.5, max_length=5, batch_tokens=budget), True)
+        TorchEngine([model], DecodeConfig(do_sample=True, temperature=1.5, max_length=5, batch_tokens=budget), True)
         for budget in (1, 2000)
     )
     prefixes = [[] for _ in sentences]
@@ -223,7 +223,7 @@ def test_samples_of_few_words_that_may_not_repeat_all_end(n):
 
 def test_a_sample_of_an_ensemble_is_of_its_average():
     source_BS = torch.tensor([[5, 6, EOS]])
-    config = DecodeConfig(sample=True, n_best=3, max_extra_length=6)
+    config = DecodeConfig(do_sample=True, n_best=3, max_extra_length=6)
     twice = beam_search([RICH, RICH], source_BS, config)
     assert tokens(twice) == tokens(beam_search([RICH], source_BS, config))
     other = tiny_model(60, seed=4)

@@ -115,7 +115,7 @@ def test_a_broken_rule_is_one_line_that_names_the_key_and_its_value(
         (ValidationConfig, {"bleu_sentences": None}),
         (DecodeConfig, {"beam_size": 1, "length_penalty": 0.0, "max_extra_length": 0}),
         (DecodeConfig, {"beam_size": 4, "n_best": 4}),
-        (DecodeConfig, {"sample": True, "n_best": 9, "temperature": 1e-6, "top_p": 1e-6, "length_penalty": 10}),
+        (DecodeConfig, {"do_sample": True, "n_best": 9, "temperature": 1e-6, "top_p": 1e-6, "length_penalty": 10}),
         (TranslateConfig, {"format": "tsv", "decode": DecodeConfig(n_best=4)}),
     ],
 )

@@ -156,7 +156,7 @@ def test_lines_in_pieces_keep_the_indices_of_the_whole_line(tokenizer, longest):
             assert [(s, t) for s, t in best.details.alignment if t] == [(t - 1, t) for t in range(1, len(answered) + 1)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_best": 3}, {"sample": True, "n_best": 2}])
+@pytest.mark.parametrize("settings", [{}, {"n_best": 3}, {"do_sample": True, "n_best": 2}])
 @pytest.mark.parametrize("longest", [None, 4])
 def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, settings, longest):
     torch.manual_seed(1)

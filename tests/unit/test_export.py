@@ -182,7 +182,7 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
     [
         ({"device": "cuda"}, "device=cuda with engine=ctranslate2"),
         ({"checkpoint": 2}, "2 checkpoints, but it has no ensembles"),
-        ({"decode": DecodeConfig(sample=True)}, "decode.do_sample=true.*engine=torch"),
+        ({"decode": DecodeConfig(do_sample=True)}, "decode.do_sample=true.*engine=torch"),
         ({"decode": DecodeConfig(no_repeat_ngram_size=2)}, "decode.no_repeat_ngram_size=2.*engine=torch"),
         ({"target_prefix": "ka"}, "target_prefix=ka.*engine=torch"),
         ({"decode": DecodeConfig(max_length=8)}, "decode.max_length=8.*engine=torch"),

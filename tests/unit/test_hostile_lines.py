@@ -273,7 +273,7 @@ def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
 
 
 @pytest.mark.parametrize(
-    "decode", [{}, {"n_best": 2}, {"sample": True, "n_best": 3, "seed": 2}, {"max_length": 1}], ids=str
+    "decode", [{}, {"n_best": 2}, {"do_sample": True, "n_best": 3, "seed": 2}, {"max_length": 1}], ids=str
 )
 @pytest.mark.parametrize("longest", [None, 4])
 @pytest.mark.parametrize("prefix", ["lo", "Lo, mi \ufb01", "漢字 ", " ka  lo mi nu "])
@@ -344,7 +344,7 @@ def test_a_prefix_that_leaves_no_room_is_refused(bpe, options, named):
 
 def test_weights_that_are_no_numbers_are_an_error_not_an_empty_list(bpe):
     for sample in (False, True):
-        ours = translator(bpe, sample=sample)
+        ours = translator(bpe, do_sample=sample)
         with torch.no_grad():
             next(ours.engine.models[0].parameters()).fill_(torch.nan)
         with pytest.raises(NMTError, match="not all finite numbers"):
