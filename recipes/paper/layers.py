@@ -1,0 +1,138 @@
+"""The layers that Table 1 compares (section 4), each a module from [B, N, D] to [B, N, D].
+
+Attention is measured as the table counts it: without the four projections, which cost 8 n d^2 operations in any of its
+forms, and with heads of 64, as in the paper's models, which cost as many operations as one wide head.
+
+Shapes: B batch, N positions, D channels, H heads, K channels of a head, C blocks, R positions of a neighbourhood.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+D_K = 64
+
+
+def split_heads(x_BND: Tensor) -> Tensor:
+    """[B, N, D] -> [B, H, N, K]."""
+    batch, n, d = x_BND.shape
+    return x_BND.reshape(batch, n, max(1, d // D_K), -1).transpose(1, 2)
+
+
+def join_heads(x_BHNK: Tensor) -> Tensor:
+    """[B, H, N, K] -> [B, N, D]."""
+    return x_BHNK.transpose(1, 2).flatten(2)
+
+
+class SelfAttention(nn.Module):
+    """Self-attention as the model runs it (equation 1): in one kernel, which keeps no matrix of scores."""
+
+    def forward(self, x_BND: Tensor) -> Tensor:
+        x_BHNK = split_heads(x_BND)
+        return join_heads(F.scaled_dot_product_attention(x_BHNK, x_BHNK, x_BHNK))
+
+
+class WrittenSelfAttention(nn.Module):
+    """Self-attention as equation 1 is written: every score is kept, N x N of them in each head."""
+
+    def forward(self, x_BND: Tensor) -> Tensor:
+        q_BHNK = split_heads(x_BND)
+        k_BHNK = q_BHNK / q_BHNK.shape[-1] ** 0.5
+        return join_heads((q_BHNK @ k_BHNK.mT).softmax(-1) @ q_BHNK)
+
+
+class Recurrent(nn.LSTM):
+    """An LSTM: its step at a position needs the step at the position before."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d, d, batch_first=True)
+
+    def forward(self, x_BND: Tensor) -> Tensor:  # type: ignore[override]
+        output: Tensor = super().forward(x_BND)[0]
+        return output
+
+
+class Convolution(nn.Sequential):
+    """A convolution of an odd width; a separable one takes first each channel for itself, then mixes them."""
+
+    def __init__(self, d: int, width: int, separable: bool = False) -> None:
+        first = nn.Conv1d(d, d, width, padding=width // 2, groups=d if separable else 1)
+        super().__init__(first, *([nn.Conv1d(d, d, 1)] if separable else []))
+
+    def forward(self, x_BND: Tensor) -> Tensor:
+        output: Tensor = super().forward(x_BND.transpose(1, 2))
+        return output.transpose(1, 2)
+
+
+class RestrictedSelfAttention(nn.Module):
+    """Self-attention to R positions around each one (section 4), in time and memory of O(R N D).
+
+    The sequence is cut into blocks of R queries; all that a block sees lies in a window of 2 R positions, so that each
+    block is one small attention with a mask, the same for all blocks but for the ends of the sequence.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.before = width // 2
+
+    def mask(self, n: int, device: torch.device) -> Tensor:
+        """[C, 1, R, 2 R]: where a query of a block may look in the block's window."""
+        queries, keys = torch.arange(self.width, device=device), torch.arange(2 * self.width, device=device)
+        distances = keys - queries[:, None]  # 0 is the first neighbour, `before` the query itself
+        starts = torch.arange(0, n, self.width, device=device) - self.before
+        positions = starts[:, None] + keys
+        near, inside = (distances >= 0) & (distances < self.width), (positions >= 0) & (positions < n)
+        return near & inside[:, None, None, :]
+
+    def forward(self, x_BND: Tensor) -> Tensor:
+        batch, n, _ = x_BND.shape
+        missing = -n % self.width
+        q_CBRD = F.pad(x_BND, (0, 0, 0, missing)).unflatten(1, (-1, self.width)).transpose(0, 1)
+        padded = F.pad(x_BND, (0, 0, self.before, missing + self.width - self.before))
+        windows = padded.unfold(1, 2 * self.width, self.width).permute(1, 0, 3, 2)
+        # Batch and heads share a dimension: the mask is one for each block.
+        q, k = (split_heads(part.flatten(0, 1)).unflatten(0, (-1, batch)).flatten(1, 2) for part in (q_CBRD, windows))
+        y = F.scaled_dot_product_attention(q, k, k, attn_mask=self.mask(n, x_BND.device))
+        y_CBRD: Tensor = join_heads(y.unflatten(1, (batch, -1)).flatten(0, 1)).unflatten(0, (-1, batch))
+        return y_CBRD.transpose(0, 1).flatten(1, 2).narrow(1, 0, n)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer type of table1.csv."""
+
+    name: str
+    make: Callable[[int, int], nn.Module]
+    """From d and the width, which is k or r."""
+    sees: Callable[[int, int, int], Iterable[int]]
+    """From n, the width and the number of layers below: distances of the inputs that reach a position in one step."""
+    width: str = ""
+    """The table's letter for it, where there is one."""
+
+
+def everywhere(n: int, width: int, level: int) -> Iterable[int]:
+    return range(1 - n, n)
+
+
+def around(n: int, width: int, level: int) -> Iterable[int]:
+    """`width` positions around one's own; an even width has one more before it."""
+    return range(-(width // 2), width - width // 2)
+
+
+def dilated(n: int, width: int, level: int) -> Iterable[int]:
+    """Positions up to one's own with gaps, `width` times as wide in each layer as in the one below."""
+    return range((1 - width) * width**level, 1, width**level)
+
+
+LAYERS = [
+    Layer("self-attention", lambda d, _: SelfAttention(), everywhere),
+    Layer("self-attention, scores kept", lambda d, _: WrittenSelfAttention(), everywhere),
+    Layer("recurrent (LSTM)", lambda d, _: Recurrent(d), lambda n, width, level: range(-1, 1)),
+    Layer("convolutional", Convolution, around, "k"),
+    Layer("convolutional, separable", lambda d, k: Convolution(d, k, separable=True), around, "k"),
+    Layer("self-attention, restricted", lambda d, r: RestrictedSelfAttention(r), around, "r"),
+]

@@ -1,0 +1,108 @@
+"""The page of a table as Markdown, and as one HTML file that asks nothing of any other place."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+from plan import HERE, read_yaml
+from results import Result
+
+import nmt
+from nmt.report.content import duration
+from nmt.storage.markdown import block, code, plain
+from nmt.storage.whole import write_file
+
+NOTES = read_yaml("notes.yaml")
+NOT_RUN = "not run"
+NONE = "–"  # noqa: RUF001
+"""Stands where the paper has no figure, or there is nothing of ours to measure."""
+PUBLISHED = " (published)"
+"""Behind the first cell of a row whose numbers are the paper's alone: other people's systems."""
+
+MACHINE = "{processor}, {cores} cores, {memory_gib:.0f} GiB"
+
+
+@dataclass
+class Grid:
+    """Columns and rows under a heading."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str] = field(default_factory=list)
+    words: int = 1
+    """The first so many columns are words, the others numbers."""
+
+
+@dataclass
+class Page:
+    """All that the page of a table tells, but for its notes.yaml."""
+
+    name: str
+    """table1 to table4."""
+    scale: SimpleNamespace
+    said: str
+    """The sentence that describes ours."""
+    notes: list[str]
+    grids: list[Grid]
+    results: list[Result]
+    """Of the rows that were measured, in their order."""
+    figure: str = ""
+    """An SVG."""
+
+
+def write_pages(folder: Path, page: Page) -> list[Path]:
+    """Write both pages, and the figure that the Markdown one shows; the paths of the pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if page.figure:
+        write_file(folder / f"{page.name}-time-and-memory.svg", page.figure)
+    paths = [folder / f"{page.name}.{kind}" for kind in ("md", "html")]
+    for path in paths:
+        write_file(path, render(page, path.suffix[1:]))
+    return paths
+
+
+def render(page: Page, kind: str) -> str:
+    """The page as md or html."""
+    layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    environment = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=kind == "html", **layout)
+    environment.filters |= {"plain": plain, "code": code, "block": block}
+    # The style sheet of nmt's own reports.
+    style = (Path(nmt.__file__).parent / "report" / "page.css").read_text(encoding="utf-8")
+    own = {"published": PUBLISHED, "nothing": NONE, "style": Markup(style), "figure": Markup(page.figure)}
+    sources = [(result, provenance(result)) for result in page.results]
+    title = NOTES[page.name]["title"]
+    return environment.get_template(f"page.{kind}").render(page=page, title=title, sources=sources, **own)
+
+
+def provenance(result: Result) -> list[tuple[str, list[str]]]:
+    """Where a result comes from: heading -> lines."""
+    facts = {
+        "commit": [origin["commit"] for origin in result.origins],
+        "seed": [str(result.seed)],
+        "machine": [MACHINE.format(**origin["machine"]) for origin in result.origins],
+        "trained on": [result.devices or ""],
+        "time": [", ".join(f"{name}: {duration(seconds)}" for name, seconds in result.seconds.items())],
+        "packages": [", ".join(f"{k} {v}" for k, v in origin["packages"].items()) for origin in result.origins],
+    }
+    return [(name, list(dict.fromkeys(lines))) for name, lines in facts.items() if any(lines)]
+
+
+def shown(value: float | None, digits: int = 2) -> str:
+    """A number of ours, or that it was not run."""
+    return NOT_RUN if value is None else f"{value:,.{digits}f}"
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """A difference of ours."""
+    return NOT_RUN if value is None else f"{value:+,.{digits}f}".replace("-", "−")  # noqa: RUF001
+
+
+def power(value: float | None) -> str:
+    """A number of FLOPs as the paper writes them: 3.3e18."""
+    if value is None:
+        return NOT_RUN
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"

@@ -1,0 +1,154 @@
+"""Options and scales of the reproduction, and the rows of its tables: command lines."""
+
+import csv
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+
+from nmt.commands import compose
+from nmt.compose import set_text
+from nmt.config.rules import check_number, require, require_choice
+from nmt.config.trainer import whole_precision
+
+HERE = Path(__file__).parent
+TABLES = ("table1", "table2", "table3", "table4")
+DEFAULTS = {
+    **{"table": "", "scale": "paper", "rows": "", "output": "recipes", "work": "", "seed": "1"},
+    **{"wmt14": "", "quickstart": "", "treebank": "", "devices": "auto", "precision": "32-true"},
+}
+"""Of the options; reproduce.py says what they mean."""
+
+
+def read_yaml(name: str) -> Any:
+    return yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+
+
+def read_figures(table: str) -> list[dict[str, str]]:
+    """The paper's rows of a table (arXiv:1706.03762), with every figure as it is printed there."""
+    with (HERE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+SCALES = {name: SimpleNamespace(name=name, **values) for name, values in read_yaml("scales.yaml").items()}
+
+
+def read_options(words: list[str]) -> SimpleNamespace:
+    """KEY=VALUE words, of which one without = names the table; NMTError for a mistake."""
+    options = SimpleNamespace(**DEFAULTS)
+    for word in words:
+        key, _, value = (word if "=" in word else f"table={word}").partition("=")
+        require(key in DEFAULTS, f"unknown key {key}; there are {', '.join(DEFAULTS)}")
+        setattr(options, key, value)
+    require_choice("table", options.table, (*TABLES, "all"))
+    require_choice("scale", options.scale, tuple(SCALES))
+    options.scale = SCALES[options.scale]
+    options.rows = [name for name in re.split(r"[\[\], ]+", options.rows) if name]
+    require(not options.rows or options.table != "all", "rows: name their table instead of all")
+    options.seed = whole_number("seed", options.seed, 0, 2**63 - 1)
+    if options.devices != "auto":
+        options.devices = whole_number("devices", options.devices, 1, 1024)
+    options.precision = whole_precision("precision", options.precision)
+    options.output = Path(options.output)
+    options.work = Path(options.work or f"runs/reproduce/{options.scale.name}/seed-{options.seed}")
+    return options
+
+
+def whole_number(key: str, text: str, least: int, most: int) -> int:
+    value = int(text) if re.fullmatch("-?[0-9]{1,20}", text) else text
+    check_number(key, value, (least, most))
+    return int(value)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table that is measured here."""
+
+    name: str
+    """Of its result."""
+    commands: list[tuple[str, ...]]
+    """Each `nmt`, or `python` and a script, and the words behind it."""
+    corpus: str = ""
+    """en-de or en-fr, where it is translation."""
+    folders: tuple[Path, ...] = ()
+    """The prepared corpus and the run, where something is trained."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The commands as a shell can run them."""
+        return [shlex.join(command) for command in self.commands]
+
+    @property
+    def training(self) -> list[str]:
+        """The overrides of `nmt train`; none where nothing is trained."""
+        return [word for command in self.commands if command[1] == "train" for word in command[2:]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A translation model that is trained on a corpus, and scored on a set that is held out."""
+
+    name: str
+    corpus: str
+    """en-de or en-fr."""
+    model: tuple[str, ...]
+    """Overrides that choose it."""
+    training: str
+    """One of the scale's trainings."""
+    split: str
+    """test or valid."""
+    metrics: str
+
+
+def translation_row(options: SimpleNamespace, experiment: Experiment) -> Row:
+    """From text to scores."""
+    scale, corpus = options.scale, experiment.corpus
+    prepared, run = options.work / "data" / corpus, options.work / "runs" / experiment.name
+    target, local = corpus.partition("-")[2], getattr(options, scale.local)
+    path = [set_text("data.path", local)] if local else []
+    data = (*scale.corpora[corpus], *path, set_text("prepared", str(prepared)), f"seed={options.seed}")
+    model = (*experiment.model, *smaller_sizes(scale, experiment.model), *scale.words)
+    train = (*data, *model, *how_trained(options, experiment.training, run))
+    translations = run / f"{experiment.split}.{target}"
+    texts = [set_text("input", str(prepared / f"{experiment.split}.en")), set_text("output", str(translations))]
+    hypothesis = set_text("hypothesis", str(translations))
+    reference = set_text("reference", str(prepared / f"{experiment.split}.{target}"))
+    metrics = f"metrics=[{experiment.metrics}]"
+    commands = [
+        ("nmt", "preprocess", *data),
+        ("nmt", "train", *train),
+        ("nmt", "translate", set_text("run", str(run)), *texts),
+        ("nmt", "score", hypothesis, reference, metrics, f"language={target}", "format=json"),
+    ]
+    return Row(experiment.name, commands, corpus, (prepared, run))
+
+
+def smaller_sizes(scale: SimpleNamespace, words: tuple[str, ...]) -> list[str]:
+    """The overrides that shrink the model that `nmt train` would make of `words`."""
+    if scale.width == scale.depth == 1:
+        return []
+    model = compose("train", list(words)).model
+    divisors = {"encoder_layers": scale.depth, "decoder_layers": scale.depth}
+    divisors |= dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), scale.width)
+    sizes = {key: getattr(model, key) // divisor for key, divisor in divisors.items()}
+    if model.attention_window is not None:  # sentences are shorter, too
+        sizes["attention_window"] = round(model.attention_window / scale.width)
+    return [f"model.{key}={value}" for key, value in sizes.items()]
+
+
+def how_trained(options: SimpleNamespace, training: str, run: Path) -> tuple[str, ...]:
+    """The words behind `nmt train` that are alike for whatever is trained."""
+    updates, every_steps = options.scale.trainings[training]
+    return (
+        f"trainer.max_steps={updates}",
+        "checkpoints.every_minutes=null",
+        f"checkpoints.every_steps={every_steps}",
+        "validation.bleu_sentences=0",
+        f"trainer.devices={options.devices}",
+        f"trainer.precision={options.precision}",
+        set_text("run", str(run)),
+    )

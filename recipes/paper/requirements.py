@@ -1,0 +1,163 @@
+"""What scale=paper needs, and whether this machine has it: told in one screen, before anything is begun."""
+
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import table4
+import torch
+from complexity import largest_bytes
+from plan import Row
+
+from nmt.commands import compose
+from nmt.errors import NMTError
+from nmt.hardware import available_memory
+from nmt.model import Transformer
+from nmt.model.flops import training_flops
+from nmt.preparation.corpora import hub_answers
+from nmt.report.content import duration
+from nmt.training.peak_flops import peak_flops_per_second, precision_dtype
+
+GPUS = 8
+"""The paper's, and the micro-batches of an update, which the GPUs share out."""
+CORPUS_PAIRS = {"en-de": 4_500_000, "en-fr": 36_000_000}
+"""Section 5.1."""
+PAIR_BYTES = 1200
+"""Of a pair, while it is prepared: downloaded, as the hub's client keeps it, as clean text, and as tokens."""
+SENTENCE_TOKENS = 30
+"""Of a usual sentence."""
+
+
+class Requirement(NamedTuple):
+    """One thing that is needed."""
+
+    name: str
+    there: bool
+    said: str
+
+
+class Machine(NamedTuple):
+    """What this machine has for training."""
+
+    device: str
+    gpus: int
+    free_bytes: int
+    """Of a device's memory."""
+    flops_per_second: float
+    """Of a device, in matrix products."""
+
+
+def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
+    """Print what is needed, there or missing; NMTError where something is missing."""
+    found = requirements(options, work) if any(work.values()) else []
+    if found:
+        print(f"{options.table} scale={options.scale.name} needs", file=sys.stderr)
+    for one in found:
+        word = "MISSING" if not one.there else "needed" if one.name == "time" else "there"
+        print(f"  {one.name:<10} {word:<8} {one.said}", file=sys.stderr)
+    missing = [one.name for one in found if not one.there]
+    if missing:
+        raise NMTError(
+            f"{options.table} scale={options.scale.name}: missing here: {', '.join(missing)}; nothing was begun; "
+            "scale=laptop runs the same commands in small"
+        )
+
+
+def requirements(options: SimpleNamespace, work: dict[str, list[Row]]) -> list[Requirement]:
+    """All that the tables need, in the order in which it is told."""
+    rows = [row for own in work.values() for row in own if row.training]
+    found = [corpus(options, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)]
+    if work.get("table4") and (words := table4.lacks(options)):
+        found.append(Requirement("table4", False, words))
+    here = look_at_machine(options.precision)
+    if rows:
+        found += [devices(options, here), disk(options.work, rows), hours(options, rows, here)]
+    if work.get("table1"):
+        needed = largest_bytes(options.scale.layers)
+        words = f"about {needed / 1e9:.1f} GB of memory, {here.free_bytes / 1e9:.1f} GB are free"
+        found.append(Requirement("layers", here.free_bytes >= needed, words))
+    return found
+
+
+def corpus(options: SimpleNamespace, name: str) -> Requirement:
+    """WMT14 on the hub, in a local copy, or prepared already."""
+    prepared = options.work / "data" / name
+    if (prepared / "manifest.json").is_file():
+        return Requirement(name, True, f"prepared already in {prepared}")
+    data = compose("preprocess", list(options.scale.corpora[name])).data
+    if options.wmt14:
+        patterns = [f"{data.subset}/{split}-*.parquet" for split in ("train", "validation", "test")]
+        lacking = [pattern for pattern in patterns if not any(Path(options.wmt14).glob(pattern))]
+        words = f"there is no {' and no '.join(lacking)}" if lacking else f"{data.subset}"
+        return Requirement(name, not lacking, f"wmt14={options.wmt14}: {words}")
+    if hub_answers():
+        return Requirement(name, True, f"{data.hub} ({data.subset}) on the Hugging Face hub, which answers")
+    copy = f"give a copy of {data.hub} ({data.subset}) with wmt14=FOLDER"
+    return Requirement(name, False, f"the Hugging Face hub does not answer; {copy}")
+
+
+def devices(options: SimpleNamespace, here: Machine) -> Requirement:
+    """GPUs: the paper's eight, or as many as divide its eight micro-batches."""
+    wanted, paper = wanted_gpus(options, here), f"the paper had {GPUS}; 1, 2 or 4 take longer and give the same"
+    if not here.gpus:
+        return Requirement("GPUs", False, f"there is none; {paper}")
+    if wanted > here.gpus:
+        return Requirement("GPUs", False, f"devices={wanted}, but there are {here.gpus} ({here.device})")
+    if GPUS % wanted:
+        return Requirement("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1")
+    return Requirement("GPUs", True, f"{wanted} x {here.device}" + ("" if wanted == GPUS else f"; {paper}"))
+
+
+def wanted_gpus(options: SimpleNamespace, here: Machine) -> int:
+    return here.gpus if options.devices == "auto" else int(options.devices)
+
+
+def disk(work: Path, rows: list[Row]) -> Requirement:
+    """For corpora and checkpoints, less what lies there already."""
+    place = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
+    own = {folder for row in rows for folder in row.folders}
+    used = sum(path.stat().st_size for folder in own for path in folder.rglob("*") if path.is_file())
+    corpora = sum(CORPUS_PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus})
+    needed, free = corpora + sum(checkpoint_bytes(row) for row in rows), shutil.disk_usage(place).free
+    there = f"{used / 1e9:,.0f} GB of it used already, " if used > 1e8 else ""
+    words = f"about {needed / 1e9:,.0f} GB for {work}, {there}{free / 1e9:,.0f} GB are free"
+    return Requirement("disk", free + used >= needed, words)
+
+
+def checkpoint_bytes(row: Row) -> int:
+    """Checkpoints of weights and Adam's two moments: those that are kept, the best, and one being written."""
+    config = compose("train", row.training)
+    with torch.device("meta"):
+        model = Transformer(config.model, config.tokenizer.vocabulary_size)
+    return 3 * sum(weight.nbytes for weight in model.parameters()) * int(config.checkpoints.keep + 2)
+
+
+def hours(options: SimpleNamespace, rows: list[Row], here: Machine) -> Requirement:
+    """The time that training takes at least: all its operations as fast as one large matrix product."""
+    many = max(1, wanted_gpus(options, here))
+    seconds = sum(map(expected_flops, rows)) / here.flops_per_second / many
+    on = "without a GPU" if not here.gpus else f"on {many} GPU{'' if many == 1 else 's'}"
+    fast = f"at the {here.flops_per_second / 1e12:.2g} TFLOP/s of matrix products alone"
+    return Requirement("time", True, f"at least {duration(seconds)} {on} to train {len(rows)} models, {fast}")
+
+
+def expected_flops(row: Row) -> float:
+    """About what a training will need, were all sentences of usual length and every update full."""
+    config = compose("train", row.training)
+    tokens = config.batching.tokens_per_update
+    pairs = tokens * SENTENCE_TOKENS, tokens * SENTENCE_TOKENS // 2, tokens * SENTENCE_TOKENS
+    flops = training_flops(config.model, config.tokenizer.vocabulary_size, (tokens, tokens), pairs)
+    return float(flops * config.trainer["max_steps"])
+
+
+def look_at_machine(precision: str) -> Machine:
+    """Devices, their free memory and their speed, which it takes a second to measure."""
+    gpus = torch.accelerator.device_count() if torch.accelerator.is_available() else 0
+    device = (torch.accelerator.current_accelerator() if gpus else None) or torch.device("cpu")
+    is_cuda = device.type == "cuda"
+    free = torch.cuda.mem_get_info(device)[0] if is_cuda else available_memory()
+    rate = peak_flops_per_second(device, precision_dtype(precision))
+    torch.cuda.empty_cache()  # for the processes to come
+    return Machine(torch.cuda.get_device_name() if is_cuda else device.type, gpus, free, rate)

@@ -1,0 +1,69 @@
+"""Table 4: constituency parsing."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+from pages import NONE, NOT_RUN, NOTES, PUBLISHED, Grid, Page, shown
+from plan import Row, how_trained, read_figures
+from results import Result
+
+from nmt.commands import compose
+from nmt.compose import set_text
+from nmt.errors import NMTError
+from nmt.parsing.treebank import treebank_files
+
+
+def rows(options: SimpleNamespace) -> list[Row]:
+    """Table 4 (section 6.3): the parser that is trained on nothing but its treebank."""
+    prepared, run = options.work / "data" / "treebank", options.work / "runs" / "parser"
+    data = (*corpus(options), set_text("prepared", str(prepared)), f"seed={options.seed}")
+    texts = [set_text("input", str(prepared / "test.words")), set_text("output", str(run / "test.trees"))]
+    hypothesis = set_text("hypothesis", str(run / "test.trees"))
+    reference = set_text("reference", str(prepared / "test.trees"))
+    commands = [
+        ("nmt", "preprocess", *data),
+        ("nmt", "train", *data, *how_trained(options, "parser", run)),
+        ("nmt", "parse", set_text("run", str(run)), *texts),
+        ("nmt", "score", hypothesis, reference, "metrics=[brackets]", "format=json"),
+    ]
+    return [Row("parser", commands, folders=(prepared, run))]
+
+
+def corpus(options: SimpleNamespace) -> list[str]:
+    """The words that name the treebank: sections of the Wall Street Journal, or folders for train, valid and test."""
+    folder = options.treebank or "TREEBANK"
+    if options.scale.name == "paper":
+        return [*options.scale.parser, set_text("data.path", folder)]
+    test = "test" if (Path(folder) / "test").exists() else "valid"
+    splits = {"train": "train", "valid": "valid", "test": test}
+    return [*options.scale.parser, *(set_text(f"data.{key}", f"{folder}/{name}") for key, name in splits.items())]
+
+
+def lacks(options: SimpleNamespace) -> str:
+    """The reason why the treebank cannot be read; empty where every split has its files."""
+    if not options.treebank:
+        free = "" if options.scale.name == "paper" else "; recipes/treebank/README.md leads to a free one"
+        return f"give its treebank with treebank=FOLDER{free}"
+    try:
+        treebank_files(compose("preprocess", corpus(options)).data)
+    except NMTError as error:
+        return f"treebank={options.treebank}: {error}"
+    return ""
+
+
+def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
+    result = results.get("parser")
+    lines = []
+    for parser in read_figures("table4"):
+        name, f1 = parser["parser"], NOT_RUN
+        if not name.startswith("Transformer"):
+            name, f1 = name + PUBLISHED, NONE
+        elif parser["training"] == "WSJ only":
+            f1 = shown(result and result.value("brackets"))
+        lines.append([name, parser["training"], parser["F1"], f1])
+    more = [shown(result and result.value(f"brackets_{part}")) for part in ("precision", "recall", "complete")]
+    grids = [
+        Grid("Labelled bracketing F1", ["parser", "training", "paper", "ours"], lines, words=2),
+        Grid("Ours", ["precision", "recall", "complete match"], [more]),
+    ]
+    return Page("table4", scale, scale.parser_said, NOTES["table4"]["page"], grids, [result] if result else [])
