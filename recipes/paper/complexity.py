@@ -252,7 +252,7 @@ def main(scale: str) -> None:
     torch.set_num_threads(1)
     found = measure(SCALES[scale].layers, accelerator or torch.device("cpu"))
     found["table"] = [row(found, layer) for layer in LAYERS]
-    print(json.dumps({"devices": found["setup"]["device"], "figures": found}))
+    print(json.dumps({"devices": found["setup"]["device"], "scores": [], "figures": found}))
 
 
 if __name__ == "__main__":

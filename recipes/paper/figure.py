@@ -8,10 +8,10 @@ import re
 from typing import Any
 
 import matplotlib
-from complexity import curves, fit
+from complexity import curves
 from layers import LAYERS
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 from plan import read_figures
 
 COLOURS = {
@@ -25,72 +25,55 @@ COLOURS = {
 }
 """Variable of the SVG's style sheet -> on light and on dark ground."""
 INK, QUIET, GRID, *KINDS = (light for light, _ in COLOURS.values())
-OF_LAYER = [KINDS[number] for number in (0, 0, 1, 2, 2, 3)]
-QUANTITIES = {
-    "seconds": (1e3, "Time of a forward pass", "milliseconds"),
-    "memory": (1.0, "Memory of a forward pass", "bytes"),
-}
-"""Quantity -> factor of its numbers, title, unit."""
+OF_LAYER = [KINDS[kind] for kind in (0, 0, 1, 2, 2, 3)]
 STYLE = """<style>
-.layers { %s }
-@media (prefers-color-scheme: dark) { .layers { %s } }
-.layers text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-</style>"""
+.layers {{ {} }}
+@media (prefers-color-scheme: dark) {{ .layers {{ {} }} }}
+.layers text {{ font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }}
+</style>
+"""
 
 
 def draw_layers(found: dict[str, Any]) -> str:
-    """The figure of `complexity.py`'s measurements."""
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "nmt", "font.size": 9.5}):
-        figure = Figure(figsize=(11, 8.4), layout="constrained", facecolor="none")
-        figure.get_layout_engine().set(h_pad=0.15)
-        panels = figure.subplots(2, 2)
-        for row, quantity in zip(panels, QUANTITIES, strict=True):
-            for panel, axis in zip(row, ("n", "d"), strict=True):
-                draw_panel(panel, found, quantity, axis)
+    """The figure of the measurements of complexity.py."""
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "nmt"}):
+        figure = Figure(figsize=(11, 8), layout="constrained", facecolor="none")
+        for panel, (quantity, axis) in zip(
+            figure.subplots(2, 2).flat,
+            [("seconds", "n"), ("seconds", "d"), ("memory", "n"), ("memory", "d")],
+            strict=True,
+        ):
+            draw_panel(panel, found, quantity, axis)
+        figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3, labelcolor=INK)
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     return with_variables(file.getvalue(), f"Time and memory of layers, measured on {found['setup']['device']}")
 
 
 def draw_panel(panel: Any, found: dict[str, Any], quantity: str, axis: str) -> None:
-    """One quantity of all layers along one axis, each with the power that was fitted to its upper half."""
-    factor, title, unit = QUANTITIES[quantity]
-    grid, printed = found["setup"]["grid"], read_figures("table1")
-    for layer, colour, paper in zip(LAYERS, OF_LAYER, printed, strict=True):
-        curve = curves(found, layer, quantity)[axis]
-        x, y = zip(*((size, factor * value) for size, value in curve), strict=True)
+    """One quantity of all layers along one axis; those that are no row of the paper's table are dotted."""
+    grid, factor = found["setup"]["grid"], 1e3 if quantity == "seconds" else 1
+    for layer, colour, paper in zip(LAYERS, OF_LAYER, read_figures("table1"), strict=True):
+        sizes, values = zip(*curves(found, layer, quantity)[axis], strict=True)
         style = "-" if paper["row of Table 1"] == "yes" else ":"
-        name = f"{layer.name}, {axis}^{fit(curve)[0]:.2f}"
-        panel.loglog(x, y, style, marker="o", markersize=3, linewidth=1.4, color=colour, label=name)
+        panel.loglog(sizes, [factor * y for y in values], style, marker=".", color=colour, label=layer.name)
+    title = "Time of a forward pass, milliseconds" if quantity == "seconds" else "Memory of a forward pass, bytes"
     other = f"d = {grid['at_d']}" if axis == "n" else f"n = {grid['at_n']}"
-    panel.set_title(title, loc="left", fontsize=11, fontweight="bold", color=INK)
-    panel.set_title(f"{unit}, {other}, {grid['batch']} sequences", loc="right", fontsize=9, color=QUIET)
+    panel.set_title(f"{title} ({other}, {grid['batch']} sequences)", loc="left", fontsize=11, color=INK)
     panel.set_xlabel(axis, color=INK)
     panel.set_xticks(grid[axis], [f"{size:,}" for size in grid[axis]])
     panel.xaxis.set_minor_locator(NullLocator())
-    panel.yaxis.set_major_formatter(FuncFormatter(compact))
-    panel.yaxis.set_minor_formatter(NullFormatter())
     panel.tick_params(which="both", length=0, colors=QUIET)
-    panel.grid(color=GRID, linewidth=0.8)
+    panel.grid(color=GRID)
     panel.set_facecolor("none")
     panel.spines[:].set_visible(False)
-    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False, labelcolor=INK)
-
-
-def compact(value: float, position: int | None = None) -> str:
-    """0.01, 10, 1k, 1M, 1G."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
 
 
 def with_variables(svg: str, label: str) -> str:
     """The SVG element alone, with variables of its own style sheet in place of colours."""
-    svg = svg[svg.index("<svg") :]
     for variable, (light, _) in COLOURS.items():
         svg = svg.replace(light, f"var({variable})")
     light, dark = (" ".join(f"{name}: {pair[i]};" for name, pair in COLOURS.items()) for i in (0, 1))
-    opening = f'<svg class="layers" role="img" aria-label="{label}"'
-    svg = re.sub(r"font: ([a-z]+ )?([0-9.]+px) [^;\"]+", r"font-size: \2; font-weight: \1", svg)
-    return svg.replace("<svg", opening, 1).replace("<defs>", f"{STYLE % (light, dark)}\n<defs>", 1)
+    svg = re.sub(r"font: ([0-9.]+px) [^;\"]+", r"font-size: \1", svg[svg.index("<svg") :])
+    svg = svg.replace("<svg", f'<svg class="layers" role="img" aria-label="{label}"', 1)
+    return svg.replace("<defs>", STYLE.format(light, dark) + "<defs>", 1)

@@ -20,7 +20,6 @@ NONE = "–"  # noqa: RUF001
 """Stands where the paper has no figure, or there is nothing of ours to measure."""
 PUBLISHED = " (published)"
 """Behind the first cell of a row whose numbers are the paper's alone: other people's systems."""
-
 MACHINE = "{processor}, {cores} cores, {memory_gib:.0f} GiB"
 
 
@@ -38,10 +37,9 @@ class Grid:
 
 @dataclass
 class Page:
-    """All that the page of a table tells, but for its notes.yaml."""
+    """All that the page of a table tells, beside its title in notes.yaml."""
 
-    name: str
-    """table1 to table4."""
+    table: str
     scale: SimpleNamespace
     said: str
     """The sentence that describes ours."""
@@ -57,8 +55,8 @@ def write_pages(folder: Path, page: Page) -> list[Path]:
     """Write both pages, and the figure that the Markdown one shows; the paths of the pages."""
     folder.mkdir(parents=True, exist_ok=True)
     if page.figure:
-        write_file(folder / f"{page.name}-time-and-memory.svg", page.figure)
-    paths = [folder / f"{page.name}.{kind}" for kind in ("md", "html")]
+        write_file(folder / f"{page.table}-time-and-memory.svg", page.figure)
+    paths = [folder / f"{page.table}.{kind}" for kind in ("md", "html")]
     for path in paths:
         write_file(path, render(page, path.suffix[1:]))
     return paths
@@ -73,36 +71,24 @@ def render(page: Page, kind: str) -> str:
     style = (Path(nmt.__file__).parent / "report" / "page.css").read_text(encoding="utf-8")
     own = {"published": PUBLISHED, "nothing": NONE, "style": Markup(style), "figure": Markup(page.figure)}
     sources = [(result, provenance(result)) for result in page.results]
-    title = NOTES[page.name]["title"]
+    title = NOTES[page.table]["title"]
     return environment.get_template(f"page.{kind}").render(page=page, title=title, sources=sources, **own)
 
 
 def provenance(result: Result) -> list[tuple[str, list[str]]]:
     """Where a result comes from: heading -> lines."""
+    origins = result["origins"]
     facts = {
-        "commit": [origin["commit"] for origin in result.origins],
-        "seed": [str(result.seed)],
-        "machine": [MACHINE.format(**origin["machine"]) for origin in result.origins],
-        "trained on": [result.devices or ""],
-        "time": [", ".join(f"{name}: {duration(seconds)}" for name, seconds in result.seconds.items())],
-        "packages": [", ".join(f"{k} {v}" for k, v in origin["packages"].items()) for origin in result.origins],
+        "commit": [origin["commit"] for origin in origins],
+        "seed": [str(result["seed"])],
+        "machine": [MACHINE.format(**origin["machine"]) for origin in origins],
+        "trained on": [result["devices"]],
+        "time": [", ".join(f"{name}: {duration(seconds)}" for name, seconds in result["seconds"].items())],
+        "packages": [", ".join(f"{k} {v}" for k, v in origin["packages"].items()) for origin in origins],
     }
-    return [(name, list(dict.fromkeys(lines))) for name, lines in facts.items() if any(lines)]
+    return [(name, list(dict.fromkeys(lines))) for name, lines in facts.items()]
 
 
-def shown(value: float | None, digits: int = 2) -> str:
-    """A number of ours, or that it was not run."""
-    return NOT_RUN if value is None else f"{value:,.{digits}f}"
-
-
-def signed(value: float | None, digits: int = 2) -> str:
-    """A difference of ours."""
-    return NOT_RUN if value is None else f"{value:+,.{digits}f}".replace("-", "−")  # noqa: RUF001
-
-
-def power(value: float | None) -> str:
-    """A number of FLOPs as the paper writes them: 3.3e18."""
-    if value is None:
-        return NOT_RUN
-    mantissa, exponent = f"{value:.1e}".split("e")
-    return f"{mantissa}e{int(exponent)}"
+def shown(value: float | None, form: str = ",.2f") -> str:
+    """A number of ours as the paper writes them, such as 3.3e18 with form=.1e; or that it was not run."""
+    return NOT_RUN if value is None else f"{value:{form}}".replace("-", "−").replace("e+", "e")  # noqa: RUF001

@@ -49,18 +49,17 @@ def read_options(words: list[str]) -> SimpleNamespace:
     options.scale = SCALES[options.scale]
     options.rows = [name for name in re.split(r"[\[\], ]+", options.rows) if name]
     require(not options.rows or options.table != "all", "rows: name their table instead of all")
-    options.seed = whole_number("seed", options.seed, 0, 2**63 - 1)
-    if options.devices != "auto":
-        options.devices = whole_number("devices", options.devices, 1, 1024)
+    options.seed = whole_number("seed", options.seed, 2**63 - 1)
+    options.devices = options.devices if options.devices == "auto" else whole_number("devices", options.devices, 1024)
     options.precision = whole_precision("precision", options.precision)
     options.output = Path(options.output)
     options.work = Path(options.work or f"runs/reproduce/{options.scale.name}/seed-{options.seed}")
     return options
 
 
-def whole_number(key: str, text: str, least: int, most: int) -> int:
-    value = int(text) if re.fullmatch("-?[0-9]{1,20}", text) else text
-    check_number(key, value, (least, most))
+def whole_number(key: str, text: str, most: int) -> int:
+    value = int(text) if re.fullmatch("[0-9]{1,20}", text) else text
+    check_number(key, value, (1 if key == "devices" else 0, most))
     return int(value)
 
 
@@ -70,8 +69,8 @@ class Row:
 
     name: str
     """Of its result."""
-    commands: list[tuple[str, ...]]
-    """Each `nmt`, or `python` and a script, and the words behind it."""
+    commands: list[list[str]]
+    """Each begins with nmt, or with python and a script."""
     corpus: str = ""
     """en-de or en-fr, where it is translation."""
     folders: tuple[Path, ...] = ()
@@ -88,50 +87,50 @@ class Row:
         return [word for command in self.commands if command[1] == "train" for word in command[2:]]
 
 
+def paths(**values: Path) -> list[str]:
+    """KEY=PATH words, quoted where Hydra needs that."""
+    return [set_text(key, str(path)) for key, path in values.items()]
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """A translation model that is trained on a corpus, and scored on a set that is held out."""
+    """A translation model that is trained on a corpus, en-de or en-fr, and scored on a split, test or valid."""
 
     name: str
     corpus: str
-    """en-de or en-fr."""
-    model: tuple[str, ...]
-    """Overrides that choose it."""
+    model: list[str]
+    """Overrides."""
     training: str
-    """One of the scale's trainings."""
+    """One of the scale's."""
     split: str
-    """test or valid."""
     metrics: str
 
 
 def translation_row(options: SimpleNamespace, experiment: Experiment) -> Row:
     """From text to scores."""
-    scale, corpus = options.scale, experiment.corpus
+    scale, corpus, split = options.scale, experiment.corpus, experiment.split
     prepared, run = options.work / "data" / corpus, options.work / "runs" / experiment.name
-    target, local = corpus.partition("-")[2], getattr(options, scale.local)
+    source, target = corpus.split("-")
+    local = getattr(options, scale.local)
     path = [set_text("data.path", local)] if local else []
-    data = (*scale.corpora[corpus], *path, set_text("prepared", str(prepared)), f"seed={options.seed}")
-    model = (*experiment.model, *smaller_sizes(scale, experiment.model), *scale.words)
-    train = (*data, *model, *how_trained(options, experiment.training, run))
-    translations = run / f"{experiment.split}.{target}"
-    texts = [set_text("input", str(prepared / f"{experiment.split}.en")), set_text("output", str(translations))]
-    hypothesis = set_text("hypothesis", str(translations))
-    reference = set_text("reference", str(prepared / f"{experiment.split}.{target}"))
-    metrics = f"metrics=[{experiment.metrics}]"
+    data = [*scale.corpora[corpus], *path, *paths(prepared=prepared), f"seed={options.seed}"]
+    model = [*experiment.model, *smaller_sizes(scale, experiment.model), *scale.words]
+    reference, output = prepared / f"{split}.{target}", run / f"{split}.{target}"
+    metrics = [f"metrics=[{experiment.metrics}]", f"language={target}", "format=json"]
     commands = [
-        ("nmt", "preprocess", *data),
-        ("nmt", "train", *train),
-        ("nmt", "translate", set_text("run", str(run)), *texts),
-        ("nmt", "score", hypothesis, reference, metrics, f"language={target}", "format=json"),
+        ["nmt", "preprocess", *data],
+        ["nmt", "train", *data, *model, *how_trained(options, experiment.training, run)],
+        ["nmt", "translate", *paths(run=run, input=prepared / f"{split}.{source}", output=output)],
+        ["nmt", "score", *paths(hypothesis=output, reference=reference), *metrics],
     ]
     return Row(experiment.name, commands, corpus, (prepared, run))
 
 
-def smaller_sizes(scale: SimpleNamespace, words: tuple[str, ...]) -> list[str]:
+def smaller_sizes(scale: SimpleNamespace, words: list[str]) -> list[str]:
     """The overrides that shrink the model that `nmt train` would make of `words`."""
     if scale.width == scale.depth == 1:
         return []
-    model = compose("train", list(words)).model
+    model = compose("train", words).model
     divisors = {"encoder_layers": scale.depth, "decoder_layers": scale.depth}
     divisors |= dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), scale.width)
     sizes = {key: getattr(model, key) // divisor for key, divisor in divisors.items()}
@@ -140,15 +139,15 @@ def smaller_sizes(scale: SimpleNamespace, words: tuple[str, ...]) -> list[str]:
     return [f"model.{key}={value}" for key, value in sizes.items()]
 
 
-def how_trained(options: SimpleNamespace, training: str, run: Path) -> tuple[str, ...]:
+def how_trained(options: SimpleNamespace, training: str, run: Path) -> list[str]:
     """The words behind `nmt train` that are alike for whatever is trained."""
     updates, every_steps = options.scale.trainings[training]
-    return (
+    return [
         f"trainer.max_steps={updates}",
         "checkpoints.every_minutes=null",
         f"checkpoints.every_steps={every_steps}",
         "validation.bleu_sentences=0",
         f"trainer.devices={options.devices}",
         f"trainer.precision={options.precision}",
-        set_text("run", str(run)),
-    )
+        *paths(run=run),
+    ]

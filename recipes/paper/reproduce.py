@@ -18,14 +18,12 @@ TABLE is table1, table2, table3, table4 or all. --dry-run prints the commands, a
 A row is a few commands of nmt, which go on where they were: after Ctrl-C, or a crash, the same command goes on.
 """
 
-import json
 import shlex
 import sys
 import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import table1
 import table2
@@ -33,7 +31,7 @@ import table3
 import table4
 from pages import write_pages
 from plan import Row, read_options
-from results import Result, anywhere, findings, origin, read_results, write_result
+from results import Result, findings, is_of, origin, read_results, write_result
 
 from nmt.commands.sweep import Processes
 from nmt.errors import NMTError
@@ -60,29 +58,30 @@ def plan(options: SimpleNamespace) -> dict[str, list[Row]]:
 
 
 class Runner:
-    """Runs the commands of rows, each once, and notes in a journal what it took."""
+    """Runs the commands of rows, each once."""
 
-    def __init__(self, journal: Path, processes: Processes) -> None:
-        self.journal, self.processes, self.origin = journal, processes, origin()
-        self.done: dict[str, str] = {}
-        """Command line -> what it printed."""
+    def __init__(self, processes: Processes) -> None:
+        self.processes, self.origin = processes, origin()
+        self.done: dict[str, tuple[str, float]] = {}
+        """Command line -> what it printed, and the seconds that it took."""
         self.failed: set[str] = set()
 
-    def run_row(self, row: Row, title: str) -> str | None:
-        """What the last command of a row printed; None where one failed, or was stopped."""
+    def run_row(self, row: Row, title: str) -> bool:
+        """Run what this process has not run yet; True where all of it is done."""
         for number, line in enumerate(row.lines, 1):
+            if line in self.done:
+                continue
             if line in self.failed or self.processes.signal is not None:
-                return None
-            if line not in self.done:
-                say(f"{title}, {number} of {len(row.lines)}: {line}")
-                code = self.run(line)
-                if code != 0 and self.processes.signal is None:
+                return False
+            say(f"{title}, {number} of {len(row.lines)}: {line}")
+            code = self.run(line)
+            if code != 0:
+                if self.processes.signal is None:
                     self.failed.add(line)
                     # A process that the kernel ends, out of memory for one, has not said so.
                     say(f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}: {line}")
-                if code != 0:
-                    return None
-        return self.done[row.lines[-1]]
+                return False
+        return True
 
     def run(self, line: str) -> int:
         """The exit code of a command."""
@@ -92,36 +91,36 @@ class Runner:
             code = self.processes.run([*PROGRAMS[program], *words], printed.fileno())
             printed.seek(0)
             if code == 0:
-                self.done[line] = printed.read().decode()
-        note = {"command": anywhere(line), "seconds": time.monotonic() - start, "origin": self.origin}
-        with self.journal.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(note) + "\n")
+                self.done[line] = printed.read().decode(), time.monotonic() - start
         return code
 
-    def history(self, row: Row) -> dict[str, Any]:
-        """The origins of a row's numbers, and the seconds of each command, in all processes that worked on it."""
-        lines = self.journal.read_text(encoding="utf-8").splitlines()
-        notes = [json.loads(line) for line in lines if line.endswith("}")]  # a crash may cut a line
-        seconds, origins = {}, []
-        for command, line in zip(row.commands, row.lines, strict=True):
-            own = [note for note in notes if note["command"] == anywhere(line)]
-            seconds[Path(command[1]).stem] = round(sum(note["seconds"] for note in own), 1)
-            origins += [note["origin"] for note in own]
-        return {"origins": [o for i, o in enumerate(origins) if o not in origins[:i]], "seconds": seconds}
+    def result(self, options: SimpleNamespace, table: str, row: Row) -> Result:
+        """The result of a row that is done."""
+        found = findings(row, self.done[row.lines[-1]][0])
+        seconds = {
+            Path(command[1]).stem: self.done[line][1] for command, line in zip(row.commands, row.lines, strict=True)
+        }
+        if "train" in seconds:  # with what it took before an interruption
+            seconds["train"] = max(seconds["train"], found["figures"]["training_seconds"])
+        return {
+            **{"table": table, "row": row.name, "scale": options.scale.name, "seed": options.seed},
+            **{"commands": row.lines, "origins": [self.origin]},
+            "seconds": {name: round(took, 1) for name, took in seconds.items()},
+            **found,
+        }
 
 
 def run_table(options: SimpleNamespace, name: str, rows: list[Row], runner: Runner) -> None:
     """Measure the rows of a table that are not measured yet, and write its page after each."""
-    folder, module = results_folder(options, name), MODULES[name]
+    folder, scale = results_folder(options, name), options.scale
     for row in rows:
         title = f"{name} {row.name}"
         if is_measured(options, name, row):
             say(f"{title}: already measured; remove {folder / row.name}.json to measure it again")
-        elif (printed := runner.run_row(row, title)) is not None:
-            about = {"table": name, "row": row.name, "scale": options.scale.name, "seed": options.seed}
-            write_result(folder, Result(**about, commands=row.lines, **runner.history(row), **findings(row, printed)))
-            write_pages(folder, module.page(options.scale, read_results(folder, options.seed)))
-    for path in write_pages(folder, module.page(options.scale, read_results(folder, options.seed))):
+        elif runner.run_row(row, title):
+            write_result(folder, runner.result(options, name, row))
+            write_pages(folder, MODULES[name].page(scale, read_results(folder, options.seed)))
+    for path in write_pages(folder, MODULES[name].page(scale, read_results(folder, options.seed))):
         print(path)
 
 
@@ -131,7 +130,7 @@ def results_folder(options: SimpleNamespace, table: str) -> Path:
 
 def is_measured(options: SimpleNamespace, table: str, row: Row) -> bool:
     result = read_results(results_folder(options, table), options.seed).get(row.name)
-    return result is not None and result.is_of(row)
+    return result is not None and is_of(result, row)
 
 
 def reproduce(options: SimpleNamespace) -> int:
@@ -150,7 +149,7 @@ def reproduce(options: SimpleNamespace) -> int:
         raise NMTError(lacking)
     processes = Processes()
     with only_process(options.work, "work"), processes:
-        runner = Runner(options.work / "journal.jsonl", processes)
+        runner = Runner(processes)
         for name, rows in work.items():
             run_table(options, name, rows, runner)
     if processes.signal is not None:

@@ -38,26 +38,15 @@ class Requirement(NamedTuple):
     said: str
 
 
-class Machine(NamedTuple):
-    """What this machine has for training."""
-
-    device: str
-    gpus: int
-    free_bytes: int
-    """Of a device's memory."""
-    flops_per_second: float
-    """Of a device, in matrix products."""
-
-
 def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
     """Print what is needed, there or missing; NMTError where something is missing."""
-    found = requirements(options, work) if any(work.values()) else []
+    found = requirements(options, work)
     if found:
         print(f"{options.table} scale={options.scale.name} needs", file=sys.stderr)
-    for one in found:
-        word = "MISSING" if not one.there else "needed" if one.name == "time" else "there"
-        print(f"  {one.name:<10} {word:<8} {one.said}", file=sys.stderr)
-    missing = [one.name for one in found if not one.there]
+    for name, there, said in found:
+        word = "MISSING" if not there else "needed" if name == "time" else "there"
+        print(f"  {name:<10} {word:<8} {said}", file=sys.stderr)
+    missing = [name for name, there, _ in found if not there]
     if missing:
         raise NMTError(
             f"{options.table} scale={options.scale.name}: missing here: {', '.join(missing)}; nothing was begun; "
@@ -71,13 +60,10 @@ def requirements(options: SimpleNamespace, work: dict[str, list[Row]]) -> list[R
     found = [corpus(options, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)]
     if work.get("table4") and (words := table4.lacks(options)):
         found.append(Requirement("table4", False, words))
-    here = look_at_machine(options.precision)
     if rows:
-        found += [devices(options, here), disk(options.work, rows), hours(options, rows, here)]
+        found += [gpus(options), disk(options.work, rows), hours(options, rows)]
     if work.get("table1"):
-        needed = largest_bytes(options.scale.layers)
-        words = f"about {needed / 1e9:.1f} GB of memory, {here.free_bytes / 1e9:.1f} GB are free"
-        found.append(Requirement("layers", here.free_bytes >= needed, words))
+        found.append(layers(options))
     return found
 
 
@@ -86,7 +72,7 @@ def corpus(options: SimpleNamespace, name: str) -> Requirement:
     prepared = options.work / "data" / name
     if (prepared / "manifest.json").is_file():
         return Requirement(name, True, f"prepared already in {prepared}")
-    data = compose("preprocess", list(options.scale.corpora[name])).data
+    data = compose("preprocess", options.scale.corpora[name]).data
     if options.wmt14:
         patterns = [f"{data.subset}/{split}-*.parquet" for split in ("train", "validation", "test")]
         lacking = [pattern for pattern in patterns if not any(Path(options.wmt14).glob(pattern))]
@@ -98,32 +84,29 @@ def corpus(options: SimpleNamespace, name: str) -> Requirement:
     return Requirement(name, False, f"the Hugging Face hub does not answer; {copy}")
 
 
-def devices(options: SimpleNamespace, here: Machine) -> Requirement:
-    """GPUs: the paper's eight, or as many as divide its eight micro-batches."""
-    wanted, paper = wanted_gpus(options, here), f"the paper had {GPUS}; 1, 2 or 4 take longer and give the same"
-    if not here.gpus:
-        return Requirement("GPUs", False, f"there is none; {paper}")
-    if wanted > here.gpus:
-        return Requirement("GPUs", False, f"devices={wanted}, but there are {here.gpus} ({here.device})")
+def wanted_gpus(options: SimpleNamespace) -> int:
+    return torch.cuda.device_count() if options.devices == "auto" else int(options.devices)
+
+
+def gpus(options: SimpleNamespace) -> Requirement:
+    """The paper's eight GPUs, or as many as divide its eight micro-batches."""
+    wanted, there = wanted_gpus(options), torch.cuda.device_count()
+    if wanted > there or not there:
+        return Requirement("GPUs", False, f"there are {there}; the paper had {GPUS}; 1, 2 or 4 give the same, later")
     if GPUS % wanted:
         return Requirement("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1")
-    return Requirement("GPUs", True, f"{wanted} x {here.device}" + ("" if wanted == GPUS else f"; {paper}"))
-
-
-def wanted_gpus(options: SimpleNamespace, here: Machine) -> int:
-    return here.gpus if options.devices == "auto" else int(options.devices)
+    return Requirement("GPUs", True, f"{wanted} x {torch.cuda.get_device_name()}; the paper had {GPUS}")
 
 
 def disk(work: Path, rows: list[Row]) -> Requirement:
     """For corpora and checkpoints, less what lies there already."""
-    place = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
+    here = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
     own = {folder for row in rows for folder in row.folders}
     used = sum(path.stat().st_size for folder in own for path in folder.rglob("*") if path.is_file())
     corpora = sum(CORPUS_PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus})
-    needed, free = corpora + sum(checkpoint_bytes(row) for row in rows), shutil.disk_usage(place).free
-    there = f"{used / 1e9:,.0f} GB of it used already, " if used > 1e8 else ""
-    words = f"about {needed / 1e9:,.0f} GB for {work}, {there}{free / 1e9:,.0f} GB are free"
-    return Requirement("disk", free + used >= needed, words)
+    needed, free = corpora + sum(checkpoint_bytes(row) for row in rows), shutil.disk_usage(here).free
+    sizes = f"{used / 1e9:,.0f} GB of it used already, {free / 1e9:,.0f} GB are free"
+    return Requirement("disk", free + used >= needed, f"about {needed / 1e9:,.0f} GB for {work}, {sizes}")
 
 
 def checkpoint_bytes(row: Row) -> int:
@@ -134,12 +117,14 @@ def checkpoint_bytes(row: Row) -> int:
     return 3 * sum(weight.nbytes for weight in model.parameters()) * int(config.checkpoints.keep + 2)
 
 
-def hours(options: SimpleNamespace, rows: list[Row], here: Machine) -> Requirement:
+def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
     """The time that training takes at least: all its operations as fast as one large matrix product."""
-    many = max(1, wanted_gpus(options, here))
-    seconds = sum(map(expected_flops, rows)) / here.flops_per_second / many
-    on = "without a GPU" if not here.gpus else f"on {many} GPU{'' if many == 1 else 's'}"
-    fast = f"at the {here.flops_per_second / 1e12:.2g} TFLOP/s of matrix products alone"
+    device, many = torch.device("cuda" if torch.cuda.is_available() else "cpu"), max(1, wanted_gpus(options))
+    rate = peak_flops_per_second(device, precision_dtype(options.precision))
+    torch.cuda.empty_cache()  # for the processes to come
+    seconds = sum(map(expected_flops, rows)) / rate / many
+    on = f"on {many} GPU{'' if many == 1 else 's'}" if device.type == "cuda" else "without a GPU"
+    fast = f"at the {rate / 1e12:.2g} TFLOP/s of matrix products alone"
     return Requirement("time", True, f"at least {duration(seconds)} {on} to train {len(rows)} models, {fast}")
 
 
@@ -152,12 +137,8 @@ def expected_flops(row: Row) -> float:
     return float(flops * config.trainer["max_steps"])
 
 
-def look_at_machine(precision: str) -> Machine:
-    """Devices, their free memory and their speed, which it takes a second to measure."""
-    gpus = torch.accelerator.device_count() if torch.accelerator.is_available() else 0
-    device = (torch.accelerator.current_accelerator() if gpus else None) or torch.device("cpu")
-    is_cuda = device.type == "cuda"
-    free = torch.cuda.mem_get_info(device)[0] if is_cuda else available_memory()
-    rate = peak_flops_per_second(device, precision_dtype(precision))
-    torch.cuda.empty_cache()  # for the processes to come
-    return Machine(torch.cuda.get_device_name() if is_cuda else device.type, gpus, free, rate)
+def layers(options: SimpleNamespace) -> Requirement:
+    """Memory for Table 1's largest layer."""
+    free = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else available_memory()
+    needed = largest_bytes(options.scale.layers)
+    return Requirement("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free")

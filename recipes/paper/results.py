@@ -1,4 +1,8 @@
-"""Results: a JSON file for each row of a table, with all that is needed to believe it, or to repeat it."""
+"""Results: a JSON file for each row of a table, with all that is needed to believe it, or to repeat it.
+
+It holds table, row, scale, seed, commands, the seconds of each, the origin of the numbers (commit, machine, packages),
+devices of the training, scores with their signatures, and figures: all else that was measured or counted.
+"""
 
 import csv
 import json
@@ -8,7 +12,6 @@ import platform
 import re
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -30,47 +33,30 @@ COLUMNS = {
     "perplexity": "valid_perplexity",
 }
 """Figure of a result -> column of metrics.csv, whose last value it is."""
+Result = dict[str, Any]
 
 
-@dataclass
-class Result:
-    """A row of a table as it was measured."""
-
-    table: str
-    row: str
-    scale: str
-    seed: int
-    commands: list[str]
-    origins: list[dict[str, Any]]
-    """Commit, machine and packages; more than one where it was interrupted and went on with others."""
-    seconds: dict[str, float]
-    """Of each command, interrupted ones included."""
-    devices: str | None = None
-    """The devices of the training."""
-    scores: list[dict[str, Any]] = field(default_factory=list)
-    """Each with its signature, as `nmt score` gives them."""
-    figures: dict[str, Any] = field(default_factory=dict)
-    """All else that was measured or counted."""
-
-    def value(self, name: str) -> float | None:
-        """A figure, or the score of a metric; None where there is none."""
-        scores = {score["metric"]: score["value"] for score in self.scores}
-        return (scores | self.figures).get(name)
-
-    def is_of(self, row: Row) -> bool:
-        """True where it was measured by the row's commands, on whatever devices."""
-        return list(map(anywhere, self.commands)) == list(map(anywhere, row.lines))
+def value(result: Result | None, name: str) -> float | None:
+    """A figure, or the score of a metric; None where there is none."""
+    if result is None:
+        return None
+    scores = {score["metric"]: score["value"] for score in result["scores"]}
+    found: float | None = (scores | result["figures"]).get(name)
+    return found
 
 
-def anywhere(line: str) -> str:
-    """A command line without the devices that it trains on, which may change as it goes on."""
-    return re.sub(r" trainer\.devices=\S+", "", line)
+def is_of(result: Result, row: Row) -> bool:
+    """True where a result was measured by the commands of a row, on whatever devices."""
+
+    def anywhere(lines: list[str]) -> list[str]:
+        return [re.sub(r" trainer\.devices=\S+", "", line) for line in lines]
+
+    return anywhere(result["commands"]) == anywhere(row.lines)
 
 
 def write_result(folder: Path, result: Result) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(asdict(result), indent=2, ensure_ascii=False) + "\n"
-    write_file(folder / f"{result.row}.json", text)
+    write_file(folder / f"{result['row']}.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_results(folder: Path, seed: int) -> dict[str, Result]:
@@ -78,16 +64,16 @@ def read_results(folder: Path, seed: int) -> dict[str, Result]:
     results = {}
     for path in sorted(folder.glob("*.json")):
         try:
-            result = Result(**json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
+            result = json.loads(path.read_text(encoding="utf-8"))
+            if result["seed"] == seed:  # rows are compared with one another
+                results[result["row"]] = result
+        except (ValueError, TypeError, LookupError) as error:
             raise NMTError(f"{path}: is no result of a table; remove it, and it is measured again") from error
-        if result.seed == seed:  # rows are compared with one another
-            results[result.row] = result
     return results
 
 
-def findings(row: Row, printed: str) -> dict[str, Any]:
-    """Fields of a row's result, from what its last command printed and from its run."""
+def findings(row: Row, printed: str) -> Result:
+    """Scores, devices and figures, from what the last command of a row printed and from its run."""
     if not row.folders:
         return dict(json.loads(printed))
     _, run = row.folders
@@ -95,15 +81,12 @@ def findings(row: Row, printed: str) -> dict[str, Any]:
         reports = list(csv.DictReader(file))
     values = {name: [float(report[column] or "nan") for report in reports] for name, column in COLUMNS.items()}
     figures = {name: next(filter(math.isfinite, reversed(column)), None) for name, column in values.items()}
-    figures["parameters"] = count_parameters(run / "model" / "model.safetensors")
+    # A matrix that several layers share counts once.
+    with safe_open(run / "model" / "model.safetensors", framework="numpy") as weights:
+        shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
+    figures["parameters"] = sum(map(math.prod, shapes))
     devices = json.loads((run / "environment.json").read_text(encoding="utf-8"))["devices"]
-    return {"scores": json.loads(printed), "devices": devices, "figures": figures}
-
-
-def count_parameters(path: Path) -> int:
-    """The numbers in a file of weights, a matrix that several layers share once."""
-    with safe_open(path, framework="numpy") as weights:
-        return sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+    return {"devices": devices, "scores": json.loads(printed), "figures": figures}
 
 
 def origin() -> dict[str, Any]:

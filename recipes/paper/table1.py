@@ -3,7 +3,6 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from figure import draw_layers
 from pages import NONE, NOT_RUN, NOTES, Grid, Page
 from plan import HERE, Row, read_figures
 from results import Result
@@ -26,14 +25,16 @@ def rows(options: SimpleNamespace) -> list[Row]:
     """Table 1 (section 4): one row, of which all layer types come."""
     script, here = HERE / "complexity.py", Path.cwd()
     name = script.relative_to(here) if script.is_relative_to(here) else script
-    return [Row("layers", [("python", str(name), options.scale.name)])]
+    return [Row("layers", [["python", str(name), options.scale.name]])]
 
 
 def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
     layers, notes, figure = read_figures("table1"), [], ""
     ours = [dict[str, str]()] * len(layers)
     if "layers" in results:
-        found = results["layers"].figures
+        from figure import draw_layers  # which takes seconds to load
+
+        found = results["layers"]["figures"]
         ours, setup, figure = found["table"], found["setup"], draw_layers(found)
         notes = [note.format(**setup, **setup["grid"]) for note in NOTES["table1"]["measured"]]
     cells = [

@@ -1,12 +1,10 @@
 """Table 2: BLEU on newstest2014 and the cost of training, English-German and English-French, base and big."""
 
-import math
-from collections.abc import Callable
 from types import SimpleNamespace
 
-from pages import NONE, NOTES, PUBLISHED, Grid, Page, power, shown
+from pages import NONE, NOTES, PUBLISHED, Grid, Page, shown
 from plan import Experiment, Row, read_figures, translation_row
-from results import Result
+from results import Result, value
 
 CORPORA = ("en-de", "en-fr")
 NAMES = [f"{corpus}-{size}" for corpus in CORPORA for size in ("base", "big")]
@@ -21,47 +19,39 @@ def rows(options: SimpleNamespace) -> list[Row]:
 
 def experiment(name: str) -> Experiment:
     corpus, size = name.rsplit("-", 1)
-    dropout = ("model.dropout=0.1",) if name == "en-fr-big" else ()  # section 6.1; all else is in conf/model
-    return Experiment(name, corpus, (f"model={size}", *dropout), size, "test", f"bleu,{PROTOCOL[corpus]}")
+    dropout = ["model.dropout=0.1"] if name == "en-fr-big" else []  # section 6.1; all else is in conf/model
+    return Experiment(name, corpus, [f"model={size}", *dropout], size, "test", f"bleu,{PROTOCOL[corpus]}")
 
 
 def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
-    notes = NOTES["table2"]
-
-    def bleu(corpus: str, result: Result | None) -> list[str]:
-        return [shown(result and result.value(metric)) for metric in (PROTOCOL[corpus], "bleu")]
-
-    def cost(corpus: str, result: Result | None) -> list[str]:
-        return [power(result and result.value(name)) for name in ("training_cost", "training_flops")]
-
-    columns = ["paper", "ours, paper's protocol", "ours, sacreBLEU"]
-    bleus = Grid("BLEU", columns, cells("BLEU", bleu, results), [notes["BLEU"], *big_below_base(scale, results)])
-    columns = ["paper", "ours, paper's formula", "ours, counted"]
-    costs = Grid("Training cost in FLOPs", columns, cells("FLOPs", cost, results), [notes["cost"]])
-    for grid in (bleus, costs):
-        grid.columns = ["system", *(f"{corpus}, {column}" for corpus in CORPORA for column in grid.columns)]
-    own = [results[name] for name in NAMES if name in results]
-    return Page("table2", scale, scale.said, [notes["page"]], [bleus, costs], own)
+    notes, own = NOTES["table2"], [results[name] for name in NAMES if name in results]
+    bleu = grid(results, "BLEU", {"ours, paper's protocol": "protocol", "ours, sacreBLEU": "bleu"})
+    cost = grid(results, "FLOPs", {"ours, paper's formula": "training_cost", "ours, counted": "training_flops"})
+    bleu.notes = [notes["BLEU"], *big_below_base(scale, results)]
+    cost.title, cost.notes = "Training cost in FLOPs", [notes["cost"]]
+    return Page("table2", scale, scale.said, [notes["page"]], [bleu, cost], own)
 
 
-def cells(figure: str, ours: Callable[[str, Result | None], list[str]], results: dict[str, Result]) -> list[list[str]]:
-    """A row for each system: of each corpus the paper's figure and two of ours."""
+def grid(results: dict[str, Result], figure: str, columns: dict[str, str]) -> Grid:
+    """A row for each system: of each corpus the paper's figure, and columns of ours."""
+    headings = ["system", *(f"{corpus}, {column}" for corpus in CORPORA for column in ("paper", *columns))]
     lines = []
     for system in read_figures("table2"):
         line = [system["system"] + ("" if system["model"] else PUBLISHED)]
         for corpus in CORPORA:
             result = results.get(f"{corpus}-{system['model']}")
-            line += [system[f"{corpus} {figure}"] or NONE]
-            line += ours(corpus, result) if system["model"] else [NONE, NONE]
+            names = [PROTOCOL[corpus] if name == "protocol" else name for name in columns.values()]
+            ours = [shown(value(result, name), ",.2f" if figure == "BLEU" else ".1e") for name in names]
+            line += [system[f"{corpus} {figure}"] or NONE, *(ours if system["model"] else [NONE] * len(ours))]
         lines.append(line)
-    return lines
+    return Grid(figure, headings, lines)
 
 
 def big_below_base(scale: SimpleNamespace, results: dict[str, Result]) -> list[str]:
     """The reason why big is below base on English-German, where it was trained too shortly."""
-    de_base, de_big, fr_base, fr_big = (
-        (results[name].value("bleu") if name in results else None) or math.nan for name in NAMES
-    )
-    if scale.name == "paper" or not (de_base > de_big and fr_base < fr_big):
+    if scale.name == "paper" or not set(NAMES) <= set(results):
+        return []
+    bleu = {name: value(results[name], "bleu") or 0 for name in NAMES}
+    if bleu["en-de-big"] >= bleu["en-de-base"] or bleu["en-fr-big"] <= bleu["en-fr-base"]:
         return []
     return [NOTES["table2"]["big below base"].format(updates=scale.trainings["big"][0])]

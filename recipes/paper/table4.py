@@ -4,8 +4,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from pages import NONE, NOT_RUN, NOTES, PUBLISHED, Grid, Page, shown
-from plan import Row, how_trained, read_figures
-from results import Result
+from plan import Row, how_trained, paths, read_figures
+from results import Result, value
 
 from nmt.commands import compose
 from nmt.compose import set_text
@@ -16,15 +16,13 @@ from nmt.parsing.treebank import treebank_files
 def rows(options: SimpleNamespace) -> list[Row]:
     """Table 4 (section 6.3): the parser that is trained on nothing but its treebank."""
     prepared, run = options.work / "data" / "treebank", options.work / "runs" / "parser"
-    data = (*corpus(options), set_text("prepared", str(prepared)), f"seed={options.seed}")
-    texts = [set_text("input", str(prepared / "test.words")), set_text("output", str(run / "test.trees"))]
-    hypothesis = set_text("hypothesis", str(run / "test.trees"))
-    reference = set_text("reference", str(prepared / "test.trees"))
+    data = [*corpus(options), *paths(prepared=prepared), f"seed={options.seed}"]
+    trees, reference = run / "test.trees", prepared / "test.trees"
     commands = [
-        ("nmt", "preprocess", *data),
-        ("nmt", "train", *data, *how_trained(options, "parser", run)),
-        ("nmt", "parse", set_text("run", str(run)), *texts),
-        ("nmt", "score", hypothesis, reference, "metrics=[brackets]", "format=json"),
+        ["nmt", "preprocess", *data],
+        ["nmt", "train", *data, *how_trained(options, "parser", run)],
+        ["nmt", "parse", *paths(run=run, input=prepared / "test.words", output=trees)],
+        ["nmt", "score", *paths(hypothesis=trees, reference=reference), "metrics=[brackets]", "format=json"],
     ]
     return [Row("parser", commands, folders=(prepared, run))]
 
@@ -59,9 +57,9 @@ def page(scale: SimpleNamespace, results: dict[str, Result]) -> Page:
         if not name.startswith("Transformer"):
             name, f1 = name + PUBLISHED, NONE
         elif parser["training"] == "WSJ only":
-            f1 = shown(result and result.value("brackets"))
+            f1 = shown(value(result, "brackets"))
         lines.append([name, parser["training"], parser["F1"], f1])
-    more = [shown(result and result.value(f"brackets_{part}")) for part in ("precision", "recall", "complete")]
+    more = [shown(value(result, f"brackets_{part}")) for part in ("precision", "recall", "complete")]
     grids = [
         Grid("Labelled bracketing F1", ["parser", "training", "paper", "ours"], lines, words=2),
         Grid("Ours", ["precision", "recall", "complete match"], [more]),
