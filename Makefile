@@ -7,7 +7,7 @@ RUN := runs/quickstart
 DATA := data/quickstart_en_de
 SCALE ?= paper
 OPTIONS ?=
-REPRODUCE = $(BIN)/nmt reproduce scale=$(SCALE) $(OPTIONS)
+REPRODUCE = $(BIN)/python recipes/paper/reproduce.py scale=$(SCALE) $(OPTIONS)
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow check format wheel clean \

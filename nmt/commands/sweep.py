@@ -12,7 +12,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -35,8 +34,6 @@ from nmt.training.run_folder import (
     read_metrics,
 )
 
-SECONDS = 5.0
-"""Between two looks at a process that runs."""
 TRAIN = [sys.executable, "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
 """What of the last validation is in the table, and its digits there."""
@@ -131,19 +128,15 @@ class Processes:
         if self.process:
             self.process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
 
-    def run(self, command: list[str], output: int = 2, meanwhile: Callable[[], None] = lambda: None) -> int:
-        """The exit code of a command; `meanwhile` is called every few seconds.
+    def run(self, command: list[str], output: int = 2) -> int:
+        """The exit code of a command.
 
         What it says goes to standard error, since standard output is the table's, or to the file of that descriptor.
         """
         self.process = subprocess.Popen(command, stdout=output)
         if self.signal is not None:  # it came while the process was being started
             self.on_signal(self.signal, None)
-        while True:
-            try:
-                return self.process.wait(SECONDS)
-            except subprocess.TimeoutExpired:
-                meanwhile()
+        return self.process.wait()
 
 
 def train_points(points: list[Point], console: Console) -> int:

@@ -215,7 +215,7 @@ def curves(found: dict[str, Any], layer: Layer, quantity: str) -> dict[str, Curv
 
 
 def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
-    """Our columns of Table 1: powers of each axis, longest chains, longest paths."""
+    """Our columns of Table 1 (section 4): powers of each axis, longest chains, longest paths."""
     width = found["setup"]["grid"][f"at_{layer.width}"] if layer.width else 0
     counted = {axis: [(x, count(layer, at)[0]) for x, at in line] for axis, line in lines(COUNTED, layer).items()}
     path = growth({n: path_length(layer.sees, n, width) for n in LENGTHS})

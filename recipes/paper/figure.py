@@ -44,7 +44,9 @@ def draw_layers(found: dict[str, Any]) -> str:
             strict=True,
         ):
             draw_panel(panel, found, quantity, axis)
-        figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3, labelcolor=INK)
+        figure.legend(
+            *panel.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, labelcolor=INK
+        )
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     return with_variables(file.getvalue(), f"Time and memory of layers, measured on {found['setup']['device']}")

@@ -12,8 +12,7 @@ import yaml
 
 from nmt.commands import compose
 from nmt.compose import set_text
-from nmt.config.rules import check_number, require, require_choice
-from nmt.config.trainer import whole_precision
+from nmt.config.rules import require, require_choice
 
 HERE = Path(__file__).parent
 TABLES = ("table1", "table2", "table3", "table4")
@@ -49,18 +48,10 @@ def read_options(words: list[str]) -> SimpleNamespace:
     options.scale = SCALES[options.scale]
     options.rows = [name for name in re.split(r"[\[\], ]+", options.rows) if name]
     require(not options.rows or options.table != "all", "rows: name their table instead of all")
-    options.seed = whole_number("seed", options.seed, 2**63 - 1)
-    options.devices = options.devices if options.devices == "auto" else whole_number("devices", options.devices, 1024)
-    options.precision = whole_precision("precision", options.precision)
-    options.output = Path(options.output)
+    require(options.seed.isdecimal(), f"seed={options.seed}: must be a whole number")
+    options.seed = int(options.seed)
     options.work = Path(options.work or f"runs/reproduce/{options.scale.name}/seed-{options.seed}")
     return options
-
-
-def whole_number(key: str, text: str, most: int) -> int:
-    value = int(text) if re.fullmatch("[0-9]{1,20}", text) else text
-    check_number(key, value, (1 if key == "devices" else 0, most))
-    return int(value)
 
 
 @dataclass(frozen=True)

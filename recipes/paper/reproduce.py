@@ -33,7 +33,9 @@ from pages import write_pages
 from plan import Row, read_options
 from results import Result, findings, is_of, origin, read_results, write_result
 
+from nmt.commands import compose
 from nmt.commands.sweep import Processes
+from nmt.config.rules import require
 from nmt.errors import NMTError
 from nmt.storage.lock import only_process
 
@@ -48,13 +50,13 @@ def say(words: str) -> None:
 def plan(options: SimpleNamespace) -> dict[str, list[Row]]:
     """The tables that are asked for -> their rows; NMTError where there is no such row."""
     work = {name: module.rows(options) for name, module in MODULES.items() if options.table in (name, "all")}
-    names = [row.name for rows in work.values() for row in rows]
+    everything = {row.name: row for rows in work.values() for row in rows}
     for name in options.rows:
-        if name not in names:
-            raise NMTError(f"rows=[{name}]: {options.table} has {', '.join(names)}")
-    if options.rows:
-        return {name: [row for row in rows if row.name in options.rows] for name, rows in work.items()}
-    return work
+        require(name in everything, f"rows=[{name}]: {options.table} has {', '.join(everything)}")
+    # A mistake in precision= or devices= is alike in all.
+    if training := next((row.training for row in everything.values() if row.training), None):
+        compose("train", training)
+    return {name: [row for row in rows if not options.rows or row.name in options.rows] for name, rows in work.items()}
 
 
 class Runner:
@@ -74,17 +76,12 @@ class Runner:
             if line in self.failed or self.processes.signal is not None:
                 return False
             say(f"{title}, {number} of {len(row.lines)}: {line}")
-            code = self.run(line)
-            if code != 0:
-                if self.processes.signal is None:
-                    self.failed.add(line)
-                    # A process that the kernel ends, out of memory for one, has not said so.
-                    say(f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}: {line}")
+            if not self.run(line):
                 return False
         return True
 
-    def run(self, line: str) -> int:
-        """The exit code of a command."""
+    def run(self, line: str) -> bool:
+        """Run a command; True where it succeeded."""
         program, *words = shlex.split(line)
         start = time.monotonic()
         with tempfile.TemporaryFile() as printed:
@@ -92,14 +89,17 @@ class Runner:
             printed.seek(0)
             if code == 0:
                 self.done[line] = printed.read().decode(), time.monotonic() - start
-        return code
+            elif self.processes.signal is None:
+                self.failed.add(line)
+                # A process that the kernel ends, out of memory for one, has not said so.
+                say(f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}: {line}")
+        return code == 0
 
     def result(self, options: SimpleNamespace, table: str, row: Row) -> Result:
         """The result of a row that is done."""
         found = findings(row, self.done[row.lines[-1]][0])
-        seconds = {
-            Path(command[1]).stem: self.done[line][1] for command, line in zip(row.commands, row.lines, strict=True)
-        }
+        names = [Path(command[1]).stem for command in row.commands]
+        seconds = {name: self.done[line][1] for name, line in zip(names, row.lines, strict=True)}
         if "train" in seconds:  # with what it took before an interruption
             seconds["train"] = max(seconds["train"], found["figures"]["training_seconds"])
         return {

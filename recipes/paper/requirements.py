@@ -4,7 +4,6 @@ import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import table4
 import torch
@@ -28,14 +27,8 @@ PAIR_BYTES = 1200
 """Of a pair, while it is prepared: downloaded, as the hub's client keeps it, as clean text, and as tokens."""
 SENTENCE_TOKENS = 30
 """Of a usual sentence."""
-
-
-class Requirement(NamedTuple):
-    """One thing that is needed."""
-
-    name: str
-    there: bool
-    said: str
+Requirement = tuple[str, bool, str]
+"""The name of what is needed, whether it is there, and what is to be said of it."""
 
 
 def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
@@ -59,7 +52,7 @@ def requirements(options: SimpleNamespace, work: dict[str, list[Row]]) -> list[R
     rows = [row for own in work.values() for row in own if row.training]
     found = [corpus(options, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)]
     if work.get("table4") and (words := table4.lacks(options)):
-        found.append(Requirement("table4", False, words))
+        found.append(("table4", False, words))
     if rows:
         found += [gpus(options), disk(options.work, rows), hours(options, rows)]
     if work.get("table1"):
@@ -71,17 +64,17 @@ def corpus(options: SimpleNamespace, name: str) -> Requirement:
     """WMT14 on the hub, in a local copy, or prepared already."""
     prepared = options.work / "data" / name
     if (prepared / "manifest.json").is_file():
-        return Requirement(name, True, f"prepared already in {prepared}")
+        return (name, True, f"prepared already in {prepared}")
     data = compose("preprocess", options.scale.corpora[name]).data
     if options.wmt14:
         patterns = [f"{data.subset}/{split}-*.parquet" for split in ("train", "validation", "test")]
         lacking = [pattern for pattern in patterns if not any(Path(options.wmt14).glob(pattern))]
         words = f"there is no {' and no '.join(lacking)}" if lacking else f"{data.subset}"
-        return Requirement(name, not lacking, f"wmt14={options.wmt14}: {words}")
+        return (name, not lacking, f"wmt14={options.wmt14}: {words}")
     if hub_answers():
-        return Requirement(name, True, f"{data.hub} ({data.subset}) on the Hugging Face hub, which answers")
+        return (name, True, f"{data.hub} ({data.subset}) on the Hugging Face hub, which answers")
     copy = f"give a copy of {data.hub} ({data.subset}) with wmt14=FOLDER"
-    return Requirement(name, False, f"the Hugging Face hub does not answer; {copy}")
+    return (name, False, f"the Hugging Face hub does not answer; {copy}")
 
 
 def wanted_gpus(options: SimpleNamespace) -> int:
@@ -92,10 +85,10 @@ def gpus(options: SimpleNamespace) -> Requirement:
     """The paper's eight GPUs, or as many as divide its eight micro-batches."""
     wanted, there = wanted_gpus(options), torch.cuda.device_count()
     if wanted > there or not there:
-        return Requirement("GPUs", False, f"there are {there}; the paper had {GPUS}; 1, 2 or 4 give the same, later")
+        return ("GPUs", False, f"there are {there}; the paper had {GPUS}; 1, 2 or 4 give the same, later")
     if GPUS % wanted:
-        return Requirement("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1")
-    return Requirement("GPUs", True, f"{wanted} x {torch.cuda.get_device_name()}; the paper had {GPUS}")
+        return ("GPUs", False, f"{wanted} cannot share {GPUS} micro-batches; pass devices=8, 4, 2 or 1")
+    return ("GPUs", True, f"{wanted} x {torch.cuda.get_device_name()}; the paper had {GPUS}")
 
 
 def disk(work: Path, rows: list[Row]) -> Requirement:
@@ -106,7 +99,7 @@ def disk(work: Path, rows: list[Row]) -> Requirement:
     corpora = sum(CORPUS_PAIRS[name] * PAIR_BYTES for name in {row.corpus for row in rows if row.corpus})
     needed, free = corpora + sum(checkpoint_bytes(row) for row in rows), shutil.disk_usage(here).free
     sizes = f"{used / 1e9:,.0f} GB of it used already, {free / 1e9:,.0f} GB are free"
-    return Requirement("disk", free + used >= needed, f"about {needed / 1e9:,.0f} GB for {work}, {sizes}")
+    return ("disk", free + used >= needed, f"about {needed / 1e9:,.0f} GB for {work}, {sizes}")
 
 
 def checkpoint_bytes(row: Row) -> int:
@@ -125,7 +118,7 @@ def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
     seconds = sum(map(expected_flops, rows)) / rate / many
     on = f"on {many} GPU{'' if many == 1 else 's'}" if device.type == "cuda" else "without a GPU"
     fast = f"at the {rate / 1e12:.2g} TFLOP/s of matrix products alone"
-    return Requirement("time", True, f"at least {duration(seconds)} {on} to train {len(rows)} models, {fast}")
+    return ("time", True, f"at least {duration(seconds)} {on} to train {len(rows)} models, {fast}")
 
 
 def expected_flops(row: Row) -> float:
@@ -141,4 +134,4 @@ def layers(options: SimpleNamespace) -> Requirement:
     """Memory for Table 1's largest layer."""
     free = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else available_memory()
     needed = largest_bytes(options.scale.layers)
-    return Requirement("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free")
+    return ("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free")

@@ -97,18 +97,6 @@ def command(words: list[str]) -> None:
     main()
 
 
-def pages(folder: Path) -> None:
-    """What `nmt reproduce` does with results that lie there."""
-    from nmt.reproduce.render import write_pages
-    from nmt.reproduce.reproduce import TABLES
-    from nmt.reproduce.results import read_results
-    from nmt.reproduce.scales import SCALES
-
-    for table in TABLES:
-        if (folder / table.name).is_dir():
-            write_pages(Path("pages"), table.document(SCALES["laptop"], read_results(folder / table.name, 1)))
-
-
 def blocks(path: Path) -> None:
     """What a cluster is told to translate: rows of Parquet, or lines."""
     from nmt.translation.parquet import cut, find_files, read_block
@@ -117,7 +105,7 @@ def blocks(path: Path) -> None:
         read_block(block, "source", print)
 
 
-OTHERS = {"pages": pages, "blocks": blocks}
+OTHERS = {"blocks": blocks}
 
 if __name__ == "__main__":
     main()

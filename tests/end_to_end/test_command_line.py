@@ -36,7 +36,6 @@ def test_help_names_every_command(tmp_path):
         "export",
         "report",
         "attention",
-        "reproduce",
     ):
         assert f"\n  {command} " in result.stdout
 
@@ -55,7 +54,6 @@ def test_help_names_every_command(tmp_path):
         ("average", ["run=runs/latest", "last=null"]),
         ("export", ["FOLDER", "run=runs/latest", "format=ctranslate2", "precision=float32", "sample=null"]),
         ("attention", ["SENTENCE", "sentence=NEEDED", "layer=null", "decode=paper"]),
-        ("reproduce", ["TABLE", "--dry-run", "scale=paper", "work=runs/reproduce/paper/seed-1"]),
         ("report", ["FOLDER", "decode=paper", "run=runs/latest", "sentences=500", "examples=4"]),
     ],
 )
@@ -122,9 +120,6 @@ def test_config_dir_adds_groups_of_ones_own(tmp_path):
         (["score", "--model=runs/x", "source=s", "reference=r"], "leave reference"),
         (["score", "model=runs/x", "source=-"], "name the other"),
         (["average"], "no checkpoints"),
-        (["reproduce"], "table=VALUE"),
-        (["reproduce", "table5"], "table1, table2"),
-        (["reproduce", "table2", "scale=desk"], "paper, laptop"),
     ],
 )
 def test_a_mistake_is_answered_in_one_line_that_helps(words, expected, tmp_path):

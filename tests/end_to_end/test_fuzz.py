@@ -32,7 +32,6 @@ from test_parsing import write_treebank
 PACKAGE, VERSION = "strings", "1.0"
 SECONDS, BYTES = 30, 2**31
 """What a command may take at most, beyond what loading takes."""
-RECIPES = Path(__file__).parents[2] / "recipes"
 SHORT = ["logger=csv", "validation.bleu_sentences=2", "validation.every_steps=3", "checkpoints.every_steps=2"]
 TRAIN = [*TOY, *(f"data.{split}=text/{split}" for split in ("train", "valid", "test")), *SHORT, "prepared=prepared"]
 PARSER = [
@@ -151,7 +150,6 @@ CASES = {
         ["conf/experiment/mine.yaml"],
         ["train", "--config-dir", "conf", "experiment=mine", "--cfg"],
     ),
-    "pages": Case(2, ["results"], ["results/*/*.json"], ["pages", "results"]),
     "parquet": Case(2, ["rows"], ["rows/*.parquet"], ["blocks", "rows"]),
 }
 
@@ -223,7 +221,7 @@ def world(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_texts(folder: Path) -> None:
     generator = random.Random(1)
-    for name in ("text", "pairs", "trees", "wheels", "rows", "conf/experiment", "results"):
+    for name in ("text", "pairs", "trees", "wheels", "rows", "conf/experiment"):
         (folder / name).mkdir(parents=True)
     for split, size in (("train", 60), ("valid", 8), ("test", 5)):
         sentences = [" ".join(generator.choices(WORDS, k=generator.randint(2, 9))) for _ in range(size)]
@@ -258,11 +256,6 @@ def write_texts(folder: Path) -> None:
         "# @package _global_\ndefaults:\n  - override /data: files\ndata:\n  name: mine\n  train: text/train\n"
         "model:\n  d_model: 16\nseed: 3\n"
     )
-    for table in ("table1", "table2", "table3", "table4"):
-        results = folder / "results" / table
-        results.mkdir()
-        for path in sorted((RECIPES / table / "results" / "laptop").glob("*.json"))[:3]:
-            shutil.copy(path, results)
 
 
 def snapshot(folder: Path) -> dict[str, Any]:

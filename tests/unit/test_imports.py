@@ -12,7 +12,7 @@ import nmt
 ROOT = Path(nmt.__file__).parent
 ORDER = (
     *("errors", "hardware", "storage", "config", "kernels", "model", "text", "parsing", "evaluation", "data"),
-    *("preparation", "model_directory", "search", "interchange", "translation", "training", "report", "reproduce"),
+    *("preparation", "model_directory", "search", "interchange", "translation", "training", "report"),
     *("compose", "commands", "cli"),
 )
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))

@@ -34,14 +34,15 @@ def places(text: str) -> set[str]:
 def entries():
     """A row's places, a file and a symbol in it, for every symbol."""
     for row in re.findall(r"^\| (.*) \| .* \| (.*) \|$", TABLE, flags=re.M):
-        for file, symbols in re.findall(r"\]\((nmt/[\w/]+\.py)\): ((?:`[\w.]+`(?:, )?)+)", row[1]):
+        for file, symbols in re.findall(r"\]\(((?:nmt|recipes)/[\w/]+\.py)\): ((?:`[\w.]+`(?:, )?)+)", row[1]):
             for symbol in re.findall(r"`([\w.]+)`", symbols):
                 yield pytest.param(places(row[0]), file, symbol, id=f"{row[0]}-{symbol}")
 
 
 @pytest.mark.parametrize(("wanted", "file", "symbol"), list(entries()))
 def test_what_is_named_is_there_and_names_its_place(wanted, file, symbol):
-    module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+    name = file.removesuffix(".py").removeprefix("recipes/paper/").replace("/", ".")
+    module = importlib.import_module(name)
     found = reduce(getattr, symbol.split("."), module)
     assert wanted
     assert wanted <= places(found.__doc__ or "")

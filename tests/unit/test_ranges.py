@@ -32,7 +32,7 @@ NUMBERS = [
     found for command, each in COMMANDS.items() for found in numbers(each.config, command) if command != "preprocess"
 ]
 NAMES = [f"{command} {key}" for command, key, _, _ in NUMBERS]
-NEEDED = {"score": ["reference=x"], "attention": ["sentence=x"], "reproduce": ["table=table1"]}
+NEEDED = {"score": ["reference=x"], "attention": ["sentence=x"]}
 
 
 def test_the_numbers_are_found():
@@ -88,7 +88,6 @@ def composed(command: str) -> object:
         ("train", "workers=1000000"),
         ("train", "batching.max_tokens=0"),
         ("train", "data.filters.min_words=251"),
-        ("reproduce", "devices=0"),
     ],
 )
 def test_a_command_line_refuses_it(command, override):

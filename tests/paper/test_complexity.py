@@ -1,0 +1,134 @@
+"""Table 1: power laws are found, counts are exact, memory and time are what they are called."""
+
+import json
+import math
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import complexity
+import pytest
+import torch
+from complexity import cases, fit, largest_bytes, lines, measure, peak_memory, powers, prepare, row, seconds
+from figure import COLOURS, draw_layers
+from layers import LAYERS, WrittenSelfAttention
+from plan import SCALES
+from torch import nn
+
+CPU = torch.device("cpu")
+TINY = {
+    **{"n": [8, 16], "d": [8, 16], "k": [3, 5], "r": [2, 4]},
+    **{"at_n": 8, "at_d": 8, "at_k": 3, "at_r": 2, "batch": 1, "rounds": 2},
+}
+COMMITTED = Path(__file__).parents[2] / "recipes/table1/results/laptop/layers.json"
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0, -1.0])
+def test_a_power_law_is_found_exactly(exponent):
+    assert fit([(x, 3 * x**exponent) for x in (64, 128, 256, 1024)]) == pytest.approx((exponent, 0), abs=1e-6)
+
+
+def test_what_counts_for_small_values_alone_is_left_out():
+    curve = [(2**i, 4.0**i if i >= 5 else 4.0**5) for i in range(11)]
+    assert fit(curve)[0] == pytest.approx(2)
+
+
+def test_the_error_is_that_of_a_regression():
+    """y = x with the middle of three points off by a factor: the slope stays, and the residuals are known."""
+    off = 1.2
+    exponent, error = fit([(1, 1), (100, 100), (1000, 1000 * off), (10_000, 10_000)])
+    residuals = [-math.log(off) / 3, 2 * math.log(off) / 3, -math.log(off) / 3]
+    spread = 2 * math.log(10) ** 2
+    assert exponent == pytest.approx(1)
+    assert error == pytest.approx(math.sqrt(sum(r * r for r in residuals) / 1 / spread))
+
+
+@pytest.mark.parametrize("number", range(len(LAYERS)))
+def test_the_committed_measurements_give_the_committed_table(number):
+    """What is counted is the same on every machine."""
+    figures = json.loads(COMMITTED.read_text())["figures"]
+    old = figures["table"][number]
+    new = row(figures, LAYERS[number])
+    assert new == {key: old[key] for key in new}
+
+
+def test_memory_is_the_highest_sum_of_what_lives_at_once():
+    class Steps(nn.Module):
+        def forward(self, x):
+            first = x + 1  # 1
+            second = torch.cat([first, first, first])  # 1 + 3
+            del first
+            return second[: len(x)] * 2  # 3 + 1
+
+    x = torch.randn(1, 1000, 16)
+    assert peak_memory(Steps(), x) == pytest.approx(4 * x.numel() * 4, abs=64)  # and the 1 and 2 of a kernel
+
+
+def test_kept_scores_are_two_matrices_of_all_pairs():
+    """So does what the largest point is said to need."""
+    grid = {**TINY, "n": [128, 256], "at_d": 128, "d": [64, 128], "batch": 3}
+    module, x = prepare(LAYERS[1], 3, (256, 128, 0), CPU)
+    assert isinstance(module, WrittenSelfAttention)
+    scores = 2 * 4 * 3 * 2 * 256 * 256
+    assert scores <= peak_memory(module, x) <= scores + 2 * 4 * x.numel()
+    assert largest_bytes(grid) == scores
+    assert largest_bytes(SCALES["paper"].layers) == 2 * 8 * 8192**2 * 2 * 4
+
+
+def test_time_is_that_of_one_pass(monkeypatch):
+    monkeypatch.setattr(complexity, "STRETCH_SECONDS", 0.0)
+
+    class Products(nn.Module):
+        def __init__(self, times):
+            super().__init__()
+            self.times = times
+
+        def forward(self, x):
+            for _ in range(self.times):
+                y = x @ x.mT
+            return y
+
+    x = torch.randn(1, 256, 256)
+    once, often = (min(seconds(Products(times), x) for _ in range(5)) for times in (1, 10))
+    assert 3 < often / once < 40
+
+
+def test_every_point_is_measured_in_every_round(monkeypatch):
+    monkeypatch.setattr(complexity, "STRETCH_SECONDS", 0.0)
+    found = json.loads(json.dumps(measure(TINY, CPU)))
+    assert [(p["layer"], (p["n"], p["d"], p["width"])) for p in found["points"]] == [
+        (layer.name, at) for at, layer in cases(TINY)
+    ]
+    assert all(len(p["seconds"]) == 2 and min(p["seconds"]) > 0 and p["memory"] > 0 for p in found["points"])
+    assert found["setup"]["grid"] == TINY
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_a_grid_has_each_axis_through_one_point(name):
+    grid = SCALES[name].layers
+    points = [(layer.name, at) for at, layer in cases(grid)]
+    assert len(set(points)) == len(points)
+    for layer in LAYERS:
+        for axis, line in lines(grid, layer).items():
+            assert {(layer.name, at) for _, at in line} <= set(points)
+            assert (grid["at_n"], grid["at_d"]) in {at[:2] for _, at in line}
+            upper = [x for x in grid[axis] if x * x >= min(grid[axis]) * max(grid[axis])]
+            assert len(upper) >= 3, "a slope of fewer points has no error"
+
+
+def test_powers_are_shown_with_errors_that_round_to_something():
+    curve = [(2**i, 4.0**i) for i in range(4)]
+    assert powers({"n": curve, "d": [*curve[:3], (8, 80.0)]}) == "n^2.00 · d^2.32"
+
+
+def test_the_figure_draws_every_point_in_colours_of_either_ground():
+    found = json.loads(COMMITTED.read_text())["figures"]
+    svg = draw_layers(found)
+    assert draw_layers(found) == svg
+    root = ET.fromstring(svg)
+    words = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {layer.name for layer in LAYERS} <= set(words)
+    assert "Time of a forward pass, milliseconds (d = 256, 2 sequences)" in words
+    drawing = svg.split("</style>", 1)[1]
+    for variable, (light, dark) in COLOURS.items():
+        assert f"var({variable})" in drawing
+        assert svg.count(light) == svg.count(dark) == 1
