@@ -18,9 +18,9 @@ from nmt.data.arrow import IDS_SCHEMA
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import check_regular
+from nmt.storage.foreign import check_regular, sha256
 from nmt.text.files import MalformedLine, decode, side_by_side
-from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
+from nmt.text.tokenizers import load_tokenizer
 
 
 class Batch(NamedTuple):
@@ -59,7 +59,7 @@ def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, 
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
-    """A batch of unknown tokens that takes as much memory as any of this shape: padding costs a mask and a selection."""
+    """A batch of unknown tokens that takes as much memory as any of this shape: with padding, which costs a mask."""
     target = torch.full((rows, target_width), UNK)
     real_tokens = torch.arange(max(target.numel() - 1, 1))
     return Batch(torch.full((rows, source_width), UNK), target, target, real_tokens, padded=True)
@@ -209,7 +209,7 @@ def open_corpus(folder: Path) -> PreparedCorpus:
     """
     manifest = read_manifest(folder)
     corpus = PreparedCorpus(folder, manifest)
-    if not corpus.tokenizer_file.is_file() or tokenizer_fingerprint(corpus.tokenizer_file) != manifest.tokenizer:
+    if not corpus.tokenizer_file.is_file() or sha256(corpus.tokenizer_file) != manifest.tokenizer:
         raise NMTError(
             f"{corpus.tokenizer_file} is not the tokenizer that {folder} was prepared with: "
             "prepare the corpus again with overwrite=true"

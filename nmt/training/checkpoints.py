@@ -5,8 +5,6 @@ writes weights, Adam's moments and loops; everything else stands under "nmt".
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -171,18 +169,6 @@ def tensors(tree: Any, name: str) -> list[tuple[str, Tensor]]:
     return [found for key, value in items for found in tensors(value, f"{name} {key}".strip())]
 
 
-@contextmanager
-def whole_checkpoint(path: Path) -> Iterator[Path]:
-    """A temporary name for a checkpoint, which gets its own when it is whole; NMTError where it cannot be written."""
-    try:
-        with whole_file(path) as temporary:
-            yield temporary
-    except NMTError as error:
-        raise NMTError(
-            f"{error} The checkpoints before it are whole, and the same command goes on from them"
-        ) from error
-
-
 class DirectCheckpointIO(TorchCheckpointIO):
     """Writes a checkpoint where it is wanted, and reads those of format 1 too.
 
@@ -191,8 +177,13 @@ class DirectCheckpointIO(TorchCheckpointIO):
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        with whole_checkpoint(Path(path)) as temporary:
-            torch.save(checkpoint, temporary)
+        try:
+            with whole_file(Path(path)) as temporary:
+                torch.save(checkpoint, temporary)
+        except NMTError as error:
+            raise NMTError(
+                f"{error} The checkpoints before it are whole, and the same command goes on from them"
+            ) from error
 
     def load_checkpoint(self, *arguments: Any, **named: Any) -> dict[str, Any]:
         return upgraded(super().load_checkpoint(*arguments, **named))

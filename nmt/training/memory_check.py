@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from lightning import LightningModule, Trainer
+from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Callback
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
@@ -61,7 +62,7 @@ def try_largest(trainer: Trainer, module: TranslationModule, planner: BatchPlann
     """A training step and its backward pass for the largest micro-batches; nothing is learnt from them."""
     sums = module.update_sums.clone()
     for shape in planner.largest_shapes():
-        batch = trainer.strategy.batch_to_device(dummy_batch(*shape))
+        batch = move_data_to_device(dummy_batch(*shape), module.device)
         loss = trainer.strategy.training_step(batch, 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
         del loss

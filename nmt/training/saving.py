@@ -1,6 +1,5 @@
 """When a run is saved, which of its checkpoints are kept, and when it stops."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +7,12 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.config import CheckpointConfig
-from nmt.training.checkpoints import DirectCheckpointIO, RunState, whole_checkpoint
+from nmt.training.checkpoints import DirectCheckpointIO, RunState
 from nmt.training.metrics import MetricsCallback
 from nmt.training.run_folder import checkpoint_path, remove_older
 from nmt.training.stopping import Interruptions
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
-
-
-def link_or_copy(path: Path, other: Path) -> None:
-    """Give a file another name, with a copy where the file system has no links."""
-    try:
-        other.hardlink_to(path)
-    except OSError:
-        shutil.copyfile(path, other)
 
 
 class CheckpointCallback(UpdateCallback):
@@ -58,24 +49,14 @@ class CheckpointCallback(UpdateCallback):
         self.stopped_by = wish.signal or self.stopped_by
         # Lightning looks at it behind each micro-batch, so it is set at the end of an update alone.
         trainer.should_stop = trainer.should_stop or bool(wish.signal) or wish.out_of_time
-        best = self.run / "checkpoints" / "best.ckpt"
         if self.validation.improved:
             # Before the other one, from which a run goes on without looking back.
-            trainer.save_checkpoint(best)
+            trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
         if trainer.should_stop or step == trainer.max_steps or wish.save or step % self.config.every_steps == 0:
-            self.save(trainer, step, best if self.validation.improved else None)
-
-    def save(self, trainer: Trainer, step: int, same: Path | None) -> None:
-        """Save this update, of which `same` may be a checkpoint already, and remove what is not to be kept."""
-        path = checkpoint_path(self.run, step)
-        if same is None:
-            trainer.save_checkpoint(path)
-        elif trainer.is_global_zero:
-            with whole_checkpoint(path) as temporary:
-                link_or_copy(same, temporary)
-        if trainer.is_global_zero:
-            remove_older(self.run, self.config)
-        self.interruptions.saved()
+            trainer.save_checkpoint(checkpoint_path(self.run, step))
+            self.interruptions.saved()
+            if trainer.is_global_zero:
+                remove_older(self.run, self.config)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         self.metrics.save(self.state)

@@ -68,7 +68,7 @@ class CountingSplit(PreparedSplit):
 
     def batch(self, indices):
         self.built += 1
-        return super().batch(indices)._replace(places=torch.tensor([self.built]))
+        return super().batch(indices)._replace(target_indices=torch.tensor([self.built]))
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
@@ -77,7 +77,7 @@ def test_a_worker_process_builds_no_batches_but_its_own(stream):
     counted = stream()
     counted.split = CountingSplit(counted.split.folder)
     loaded = islice(DataLoader(counted, batch_size=None, num_workers=3), 9)
-    assert [int(batch.places) for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [int(batch.target_indices) for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 
 @pytest.mark.parametrize("indices", [[5, 0, 17], [5], [3, 3]])

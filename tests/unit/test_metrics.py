@@ -147,15 +147,15 @@ def test_a_logbook_forgets_what_lies_after_the_update_it_goes_on_from(tmp_path):
     path = tmp_path / "metrics.csv"
     first = Logbook(tmp_path, 0)
     for step in (5, 10, 15):
-        first.write(step, {"loss": step / 10})
-    Logbook(tmp_path, 12).write(15, {"loss": 9.0})
+        first.log_metrics({"loss": step / 10}, step)
+    Logbook(tmp_path, 12).log_metrics({"loss": 9.0}, 15)
     assert [(row["step"], row["loss"]) for row in read(path)] == [("5", "0.5"), ("10", "1"), ("15", "9")]
 
 
 def test_each_row_can_be_read_while_training_goes_on(tmp_path):
     logbook = Logbook(tmp_path, 0)
     for step in (1, 2):
-        logbook.write(step, {"loss": 1.0})
+        logbook.log_metrics({"loss": 1.0}, step)
         assert [row["step"] for row in read(tmp_path / "metrics.csv")] == [str(n) for n in range(1, step + 1)]
 
 
@@ -189,14 +189,14 @@ def test_validation_counts_neither_as_time_nor_as_cost(toy, nmt, monkeypatch):
 
 
 def test_a_run_that_goes_on_has_its_own_peak_and_speed_of_what_it_made(toy, nmt, monkeypatch, planner):
-    from nmt.training import meters
+    from nmt.training import metrics
     from nmt.training.module import TranslationModule
 
     options = ("trainer.log_every_n_steps=10", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run")
     assert nmt("train", *toy, *options, "trainer.max_steps=9").code == 0
     environment = json.loads(Path("run/environment.json").read_text())
     (peak,) = environment["peak_flops_per_second"].values()
-    monkeypatch.setattr(meters, "peak_flops_per_second", lambda *arguments: pytest.fail("measured again"))
+    monkeypatch.setattr(metrics, "peak_flops_per_second", lambda *arguments: pytest.fail("measured again"))
     step = TranslationModule.on_before_optimizer_step
     monkeypatch.setattr(
         TranslationModule, "on_before_optimizer_step", lambda *arguments: time.sleep(0.1) or step(*arguments)
