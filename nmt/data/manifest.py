@@ -68,7 +68,7 @@ class Manifest:
 
     @property
     def is_treebank(self) -> bool:
-        """Whether the targets are constituency trees."""
+        """True if the targets are constituency trees."""
         return bool(self.content["data"]["kind"] == "treebank")
 
     def write(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which sentences make up update n: a pure function of the corpus lengths, the seed and n.
+"""The sentences of update n: a pure function of the corpus lengths, the seed and n.
 
 Pairs of similar lengths form groups, and each group is cut into micro-batches of at most `budget` padded tokens on
 either side. The cuts depend on lengths alone, so every pass over the corpus has the same number of micro-batches; the
@@ -20,7 +20,7 @@ from nmt.errors import NMTError
 
 
 class UpdateSize(NamedTuple):
-    """How much an update is, over all its micro-batches; tokens count end symbols."""
+    """The size of an update, over all its micro-batches; tokens count end symbols."""
 
     source_tokens: int = 1
     target_tokens: int = 1

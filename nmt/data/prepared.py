@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     target_indices: Tensor
     """[M], where the M real tokens are in target_out.flatten()."""
     padded: bool = True
-    """Whether there is padding in `source`, known here where nobody waits for a device to say so."""
+    """True if there is padding in `source`: known here, where no device must be waited for."""
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()
@@ -153,7 +153,7 @@ class PreparedSplit:
 
 @dataclass
 class PreparedCorpus:
-    """What `nmt preprocess` wrote into a folder."""
+    """The folder that `nmt preprocess` wrote."""
 
     folder: Path
     manifest: Manifest

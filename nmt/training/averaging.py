@@ -73,12 +73,7 @@ def write_average(average: Average, tokenizer_file: Path, output: Path, score: t
     training = {
         "updates": average.updates[-1],
         "averaged": average.updates,
-        "tokens": state.tokens,
-        "seconds": state.seconds,
-        "devices": state.devices,
-        "versions": state.versions,
-        "corpus": state.corpus,
-        "config": state.config,
+        **{key: getattr(state, key) for key in ("tokens", "seconds", "devices", "versions", "corpus", "config")},
         **state.seen,
     }
     if score:

@@ -38,7 +38,7 @@ CONTENT = {
 
 @dataclass
 class RunState:
-    """What stands under "nmt": the run that a checkpoint belongs to, and how far it has got."""
+    """`checkpoint["nmt"]`: the run that the checkpoint belongs to, and its state."""
 
     config: dict[str, Any]
     vocabulary_size: int
@@ -57,9 +57,9 @@ class RunState:
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
-    """What MetricsCallback goes on from."""
+    """The state of MetricsCallback."""
     validation: dict[str, Any] = field(default_factory=dict)
-    """What Validation goes on from."""
+    """The state of Validation."""
     format_version: int = FORMAT_VERSION
 
 
@@ -155,7 +155,7 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def counts(tree: Any) -> bool:
-    """Whether mappings within mappings hold nothing but counts, none of them negative."""
+    """True for mappings within mappings that hold nothing but counts, none of them negative."""
     if isinstance(tree, dict):
         return all(counts(value) for value in tree.values())
     return isinstance(tree, int) and 0 <= tree < 2**62

@@ -1,4 +1,4 @@
-"""What a run is trained with: software, processor, devices."""
+"""Software, processor and devices of a run, for its environment.json."""
 
 import json
 import platform

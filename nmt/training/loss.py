@@ -15,7 +15,7 @@ CHUNK_LOGITS = 2**23
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """What products with `x` are computed in: its own type, or that of mixed precision."""
+    """The type that products with `x` are computed in: its own, or that of mixed precision."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 

@@ -26,14 +26,14 @@ NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 
 
 def device_name(module: LightningModule) -> str:
-    """What the model runs on, in words."""
+    """The name of the device that the model is on."""
     if module.device.type == "cuda":
         return torch.cuda.get_device_name(module.device)
     return f"{module.device.type} ({torch.get_num_threads()} threads)"
 
 
 def flops_of(module: TranslationModule, size: UpdateSize) -> int:
-    """Floating-point operations that the model needs to train on so much."""
+    """Floating-point operations that training on updates of this size takes."""
     return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
 
 
@@ -58,7 +58,7 @@ class MetricsCallback(UpdateCallback):
         """FLOP/s that all devices together show in matrix products: measured once in a run for each setting, so that
         a machine that is busy when a run goes on does not change what it is measured against."""
         self.interval = NOTHING
-        """What has been trained on since the last report; a skipped update counts, for it took its time."""
+        """Size of all updates since the last report; a skipped update counts, for it took its time."""
         self.measured, self.elapsed = NOTHING, 0.0
         """The part of the interval that this process has made, and the training time that it took."""
         self.loggers: list[Logger] = []

@@ -18,7 +18,7 @@ from nmt.training.module import TranslationModule
 from nmt.training.run_folder import read_config
 
 HEADROOM = 1.25
-"""What is left free, by way of a larger trial: for gradients in transit between devices, and fragmentation."""
+"""A trial is this much larger, which leaves room for gradients in transit between devices, and for fragmentation."""
 
 
 def settle_micro_batches(
@@ -85,7 +85,7 @@ class Trial:
         self.grown = 0
 
     def fits(self, split: PreparedSplit, batching: BatchingConfig) -> bool:
-        """Whether the largest micro-batches, and somewhat larger ones, go through the model."""
+        """True where the largest micro-batches, made larger by HEADROOM, go through the model."""
         if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > available_memory():
             return False  # A processor's memory does not run out with an error that one could catch.
         larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))

@@ -16,7 +16,7 @@ FASTER_FACTOR = 0.98
 
 
 def precision_dtype(precision: str | int | None) -> torch.dtype:
-    """What products are computed in under a Trainer's precision flag, such as 32-true or bf16-mixed."""
+    """The type that products are computed in under a precision flag of Trainer, such as 32-true or bf16-mixed."""
     return PRECISIONS[str(precision or 32).split("-")[0]]
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of a training: a line at the bottom of a terminal, or lines in a file where there is none."""
+"""The progress of a training: a line at the bottom of a terminal, or lines in a file where there is none."""
 
 import time
 
@@ -11,7 +11,7 @@ METRICS = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-"""What one looks for first comes first: where room ends, the rest is left out."""
+"""The most important first: the line is cut where room ends."""
 REPORT_SECONDS = 10
 """Between two lines at least, where there is no terminal; the last report is always told."""
 
@@ -32,10 +32,10 @@ def clock(seconds: float | None) -> str:
 
 
 class ProgressLine:
-    """How far training has got, how long it will still take, and the last report."""
+    """Updates made, time left, and the last report."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
-        """`max_seconds`: after which this process ends, however far it has got."""
+        """This process ends after `max_seconds`, if that comes first."""
         self.console, self.max_seconds = console, max_seconds
         whole = Column(no_wrap=True)  # else they would share in what is missing
         self.progress = Progress(
@@ -68,7 +68,7 @@ class ProgressLine:
         return left
 
     def made(self, step: int) -> None:
-        """So many updates have been made."""
+        """Show that update `step` has been made."""
         self.progress.update(self.task, completed=step, left=clock(self.left(step)))
 
     def report(self, step: int, metrics: dict[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""How far a run has got, and whether it can go on."""
+"""Where a run goes on: the newest checkpoint that can be read, checked against configuration and corpus."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from nmt.training.run_folder import check_configuration, check_no_links, list_ch
 
 @dataclass
 class Resumed:
-    """How far a run has got."""
+    """Where a run goes on."""
 
     checkpoint: Path | None = None
     """From which it goes on; None: it begins."""
@@ -24,7 +24,7 @@ class Resumed:
 
 
 def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus) -> Resumed:
-    """How far the run in that folder has got, by its newest checkpoint that can be read.
+    """Find where the run in a folder goes on: at its newest checkpoint that can be read.
 
     Raises NMTError where it cannot go on: its configuration or its corpus was another, or no checkpoint can be read.
     """

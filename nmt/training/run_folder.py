@@ -130,7 +130,7 @@ def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
-    """Whether its model directory is of so many updates on the corpus of that fingerprint."""
+    """True where the run's model is of at least so many updates, on the corpus of that fingerprint."""
     try:
         training = read_mapping(run / "model" / "config.json", parse_json)["training"]
         return bool(training["updates"] >= updates and training["corpus"] == corpus)

@@ -1,4 +1,4 @@
-"""What ends a run early, or has it saved: signals, trainer.max_time, minutes. All processes agree on the update."""
+"""Signals, trainer.max_time and minutes end a run early, or have it saved. All processes agree on the update."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ ASK_SECONDS = 0.5
 
 @dataclass
 class Wish:
-    """What is wanted at the end of an update."""
+    """A request to stop or to save at the end of an update."""
 
     signal: int = 0
     """The number of the signal that asked the run to stop; 0: none did."""
@@ -61,7 +61,7 @@ class Interruptions:
         )
 
     def wish(self, trainer: Trainer, module: LightningModule, step: int) -> Wish:
-        """What any of the processes wants behind this update; the same on all of them."""
+        """The wishes of all processes at the end of this update; the same on each of them."""
         now = time.monotonic()
         own = self.own_wish(now)
         if trainer.world_size == 1:

@@ -1,4 +1,4 @@
-"""How several processes train one model: DDP, or FSDP for models that do not fit on one device.
+"""Several processes that train one model: DDP, or FSDP for models that do not fit on one device.
 
 FSDP here is torch's `fully_shard` under Lightning's ModelParallelStrategy: weights, gradients and Adam's moments are
 cut over all devices, and a layer's weights are gathered while it computes. Checkpoints are whole all the same.

@@ -151,7 +151,7 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
 
 
 def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: int, update: int) -> str:
-    """What is going to happen."""
+    """One line about the training that begins."""
     parameters = sum(parameter.numel() for parameter in module.parameters())
     per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
     start = f"from update {update:,} " if update else ""

@@ -70,7 +70,7 @@ class Validation(UpdateCallback):
         self.worse = 0
         """Validations since then."""
         self.improved = False
-        """Whether the last update was validated, and is the best."""
+        """True if the last update was validated, and is the best."""
 
     @property
     def out_of_patience(self) -> bool:

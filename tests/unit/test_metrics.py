@@ -15,6 +15,7 @@ from nmt.config import BatchingConfig, ModelConfig
 from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import open_corpus
 from nmt.model import Transformer
+from nmt.training.checkpoints import load_checkpoint
 from nmt.training.logbook import COLUMNS, Logbook
 from nmt.training.peak_flops import fastest
 from nmt.training.run_folder import list_checkpoints
@@ -141,6 +142,20 @@ def test_the_card_tells_the_target_tokens_trained_on(finished, planner):
     expected = sum(planner.update(number)[0].size.target_tokens for number in range(60))
     assert f"60 updates, {expected:,} target tokens" in (finished / "model" / "README.md").read_text()
     assert re.search(r"minutes? on 1 x cpu \(\d+ threads\)", (finished / "model" / "README.md").read_text())
+
+
+def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(finished, rows):
+    training = json.loads((finished / "model" / "config.json").read_text())["training"]
+    state = load_checkpoint(list_checkpoints(finished)[-1])["nmt"]
+    for key in ("tokens", "seconds", "devices", "versions", "corpus", "config"):
+        assert training[key] == state[key], key
+    assert training["updates"] == training["averaged"][-1] == 60
+    assert training["seconds"] == pytest.approx(float(rows[-1]["seconds"] or rows[-2]["seconds"]), abs=1)
+    assert {"nmt", "torch", "lightning"} <= training["versions"].keys()
+    score = training["score"]
+    assert (score["metric"], score["name"], score["sentences"]) == ("bleu", "BLEU", 4)
+    quality = f"validation BLEU {score['value']:.2f} on 4 sentences, `{score['signature']}`"
+    assert quality.replace("|", "\\|") in (finished / "model" / "README.md").read_text()
 
 
 def test_a_logbook_forgets_what_lies_after_the_update_it_goes_on_from(tmp_path):

@@ -112,7 +112,7 @@ def test_update_tokens_are_the_real_target_tokens_of_the_whole_update(lengths):
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 5])
-def test_a_corpus_of_fewer_micro_batches_than_shards_repeats_within_an_update(pairs):
+def test_a_corpus_of_fewer_micro_batches_than_an_update_repeats_within_it(pairs):
     lengths = np.full(pairs, 6), np.full(pairs, 4)
     plan = planner(lengths, tokens=80, micro_batches=8)
     seen = np.concatenate([batch.indices for number in range(5) for batch in plan.update(number)])

@@ -228,7 +228,7 @@ def test_only_memory_is_explained_as_memory():
 def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
     options = (*toy, "run=run", "batching.micro_batches=8", "trainer.max_steps=4", "validation.bleu_sentences=0")
     assert nmt("train", *options, "batching.max_tokens=100").code == 0
-    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in pieces of at most 100
+    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
     assert nmt("train", *options, "batching.max_tokens=100", "trainer.max_steps=6").code == 0
     nmt("train", *options, "batching.max_tokens=50").refused("another configuration", "max_tokens")
 
