@@ -129,13 +129,18 @@ def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
         )
 
 
-def is_finished(run: Path, updates: int, corpus: str) -> bool:
-    """True where the run's model is of at least so many updates, on the corpus of that fingerprint."""
+def averaged_update(run: Path, corpus: str) -> int | None:
+    """The update that a run's model is the average up to; None where there is no model on that corpus."""
     try:
         training = read_mapping(run / "model" / "config.json", parse_json)["training"]
-        return bool(training["updates"] >= updates and training["corpus"] == corpus)
-    except (NMTError, LookupError, TypeError):
-        return False  # `nmt train` will find out what is wrong with it, and say it
+        return int(training["updates"]) if training["corpus"] == corpus else None
+    except (NMTError, LookupError, TypeError, ValueError):
+        return None  # `nmt train` will find out what is wrong with it, and say it
+
+
+def is_finished(run: Path, updates: int, corpus: str) -> bool:
+    """True where the run's model is of at least so many updates, on the corpus of that fingerprint."""
+    return (averaged_update(run, corpus) or 0) >= updates
 
 
 def point_latest_to(run: Path, beside: Path | None = None) -> None:

@@ -26,7 +26,7 @@ from nmt.training.micro_batches import settle_micro_batches
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
 from nmt.training.resuming import Resumed, check_run
-from nmt.training.run_folder import check_corpus, is_finished, point_latest_to
+from nmt.training.run_folder import averaged_update, check_corpus, point_latest_to
 from nmt.training.saving import CheckpointCallback
 from nmt.training.stopping import Interruptions
 from nmt.training.strategies import SharedFilesystemCheck
@@ -59,7 +59,7 @@ def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, consol
     resumed = check_run(run, config, corpus)
     for path in resumed.unreadable:
         console.print(f"{path} cannot be read, and is left aside: the run goes on from {resumed.checkpoint}")
-    if resumed.finished and is_finished(run, resumed.update, corpus.manifest.fingerprint):
+    if resumed.finished and averaged_update(run, corpus.manifest.fingerprint) == resumed.update:
         if is_first_process():
             point_latest_to(run)
         console.print(f"{run} is already trained for {resumed.update:,} updates: its model is in {run / 'model'}")
