@@ -52,12 +52,12 @@ def measure_planning(lengths: Lengths, micro_batches: int) -> None:
         planner.update(number)
     update = (time.perf_counter() - start) / UPDATES
     start = time.perf_counter()
-    planner.extremes()
-    extremes = time.perf_counter() - start
+    planner.largest_shapes()
+    shapes = time.perf_counter() - start
     print(
         f"{micro_batches} micro_batches: {planned:.1f} s to the first update, {update * 1000:.2f} ms for any other, "
-        f"{extremes:.2f} s for the extremes; {planner.micro_batches_per_pass:,} micro-batches in {len(planner.parts):,} groups; "
-        f"padding {padding(planner, lengths):.1%}"
+        f"{shapes:.2f} s for the largest shapes; {planner.micro_batches_per_pass:,} micro-batches in "
+        f"{len(planner.parts):,} groups; padding {padding(planner, lengths):.1%}"
     )
 
 

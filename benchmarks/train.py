@@ -6,7 +6,7 @@ Three processes train by turns, a window of some updates each, on generated sent
 (benchmarks/lengths.py), about 4,000 target tokens a micro-batch and update:
 
 - nmt: `nmt train` with its Lightning loop, logs and progress line;
-- loop: a bare loop over nmt's own model, loss and optimizer, which shows what Lightning and the meters cost;
+- loop: a bare loop over nmt's own model, loss and optimizer, which shows what Lightning and the metrics cost;
 - torch.nn.Transformer: a bare loop over torch's model, cross-entropy and Adam, as a reference.
 
 Prints the medians over windows of real (not padding) target tokens/s, the ratio to the reference, utilisation (the
@@ -176,7 +176,7 @@ def train_with_nmt(folder: Path, overrides: list[str]) -> None:
     turns, training_step = Turns(), TranslationModule.training_step
 
     def in_turn(module: TranslationModule, batch: Batch, batch_index: int) -> Tensor:
-        # The rehearsal comes before the first update, without a batch of the loop.
+        # The memory check comes before the first update, without a batch of the loop.
         if module.trainer.fit_loop.epoch_loop.batch_progress.current.ready:
             turns.before_update()
         return training_step(module, batch, batch_index)

@@ -1,8 +1,8 @@
 """A corpus of some hundred generated pairs, prepared once; runs on it; the command line in this process."""
 
 import csv
+import json
 import random
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -171,11 +171,9 @@ def metrics() -> Callable[[Path], list[dict[str, str]]]:
 
 @pytest.fixture(scope="session")
 def card_tokens() -> Callable[[Path], int]:
-    """The target tokens trained on, as a run's model card has it."""
+    """The target tokens trained on, as a run's model directory has it."""
 
     def read(run: Path) -> int:
-        found = re.search(r"([\d,]+) target tokens", (run / "model" / "README.md").read_text())
-        assert found
-        return int(found[1].replace(",", ""))
+        return int(json.loads((run / "model" / "config.json").read_text())["training"]["tokens"])
 
     return read

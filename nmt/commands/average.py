@@ -73,7 +73,7 @@ def write_average_of(paths: list[Path], run: Path, output: Path) -> None:
     tokenizer_file = run / "tokenizer.model"
     if not tokenizer_file.is_file():
         raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
-    if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
+    if tokenizer_fingerprint(tokenizer_file) != averaged.state.tokenizer:
         raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
     write_average(averaged, tokenizer_file, output)
 

@@ -31,8 +31,6 @@ class ExperimentConfig:
     """Where curves go beside metrics.csv: csv (nowhere else), tensorboard, wandb, or a list of them."""
     overwrite: bool = False
     """preprocess: replace a corpus that was prepared with another configuration."""
-    compile: bool = False
-    """train: compile the model with torch.compile; needs a C++ compiler on a processor, Triton on a GPU."""
     num_workers: int | None = number(None, 0, 1024)
     """train: processes beside each device that put batches together; null: 2 for an accelerator, 0 for a processor."""
     float32_matmul_precision: str = "highest"

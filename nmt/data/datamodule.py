@@ -1,4 +1,8 @@
-"""Updates on their way into Lightning."""
+"""From the planner to Lightning: each device's micro-batches, in order.
+
+The way of a batch: BatchPlanner names its pairs, UpdateDataset reads and pads them, DataLoader and Lightning move it to
+the device, TranslationModule.training_step takes its loss.
+"""
 
 import signal
 from collections.abc import Iterator
@@ -17,9 +21,9 @@ STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SI
 
 
 def leave_signals_to_training(worker: int) -> None:
-    """A terminal and SLURM signal all processes: the training ends the update first, for which it needs its batches.
+    """Ignore the signals that stop a training in the processes that load: it ends its update first, with their batches.
 
-    Processes that load end when they are told that no more is wanted, or find that nobody is there.
+    A terminal and SLURM signal all processes. Those that load end with the training.
     """
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
@@ -42,14 +46,14 @@ class UpdateDataset(IterableDataset[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
-        # DataLoader takes one item from each worker in turn, which restores the order. All plan, which is quick; each
-        # builds its own.
+        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so all plan
+        # everything, and each builds its own batches.
         own = islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
         return map(self.batch, own)
 
 
 class UpdateDataModule(LightningDataModule):
-    """Training updates of a prepared corpus; where training stands, `trainer.global_step` alone tells."""
+    """Training updates of a prepared corpus, from update `trainer.global_step` on."""
 
     def __init__(
         self,
@@ -70,7 +74,7 @@ class UpdateDataModule(LightningDataModule):
         stream = UpdateDataset(
             self.split, self.planner, self.trainer.global_step, self.trainer.global_rank, self.trainer.world_size
         )
-        # Beside an accelerator, loading has processors to spare; without one it would only take them from the model.
+        # Beside an accelerator there are processor cores to spare; without one, loading would take them from the model.
         device = self.trainer.strategy.root_device.type
         workers = (0 if device == "cpu" else 2) if self.num_workers is None else self.num_workers
         return DataLoader(

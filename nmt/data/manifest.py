@@ -1,4 +1,4 @@
-"""The manifest of a prepared corpus: what it was made from, how, and what came of it."""
+"""The manifest of a prepared corpus: its sources, its configuration, and the counts of its pairs."""
 
 import hashlib
 import json
@@ -62,26 +62,26 @@ class Manifest:
 
     @property
     def seen(self) -> dict[str, Any]:
-        """What is known of the training pairs, by which a model knows what it cannot know."""
+        """Lengths and characters of the training pairs: a model warns of input beyond them."""
         known = {"lengths": self.counts["train"].get("lengths"), "characters": self.characters}
         return {key: value for key, value in known.items() if value is not None}
 
     @property
     def is_treebank(self) -> bool:
-        """Whether the targets are constituency trees."""
+        """True if the targets are constituency trees."""
         return bool(self.content["data"]["kind"] == "treebank")
 
     def write(self, folder: Path) -> None:
         write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
 
     def difference(self, content: dict[str, Any]) -> str:
-        """How `content` differs from what this corpus was made from."""
+        """The difference between what this corpus was made from and `content`."""
         return difference(self.content, content) or "an older format"
 
 
 @dataclass
 class Counts:
-    """What `counts` of a manifest says of a split; a corpus of which nothing is kept has no tokens."""
+    """`counts` of a manifest, for one split; a split of which nothing is kept has no tokens."""
 
     read: int
     dropped: dict[str, int]
@@ -95,15 +95,14 @@ def check(manifest: Manifest, where: str) -> None:
     """NMTError where what is read of a manifest's mappings is missing or of another type."""
     for split, counts in manifest.counts.items():
         build(Counts, counts, f"{where}, counts, {split[:20]}")
-    groups = {group: manifest.content.get(group) for group in ("data", "tokenizer", "sources")}
+    content = manifest.content
     for group, keys in (("data", ("kind", "source", "target")), ("tokenizer", ("kind",)), ("sources", ())):
-        tree = groups[group]
+        tree = content.get(group)
         if not isinstance(tree, dict) or not all(isinstance(tree.get(key), str) for key in keys):
             raise NMTError(f"{where}: content, {group} is not what `nmt preprocess` writes")
     for key in ("source", "target"):
-        code = groups["data"][key]  # type: ignore[index]
-        if not LANGUAGE.fullmatch(code):
-            raise NMTError(f"{where}: content, data, {key}={code[:60]!r} is no language code")
+        if not LANGUAGE.fullmatch(content["data"][key]):  # files are called after them
+            raise NMTError(f"{where}: content, data, {key}={content['data'][key][:60]!r} is no language code")
     if not 0 < manifest.vocabulary_size < 2**31:
         raise NMTError(f"{where}: vocabulary_size={manifest.vocabulary_size} is no size of a vocabulary")
 

@@ -1,13 +1,12 @@
-"""Which sentences make up update n: a pure function of the corpus lengths, the seed and n.
+"""The sentences of update n: a pure function of the corpus lengths, the seed and n.
 
 Pairs of similar lengths form groups, and each group is cut into micro-batches of at most `budget` padded tokens on
 either side. The cuts depend on lengths alone, so every pass over the corpus has the same number of micro-batches; the
-seed and the pass decide which pair takes which place in its group, and in what order the micro-batches come. So
-micro-batch g lies in pass g // M, and update n, of m micro-batches, consists of those from n * m to (n + 1) * m - 1.
-Places are shuffled by ciphers, which answer for the few hundred of an update without going through the pass.
+seed and the pass decide the order of the pairs in each group, and the order of the micro-batches. So micro-batch g
+lies in pass g // M, and update n, of m micro-batches, consists of those from n * m to (n + 1) * m - 1.
+Orders are shuffled by ciphers (shuffling.py), which answer for the few hundred pairs of an update alone.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from nmt.errors import NMTError
 
 
 class UpdateSize(NamedTuple):
-    """How much an update is, over all its micro-batches; tokens count end symbols."""
+    """The size of an update, over all its micro-batches; tokens count end symbols."""
 
     source_tokens: int = 1
     target_tokens: int = 1
@@ -72,26 +71,10 @@ class MicroBatch:
     size: UpdateSize
 
 
-Measure = Callable[[Ints, Ints], Ints]
-
-
-def padded_positions(rows: Ints, widths: Ints) -> Ints:
-    """What the activations of most layers grow with, by rows and widths [2, ...]."""
-    positions: Ints = rows * widths.sum(0)
-    return positions
-
-
-def attention_weights(rows: Ints, widths: Ints) -> Ints:
-    """What a layer's largest attention grows with, by rows and widths [2, ...]."""
-    weights: Ints = rows * widths.max(0) ** 2
-    return weights
-
-
 class BatchPlanner:
     """Names the sentences of every micro-batch of every update (section 5.1).
 
-    `source_lengths` and `target_lengths` count the end symbol. What self-attention is restricted to changes no more
-    than the sizes that are told.
+    `source_lengths` and `target_lengths` count the end symbol. `attention_window` changes the reported sizes alone.
     """
 
     def __init__(
@@ -124,25 +107,27 @@ class BatchPlanner:
         """Micro-batches in a pass over the corpus."""
         return len(self.group_of_part)
 
-    def _members(self, passes: Ints, chosen: Ints) -> list[Ints]:
-        """The pairs of these parts, counted over all groups, in these passes."""
-        groups = self.group_of_part[chosen]
-        sizes, parts, number = self.sizes[groups], self.parts[groups], chosen - self.first_parts[groups]
-        begins, ends = number * sizes // parts, (number + 1) * sizes // parts
+    def members(self, passes: Ints, parts: Ints) -> list[Ints]:
+        """The pairs of each of these parts, which are counted over all groups, in these passes."""
+        groups = self.group_of_part[parts]
+        sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
+        begins, ends = number * sizes // count, (number + 1) * sizes // count
         rows = ends - begins
-        places = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
+        # All parts at once: for each of their rows its index within the group, which the cipher shuffles.
+        indices = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
         keys = np.repeat(shuffle_key(self.seed, passes, groups), rows)
-        within = shuffled(places, np.repeat(sizes, rows), keys)
+        within = shuffled(indices, np.repeat(sizes, rows), keys)
         pairs = self.groups.order[np.repeat(self.groups.starts[groups], rows) + within].astype(np.int64)
         return np.split(pairs, np.cumsum(rows)[:-1])
 
     def update(self, number: int) -> list[MicroBatch]:
         """The micro-batches of update `number`, counted from 0."""
-        passes, places = np.divmod(
+        passes, indices = np.divmod(
             number * self.micro_batches + np.arange(self.micro_batches), self.micro_batches_per_pass
         )
-        order_key = shuffle_key(self.seed, passes, len(self.parts))  # the number of no group
-        members = self._members(passes, shuffled(places, self.micro_batches_per_pass, order_key))
+        # The order of the micro-batches is shuffled like a group, by the number that no group has.
+        order_key = shuffle_key(self.seed, passes, len(self.parts))
+        members = self.members(passes, shuffled(indices, self.micro_batches_per_pass, order_key))
         sizes = [
             micro_batch_size(
                 self.source_lengths[pairs].astype(np.int64),
@@ -152,26 +137,13 @@ class BatchPlanner:
             for pairs in members
         ]
         size = sum(sizes[1:], start=sizes[0])
-        return [MicroBatch(indices, number, micro_batch, size) for micro_batch, indices in enumerate(members)]
+        return [MicroBatch(pairs, number, micro_batch, size) for micro_batch, pairs in enumerate(members)]
 
-    def extremes(self) -> list[Ints]:
-        """The pairs of the micro-batches that need the most memory in the first pass, by either measure.
+    def largest_shapes(self) -> list[tuple[int, int, int]]:
+        """Rows, source width and target width that no micro-batch of any pass exceeds in memory; one or two shapes.
 
-        One or two: that of the most padded positions, and that of the largest attention.
+        The activations of most layers grow with the positions, the largest attention with the square of a width.
         """
-        return list(dict(map(self._extreme, (padded_positions, attention_weights))).values())
-
-    def _extreme(self, measure: Measure) -> tuple[int, Ints]:
-        """The part of the highest measure in the first pass, and its pairs; groups that cannot hold it are passed."""
-        bounds = measure(-(-self.sizes // self.parts), self.groups.widths)
-        most, extreme = -1, (-1, np.empty(0, np.int64))
-        for group in np.argsort(-bounds, kind="stable").tolist():
-            if bounds[group] <= most:
-                break
-            chosen = self.first_parts[group] + np.arange(self.parts[group])
-            for part, pairs in zip(chosen.tolist(), self._members(np.zeros_like(chosen), chosen), strict=True):
-                widths = np.array([[int(side[pairs].max())] for side in (self.source_lengths, self.target_lengths)])
-                size = int(measure(np.array([len(pairs)]), widths)[0])
-                if size > most:
-                    most, extreme = size, (part, pairs)
-        return extreme
+        rows, (source, target) = -(-self.sizes // self.parts), self.groups.widths
+        heaviest = {int((rows * (source + target)).argmax()), int((rows * self.groups.widths.max(0) ** 2).argmax())}
+        return [(int(rows[group]), int(source[group]), int(target[group])) for group in sorted(heaviest)]

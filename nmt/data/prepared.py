@@ -18,16 +18,15 @@ from nmt.data.arrow import IDS_SCHEMA
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import check_regular
-from nmt.text.files import MalformedLine, decode, read_lines
-from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
+from nmt.storage.foreign import check_regular, sha256
+from nmt.text.files import MalformedLine, decode, side_by_side
+from nmt.text.tokenizers import load_tokenizer
 
 
 class Batch(NamedTuple):
     """Sentences side by side, padded at the end.
 
-    A plain tuple, which torch pins and Lightning moves tensor by tensor, without waiting for a copy to end: one with a
-    `to` of its own would be waited for.
+    A plain tuple, so that Lightning moves its tensors without waiting for each copy: it would wait for a `to` of ours.
     """
 
     source: Tensor
@@ -36,10 +35,10 @@ class Batch(NamedTuple):
     """[B, T], each sentence behind the start symbol."""
     target_out: Tensor
     """[B, T], each sentence closed by the end symbol: what is to be predicted at each position."""
-    places: Tensor
+    target_indices: Tensor
     """[M], where the M real tokens are in target_out.flatten()."""
     padded: bool = True
-    """Whether there is padding in `source`, known here where nobody waits for a device to say so."""
+    """True if there is padding in `source`: known here, where no device must be waited for."""
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()
@@ -57,6 +56,13 @@ def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, 
     if last is not None:
         padded[np.arange(len(lengths)), lengths + before] = last
     return torch.from_numpy(padded)
+
+
+def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
+    """A batch of unknown tokens that takes as much memory as any of this shape: with padding, which costs a mask."""
+    target = torch.full((rows, target_width), UNK)
+    real_tokens = torch.arange(max(target.numel() - 1, 1))
+    return Batch(torch.full((rows, source_width), UNK), target, target, real_tokens, padded=True)
 
 
 def damaged(folder: Path, error: Exception) -> NMTError:
@@ -140,14 +146,14 @@ class PreparedSplit:
             source=pad(*sides["source"], first=None, last=EOS),
             target_in=pad(*sides["target"], first=BOS, last=None),
             target_out=target_out,
-            places=(target_out.flatten() != PAD).nonzero()[:, 0],
+            target_indices=(target_out.flatten() != PAD).nonzero()[:, 0],
             padded=bool((lengths != lengths[0]).any()),
         )
 
 
 @dataclass
 class PreparedCorpus:
-    """What `nmt preprocess` wrote into a folder."""
+    """The folder that `nmt preprocess` wrote."""
 
     folder: Path
     manifest: Manifest
@@ -172,29 +178,28 @@ class PreparedCorpus:
         if not len(split):
             raise NMTError(f"{split.folder}: no pair is there; prepare it again")
         split.check(self.manifest.vocabulary_size)
-        kept = self.manifest.counts.get(name, {}).get("kept", len(split))
-        if kept != len(split):
-            raise NMTError(
-                f"{split.folder} holds {len(split):,} pairs, not {kept:,} as the manifest says: prepare it again"
-            )
+        self.check_count(name, len(split), "pairs")
         return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """The raw source and target lines of valid or test; NMTError where they cannot be read, or are no pairs."""
-        source, target = (self.side(f"{split}.{code}") for code in (self.source_language, self.target_language))
-        if len(source) != len(target):
-            raise NMTError(f"{self.folder}: {split} has {len(source):,} and {len(target):,} lines; prepare it again")
-        return source, target
-
-    def side(self, name: str) -> list[str]:
-        path = self.folder / name
-        if path.parent != self.folder:
-            raise NMTError(f"{self.folder}: {name[:80]!r} is no file of a prepared corpus")
-        check_regular(path)
+        """The raw source and target lines of valid or test; NMTError where they cannot be read, or are not parallel."""
+        paths = [self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)]
+        for path in paths:
+            check_regular(path)
         try:
-            return [decode(line) for line in read_lines(path)]
+            pairs = [(decode(source), decode(target)) for source, target in side_by_side(paths)]
         except MalformedLine as error:
-            raise NMTError(f"{path}: {error}; prepare it again") from error
+            raise NMTError(f"{self.folder}: the text of {split} is damaged ({error}); prepare it again") from error
+        self.check_count(split, len(pairs), "lines")
+        return [source for source, _ in pairs], [target for _, target in pairs]
+
+    def check_count(self, split: str, found: int, unit: str) -> None:
+        """NMTError where a split holds other numbers of pairs or lines than were kept when it was prepared."""
+        kept = self.manifest.counts.get(split, {}).get("kept", found)
+        if kept != found:
+            raise NMTError(
+                f"{self.folder}: {split} has {found:,} {unit}, not {kept:,} as the manifest says: prepare it again"
+            )
 
 
 def open_corpus(folder: Path) -> PreparedCorpus:
@@ -204,7 +209,7 @@ def open_corpus(folder: Path) -> PreparedCorpus:
     """
     manifest = read_manifest(folder)
     corpus = PreparedCorpus(folder, manifest)
-    if not corpus.tokenizer_file.is_file() or tokenizer_fingerprint(corpus.tokenizer_file) != manifest.tokenizer:
+    if not corpus.tokenizer_file.is_file() or sha256(corpus.tokenizer_file) != manifest.tokenizer:
         raise NMTError(
             f"{corpus.tokenizer_file} is not the tokenizer that {folder} was prepared with: "
             "prepare the corpus again with overwrite=true"

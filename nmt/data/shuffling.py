@@ -1,7 +1,10 @@
-"""Shuffles with random access: which item a place of a shuffled range holds, at the cost of that place alone.
+"""Shuffles with random access: the item at any index of a shuffled range, without shuffling the range.
+
+An update is a few hundred pairs, and a run may start at any of them in any pass. A permutation of a pass of 40 million
+pairs would be 160 MB in each process that builds batches, made anew for each pass and each start.
 
 A cipher on the numbers below n is a permutation of them, and its key picks which. Ours is a Feistel network on the
-numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitrary finite domains"), walked until it
+numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitrary finite domains"), repeated until it
 lands below n.
 """
 
@@ -49,12 +52,12 @@ def encipher(values: Words, side: Words, key: Words) -> Words:
     return left * side + right
 
 
-def shuffled(places: NDArray[Any], size: ArrayLike, key: Words) -> Ints:
-    """The items that lie at `places` of range(size), shuffled by `key`; each place may have its own size and key."""
-    sizes, keys = (np.broadcast_to(words(each), places.shape) for each in (size, key))
+def shuffled(indices: NDArray[Any], size: ArrayLike, key: Words) -> Ints:
+    """The items at `indices` of range(size), shuffled by `key`; each index may have its own size and key."""
+    sizes, keys = (np.broadcast_to(words(each), indices.shape) for each in (size, key))
     # The rounding of the root does not matter below 2**52, and the square is hardly larger than the range.
     sides = np.ceil(np.sqrt(sizes)).astype(np.uint64)
-    items = encipher(words(places), sides, keys)
+    items = encipher(words(indices), sides, keys)
     while len(outside := np.flatnonzero(items >= sizes)):
         items[outside] = encipher(items[outside], sides[outside], keys[outside])
     return items.astype(np.int64)

@@ -1,43 +1,54 @@
-"""The model card: README.md of a model directory."""
+"""The model card: README.md of a model directory, written from its config.json."""
 
 import math
 from typing import Any
 
 from nmt import __version__
-from nmt.model import Transformer
+from nmt.model_directory.description import ModelDescription
 from nmt.storage.markdown import block, cell, code, plain
 
 
-def model_card(model: Transformer, checkpoint: dict[str, Any], updates: list[int], score: str | None) -> str:
-    """Data, size, training, cost and quality of a model, in Markdown."""
-    about = checkpoint["nmt"]
-    config, meters = about["config"], checkpoint["callbacks"]["MetricsCallback"]
-    m = model.config
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    hours = meters["seconds"] / 3600
-    minutes = math.ceil(meters["seconds"] / 60)
-    time = f"{hours:.1f} hours" if hours >= 1 else f"{minutes} minute{'s' if minutes > 1 else ''}"
-    steps = ", ".join(f"{update:,}" for update in updates)
+def duration(seconds: float) -> str:
+    """Hours, or minutes where it is less than one."""
+    minutes = math.ceil(seconds / 60)
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{minutes} minute{'s' if minutes > 1 else ''}"
+
+
+def quality(score: dict[str, Any] | None) -> str:
+    """A score on the validation set with its signature, in Markdown."""
+    if score is None:
+        return "not measured"
+    name, value, sentences = plain(score["name"]), score["value"], score["sentences"]
+    return f"validation {name} {value:.2f} on {sentences:,} sentences, {code(score['signature'])}"
+
+
+def model_card(description: ModelDescription, parameters: int) -> str:
+    """Data, size, training, cost and quality of a model that was trained here, in Markdown."""
+    training, model = description.training, description.model
+    config = training["config"]
     data, kind = plain(config["data"]["name"]), plain(config["data"]["kind"])
-    size = f"{m.encoder_layers} + {m.decoder_layers} layers, d_model {m.d_model}, d_ff {m.d_ff}, {m.heads} heads"
-    source, target = plain(about["source"]), plain(about["target"])
+    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers"
+    size = f"{layers}, d_model {model['d_model']}, d_ff {model['d_ff']}, {model['heads']} heads"
+    source, target = plain(description.source), plain(description.target)
     parses = config["data"]["kind"] == "treebank"
     does = "parses sentences" if parses else f"translates from {source} to {target}"
-    command = f"nmt {'parse' if parses else 'translate'} run=THIS_FOLDER < input.{about['source']}"
-    return f"""# {data}, {plain(m.name)}: {source}-{target}
+    command = f"nmt {'parse' if parses else 'translate'} run=THIS_FOLDER < input.{description.source}"
+    counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens, seed {plain(config['seed'])}"
+    averaged = ", ".join(f"{update:,}" for update in training["averaged"])
+    return f"""# {data}, {plain(model["name"])}: {source}-{target}
 
 A Transformer (Vaswani et al. 2017) that {does}.
-Trained with nmt {__version__}.
+Trained with nmt {plain(training["versions"].get("nmt", __version__))}.
 
 | | |
 |---|---|
-| Corpus | {data} ({kind}), fingerprint {cell(code(about["corpus"][:16]))} |
-| Vocabulary | {about["vocabulary_size"]:,} ({plain(config["tokenizer"]["kind"])}, joint) |
-| Model | {size}, {m.norm}-norm; {parameters:,} parameters |
-| Training | {checkpoint["global_step"]:,} updates, {meters["tokens"]:,} target tokens, seed {plain(config["seed"])} |
-| Cost | {time} on {plain(meters["devices"])} |
-| Weights | mean of the checkpoints at updates {steps} |
-| Quality | {cell(score or "not measured")} |
+| Corpus | {data} ({kind}), fingerprint {cell(code(training["corpus"][:16]))} |
+| Vocabulary | {description.vocabulary_size:,} ({plain(config["tokenizer"]["kind"])}, joint) |
+| Model | {size}, {plain(model["norm"])}-norm; {parameters:,} parameters |
+| Training | {counts} |
+| Cost | {duration(training["seconds"])} on {plain(training["devices"])} |
+| Weights | mean of the checkpoints at updates {averaged} |
+| Quality | {cell(quality(training.get("score")))} |
 
 {block(command)}
 """

@@ -13,13 +13,23 @@ from typing import Any
 from nmt.config import ModelConfig
 from nmt.config.renamed import with_new_names
 from nmt.errors import NMTError
-from nmt.storage.foreign import build, parse_json, read_mapping
+from nmt.storage.foreign import build, matches, parse_json, read_mapping
 from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
 
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
 """What config.json is called in the folder of an exported model, where another program has a config.json of its own."""
-TRAINING = {"updates": int, "averaged": list, "corpus": str, "config": dict}
+TRAINING = {
+    "updates": int,
+    "averaged": list[int],
+    "tokens": int,
+    "seconds": float,
+    "devices": str,
+    "versions": dict[str, str],
+    "score": dict[str, Any],
+    "corpus": str,
+    "config": dict[str, Any],
+}
 """What is known of a training, where it is known, and its types."""
 
 
@@ -35,7 +45,7 @@ class ModelDescription:
     tokenizer: str
     """SHA-256 of tokenizer.model."""
     training: dict[str, Any]
-    """What is known of the training: updates, averaged checkpoints, configuration."""
+    """What is known of the training (TRAINING), and of the pairs it was made of: their lengths and characters."""
     format_version: int = FORMAT_VERSION
 
 
@@ -75,7 +85,7 @@ def read_description(folder: Path) -> ModelDescription:
     if "/" in description.source + description.target:
         raise NMTError(f"{path}: its languages are no names")  # files are called after them
     for key, kind in TRAINING.items():
-        if not isinstance(description.training.get(key, kind()), kind):
+        if key in description.training and not matches(description.training[key], kind):
             raise NMTError(f"{path}, training: {key} is of another type")
     return description
 

@@ -73,7 +73,7 @@ def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator
     average = averaged_model([path])
     tokenizer_file = run.folder / "tokenizer.model"
     tokenizer = load_tokenizer(tokenizer_file)
-    if tokenizer_fingerprint(tokenizer_file) != average.last["nmt"]["tokenizer"]:
+    if tokenizer_fingerprint(tokenizer_file) != average.state.tokenizer:
         raise NMTError(f"{tokenizer_file} is not the tokenizer that {path} was trained with")
     translator = torch_translator([average.model.to(device)], tokenizer, decode)
     return translator, f"the checkpoint of update {average.updates[0]:,}"

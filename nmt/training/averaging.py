@@ -1,6 +1,6 @@
 """Checkpoint averaging (section 6.1): the last k checkpoints of a run become its model directory."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +10,40 @@ from torch import Tensor
 from nmt.config import ModelConfig
 from nmt.data.manifest import difference
 from nmt.errors import NMTError
+from nmt.evaluation.scores import Score
 from nmt.model import Transformer
 from nmt.model_directory.card import model_card
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import write_model_directory
-from nmt.training.checkpoint_content import model_weights
-from nmt.training.checkpoints import load_checkpoint
+from nmt.training.checkpoints import RunState, load_checkpoint, model_weights
 
 
-def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """The mean weights of checkpoints (section 6.1), summed in float64, and what each holds beside its weights.
+@dataclass
+class Average:
+    """A model with the mean weights of checkpoints."""
+
+    model: Transformer
+    updates: list[int]
+    """Of each checkpoint."""
+    state: RunState
+    """Of the last checkpoint."""
+
+
+def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[int], RunState]:
+    """The mean weights of checkpoints (section 6.1), summed in float64, their updates, and the state of the last.
 
     Raises NMTError where they are of different models or vocabularies.
     """
     sums: dict[str, Tensor] = {}
     first: dict[str, Any] = {}
-    others = []
+    updates = []
     for path in paths:
         checkpoint = load_checkpoint(path)
-        about = checkpoint["nmt"]
+        state = RunState(**checkpoint["nmt"])
         identity = {
-            "model": about["config"]["model"],
-            "vocabulary_size": about["vocabulary_size"],
-            "tokenizer": about["tokenizer"],
+            "model": state.config["model"],
+            "vocabulary_size": state.vocabulary_size,
+            "tokenizer": state.tokenizer,
         }
         first = first or identity
         if identity != first:
@@ -44,46 +55,31 @@ def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[dict
                 sums[name] += tensor
             else:
                 sums[name] = tensor.to(torch.float64, copy=True)
-        others.append({key: checkpoint[key] for key in ("nmt", "global_step", "callbacks")})
-    return {name: (total / len(paths)).float() for name, total in sums.items()}, others
-
-
-@dataclass
-class Average:
-    """A model with the mean weights of checkpoints."""
-
-    model: Transformer
-    updates: list[int]
-    """Of each checkpoint."""
-    last: dict[str, Any]
-    """What the last checkpoint holds beside its weights."""
+        updates.append(checkpoint["global_step"])
+    return {name: (total / len(paths)).float() for name, total in sums.items()}, updates, state
 
 
 def averaged_model(paths: list[Path]) -> Average:
     """The mean of checkpoints as a model; NMTError where they are of different models."""
-    weights, checkpoints = average_checkpoints(paths)
-    about = checkpoints[-1]["nmt"]
-    model = Transformer(ModelConfig(**about["config"]["model"]), about["vocabulary_size"])
+    weights, updates, state = average_checkpoints(paths)
+    model = Transformer(ModelConfig(**state.config["model"]), state.vocabulary_size)
     model.load_state_dict(weights)
-    return Average(model.eval(), [checkpoint["global_step"] for checkpoint in checkpoints], checkpoints[-1])
+    return Average(model.eval(), updates, state)
 
 
-def write_average(average: Average, tokenizer_file: Path, output: Path, score: str | None = None) -> None:
-    """Write the model directory of an average; `score` is what its card says of its quality."""
-    about = average.last["nmt"]
+def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
+    """Write the model directory of an average; `score` is its quality, and on how many sentences that was measured."""
+    state = average.state
+    training = {
+        "updates": average.updates[-1],
+        "averaged": average.updates,
+        **{key: getattr(state, key) for key in ("tokens", "seconds", "devices", "versions", "corpus", "config")},
+        **state.seen,
+    }
+    if score:
+        training["score"] = {**asdict(score[0]), "sentences": score[1]}
     description = ModelDescription(
-        model=about["config"]["model"],
-        vocabulary_size=about["vocabulary_size"],
-        source=about["source"],
-        target=about["target"],
-        tokenizer=about["tokenizer"],
-        training={
-            "updates": average.last["global_step"],
-            "averaged": average.updates,
-            "corpus": about["corpus"],
-            "config": about["config"],
-            **about.get("seen", {}),
-        },
+        state.config["model"], state.vocabulary_size, state.source, state.target, state.tokenizer, training
     )
-    card = model_card(average.model, average.last, average.updates, score)
-    write_model_directory(output, average.model, tokenizer_file, description, card)
+    parameters = sum(parameter.numel() for parameter in average.model.parameters())
+    write_model_directory(output, average.model, tokenizer_file, description, model_card(description, parameters))

@@ -1,4 +1,4 @@
-"""What a run is trained with: software, processor, devices."""
+"""Software, processor and devices of a run, for its environment.json."""
 
 import json
 import platform
@@ -13,13 +13,16 @@ from nmt.hardware import processor
 from nmt.storage.whole import write_file
 
 
+def versions() -> dict[str, str]:
+    """Versions of nmt, Python, and the libraries that decide a training."""
+    libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
+    return {"nmt": nmt.__version__, "python": platform.python_version(), **libraries}
+
+
 def write_environment(run: Path, trainer: Trainer, devices: str, peaks: dict[str, float]) -> None:
     """Write environment.json into a run; `peaks` are FLOP/s of matrix products, by what they were measured on."""
-    libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
     environment = {
-        "nmt": nmt.__version__,
-        "python": platform.python_version(),
-        **libraries,
+        **versions(),
         "platform": platform.platform(),
         "processor": processor(),
         "devices": devices,

@@ -12,8 +12,8 @@ from nmt.storage.whole import write_file
 from nmt.training.module import TranslationModule
 from nmt.training.updates import UpdateCallback
 
-NAMED = 8
-"""Lines named in the message; all are in a file."""
+NAMED_LINES = 8
+"""In the message; all are in a file."""
 
 
 class GradientCheck(UpdateCallback):
@@ -49,7 +49,7 @@ class GradientCheck(UpdateCallback):
         ]
         path = self.run / "not_finite.tsv"
         write_file(path, "micro_batch\tline\n" + "".join(f"{micro_batch}\t{line}\n" for micro_batch, line in lines))
-        named = ", ".join(f"{line:,}" for _, line in lines[:NAMED])
+        named = ", ".join(f"{line:,}" for _, line in lines[:NAMED_LINES])
         return (
             f"update {update + 1:,}: the gradient is not finite. Its {len(lines):,} sentences are lines {named} ... of "
             f"the training corpus, all listed in {path}; checkpoints are from before. Look at these lines, or pass "

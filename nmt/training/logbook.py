@@ -1,42 +1,24 @@
-"""Where metrics are written: metrics.csv always, and what `logger` names beside it."""
+"""Where metrics are written: metrics.csv always, and by Lightning's loggers what `logger` names beside it."""
 
 import csv
 import io
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from lightning.fabric.loggers import TensorBoardLogger
+from lightning.pytorch.loggers import WandbLogger
 
 from nmt.errors import NMTError, how_to_install
 from nmt.storage.whole import write_file
 from nmt.training.run_folder import read_metrics
 
 COLUMNS = (
-    "step",
-    "loss",
-    "perplexity",
-    "learning_rate",
-    "gradient_norm",
-    "tokens_per_second",
-    "padding",
-    "mfu",
-    "seconds",
-    "flops",
-    "cost",
-    "skipped",
-    "valid_loss",
-    "valid_perplexity",
-    "valid_bleu",
-    "valid_f1",
+    *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
+    *("seconds", "flops", "cost", "skipped", "valid_loss", "valid_perplexity", "valid_bleu", "valid_f1"),
 )
-
-
-class Logger(Protocol):
-    """Takes metrics as they come."""
-
-    def write(self, step: int, metrics: dict[str, float]) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Logbook:
@@ -53,7 +35,7 @@ class Logbook:
         csv.DictWriter(text, COLUMNS, extrasaction="ignore").writerows(rows)
         return text.getvalue()
 
-    def write(self, step: int, metrics: dict[str, float]) -> None:
+    def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
         row = {"step": str(step), **{key: f"{value:.6g}" for key, value in metrics.items()}}
         try:
             with self.path.open("a", newline="", encoding="utf-8") as file:
@@ -61,39 +43,11 @@ class Logbook:
         except OSError as error:
             raise NMTError(f"cannot write {self.path} ({error.strerror}): is the disk full?") from error
 
-    def close(self) -> None:
-        pass
+    def finalize(self, status: str) -> None:
+        """Each row is in the file already."""
 
 
-class TensorBoard:
-    """Curves in the run's tensorboard folder."""
-
-    def __init__(self, run: Path, step: int) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        self.writer = SummaryWriter(run / "tensorboard", purge_step=step + 1)
-
-    def write(self, step: int, metrics: dict[str, float]) -> None:
-        for key, value in metrics.items():
-            self.writer.add_scalar(key, value, step)
-
-    def close(self) -> None:
-        self.writer.close()
-
-
-class WeightsAndBiases:
-    """A run of the same name in Weights & Biases, resumed where it was; WANDB_PROJECT and WANDB_MODE are obeyed."""
-
-    def __init__(self, run: Path, step: int, config: dict[str, Any]) -> None:
-        import wandb
-
-        self.run = wandb.init(name=run.name, id=run.name, resume="allow", dir=run, config=config)
-
-    def write(self, step: int, metrics: dict[str, float]) -> None:
-        self.run.log(metrics, step=step)
-
-    def close(self) -> None:
-        self.run.finish()
+Logger = Logbook | TensorBoardLogger | WandbLogger
 
 
 def check_installed(names: Sequence[str]) -> None:
@@ -103,10 +57,11 @@ def check_installed(names: Sequence[str]) -> None:
 
 
 def open_loggers(names: Sequence[str], run: Path, step: int, config: dict[str, Any]) -> list[Logger]:
-    """metrics.csv and what is named: csv, tensorboard, wandb."""
+    """metrics.csv and what is named (tensorboard, wandb), to go on behind update `step`."""
     loggers: list[Logger] = [Logbook(run, step)]
     if "tensorboard" in names:
-        loggers.append(TensorBoard(run, step))
+        loggers.append(TensorBoardLogger(run, name="tensorboard", version="", purge_step=step + 1))
     if "wandb" in names:
-        loggers.append(WeightsAndBiases(run, step, config))
+        project = os.environ.get("WANDB_PROJECT", "uncategorized")  # what wandb itself falls back to
+        loggers.append(WandbLogger(run.name, run, run.name, project=project, resume="allow", config=config))
     return loggers

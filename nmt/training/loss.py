@@ -10,12 +10,12 @@ from torch import Tensor
 
 from nmt.kernels.linear import has_fast_product, linear, outer_product
 
-CHUNK = 2**23
-"""Logits made at a time: 32 MB of float32, however large the batch and the vocabulary."""
+CHUNK_LOGITS = 2**23
+"""Made at a time: 32 MB of float32, however large the batch and the vocabulary."""
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """What products with `x` are computed in: its own type, or that of mixed precision."""
+    """The type that products with `x` are computed in: its own, or that of mixed precision."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
@@ -26,25 +26,25 @@ def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tens
     The normaliser is read off the likeliest token's probability, which cannot underflow: so that softmax, which passes
     over a row while that lies in the cache, is the only pass but one over the logits.
     """
-    highest, place = logits.max(dim=-1, keepdim=True)
+    highest, index = logits.max(dim=-1, keepdim=True)
     target_logits = logits.gather(1, targets[:, None])
     probabilities = torch.softmax(logits, dim=-1, out=logits)
-    normaliser = highest - probabilities.gather(1, place).log()
+    normaliser = highest - probabilities.gather(1, index).log()
     return normaliser - target_logits, normaliser, probabilities
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Loss (section 5.4) and gradient in one pass over pieces of the logits, which are never all in memory.
+    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory.
 
     forward(hidden [M, D], weight [N, D], targets [M], smoothing) gives two sums over tokens: the smoothed loss,
     and the negative log likelihood, which has no gradient. In mixed precision the products alone are of less than
-    float32: each is cast once, and what is summed over pieces or the vocabulary is summed in float32.
+    float32: each is cast once, and what is summed over chunks or the vocabulary is summed in float32.
     """
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
-        rows = max(1, CHUNK // vocabulary)
+        rows = max(1, CHUNK_LOGITS // vocabulary)
         need_grad = ctx.needs_input_grad[0]
         nll, normalisers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
         grad_hidden, grad_weight = [], None
@@ -52,8 +52,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         matrix = weight.to(dtype)
         for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
             logits = linear(x, matrix).float()
-            piece_nll, normaliser, grad = nll_and_probabilities(logits, y)
-            nll += piece_nll.sum()
+            chunk_nll, normaliser, grad = nll_and_probabilities(logits, y)
+            nll += chunk_nll.sum()
             normalisers += normaliser.sum()
             if not need_grad:
                 continue
@@ -61,8 +61,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
             grad = grad.to(dtype)
             grad_hidden.append(linear(grad, matrix.t()))
-            piece = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
-            grad_weight = piece.float() if grad_weight is None else grad_weight.add_(piece)
+            chunk = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
+            grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
         # Of the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
         uniform = normalisers - sum_hidden.dot(sum_weight) / vocabulary

@@ -7,19 +7,20 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from lightning import LightningModule, Trainer
+from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Callback
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from nmt.config import BatchingConfig, ModelConfig
-from nmt.data.datamodule import UpdateDataModule
-from nmt.data.prepared import PreparedCorpus
+from nmt.data.planning import BatchPlanner
+from nmt.data.prepared import PreparedCorpus, dummy_batch
 from nmt.errors import SameForAll, enough_memory_or
 from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation
 
-SPARE, SHARE_SPARE = 2**26, 0.05
-"""Bytes left over by a rehearsal, and a share of what weights, gradients and moments take."""
+SPARE_BYTES, SPARE_SHARE = 2**26, 0.05
+"""Left over by the check, and a share of what weights, gradients and moments take."""
 
 
 def advice(batching: BatchingConfig) -> str:
@@ -50,38 +51,37 @@ def something_spare(module: TranslationModule) -> Iterator[None]:
     """Within, some memory is taken and not used, for what comes between: threads, buffers, and gaps between tensors."""
     own = [x.to_local() if isinstance(x, DTensor) else x for x in module.parameters()]
     held = 4 * sum(parameter.nbytes for parameter in own)  # weights, gradients, two moments
-    size = SPARE + int(SHARE_SPARE * held)
+    size = SPARE_BYTES + int(SPARE_SHARE * held)
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):
         on_device = torch.empty(0 if module.device.type == "cpu" else size, dtype=torch.uint8, device=module.device)
         yield
         del on_device
 
 
-def rehearse(trainer: Trainer, module: TranslationModule, updates: UpdateDataModule) -> None:
-    """Forward and backward of the micro-batches that need the most memory; nothing is learnt from them."""
+def try_largest(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
+    """A training step and its backward pass for the largest micro-batches; nothing is learnt from them."""
     sums = module.update_sums.clone()
-    for pairs in updates.planner.extremes():
-        batch = trainer.strategy.batch_to_device(updates.split.batch(pairs))
-        with trainer.precision_plugin.train_step_context():
-            loss = trainer.strategy.training_step(batch, 0)
+    for shape in planner.largest_shapes():
+        batch = move_data_to_device(dummy_batch(*shape), module.device)
+        loss = trainer.strategy.training_step(batch, 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
         del loss
     module.update_sums.copy_(sums)
 
 
 class MemoryCheck(Callback):
-    """Rehearses updates and validation before the first update of this process."""
+    """Tries the largest micro-batches and the largest validation batches before the first update of this process."""
 
-    def __init__(self, updates: UpdateDataModule, batching: BatchingConfig, validation: Validation) -> None:
-        self.updates, self.batching, self.validation = updates, batching, validation
+    def __init__(self, planner: BatchPlanner, batching: BatchingConfig, validation: Validation) -> None:
+        self.planner, self.batching, self.validation = planner, batching, validation
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, TranslationModule)
         (optimizer,) = trainer.optimizers
         with enough_memory_or(advice(self.batching)), something_spare(pl_module):
             make_resident(pl_module, optimizer)
-            rehearse(trainer, pl_module, self.updates)
-            self.validation.rehearse(trainer, pl_module)
+            try_largest(trainer, pl_module, self.planner)
+            self.validation.try_largest(trainer, pl_module)
         optimizer.zero_grad()
 
 
@@ -89,7 +89,7 @@ def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
     """SameForAll where a line has more tokens than the model has learned positions, which would be met hours later."""
     if model.positions != "learned":
         return
-    for name, place in (("valid", f"{corpus.folder / 'valid'}.{{language}}"), ("train", "the training corpus")):
+    for name, text in (("valid", f"{corpus.folder / 'valid'}.{{language}}"), ("train", "the training corpus")):
         split = corpus.split(name)
         for language, lengths in (
             (corpus.source_language, split.source_lengths), (corpus.target_language, split.target_lengths)
@@ -98,7 +98,7 @@ def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
             if lengths[longest] > model.max_positions:
                 line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
                 raise SameForAll(
-                    f"line {line:,} of {place.format(language=language)} has {lengths[longest]:,} tokens with its end "
+                    f"line {line:,} of {text.format(language=language)} has {lengths[longest]:,} tokens with its end "
                     f"symbol, but model.positions=learned has model.max_positions={model.max_positions}: pass "
                     f"model.max_positions={lengths[longest]}, or prepare the corpus without that line"
                 )

@@ -15,7 +15,6 @@ from torch.optim import Adam, Optimizer
 from nmt.config import ModelConfig, OptimConfig
 from nmt.data.prepared import Batch
 from nmt.model import Transformer
-from nmt.training.compiled import CompiledHidden
 from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.schedule import noam
 from nmt.training.strategies import Sharded, shard
@@ -30,13 +29,12 @@ class TranslationModule(LightningModule):
     """The model, its loss, its optimizer and its learning rate (sections 5.3 and 5.4)."""
 
     def __init__(
-        self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, compile: bool = False
+        self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, micro_batches: int = 1
     ) -> None:
         super().__init__()
         torch.manual_seed(seed)
         self.model = Transformer(model, vocabulary_size)
-        self.compiled = CompiledHidden(self.model) if compile else None
-        self.optim, self.seed = optim, seed
+        self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
         # No buffers: DDP would overwrite every rank's with the first one's. They stay on the device, so that no update
         # waits for them.
         self.update_sums = torch.zeros(3)
@@ -56,20 +54,20 @@ class TranslationModule(LightningModule):
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
-        forward = self.compiled if self.compiled and self.training else self.model.hidden
-        hidden = forward(batch.source, batch.target_in, batch.padded).flatten(0, 1)
-        targets = batch.target_out.flatten()
-        if len(batch.places) < len(targets):
-            hidden, targets = hidden.index_select(0, batch.places), targets.index_select(0, batch.places)
+        hidden = self.model.hidden(batch.source, batch.target_in, batch.padded).flatten(0, 1)
+        targets, real = batch.target_out.flatten(), batch.target_indices
+        if len(real) < len(targets):  # no logits are made for padding
+            hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
         return label_smoothed_cross_entropy(hidden, self.model.output.weight, targets, self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        # Seeded anew each time: dropout is then the same on any number of devices, and after any restart.
         torch.manual_seed(dropout_seed(self.seed, batch.update, batch.micro_batch))
         loss, likelihood = self.losses(batch)
-        tokens = torch.full_like(likelihood, len(batch.places))
+        tokens = torch.full_like(likelihood, len(batch.target_indices))
         self.update_sums += torch.stack((loss.detach(), likelihood, tokens))
-        # Lightning divides by the micro-batches accumulated and averages over devices; the update's sum is wanted.
-        return loss / batch.size.target_tokens * (self.trainer.accumulate_grad_batches * self.trainer.world_size)
+        # Lightning takes the mean over accumulated micro-batches and devices; the sum over the update is wanted.
+        return loss / batch.size.target_tokens * self.micro_batches
 
     def take_sums(self) -> tuple[float, float, float]:
         """The sums over all devices since the last call."""
@@ -103,7 +101,7 @@ class TranslationModule(LightningModule):
     def check_gradient(self, optimizer: Optimizer, bad: Tensor) -> None:
         """Count the update, or skip it where its gradient is not finite.
 
-        To skip, the host must know; to stop, it may ask later, as long as that is before the next checkpoint.
+        Skipping needs a sync now; stopping can wait for the next checkpoint (GradientCheck).
         """
         if self.optim.not_finite == "skip" and bad.item():
             optimizer.zero_grad()  # Adam leaves parameters without gradients as they are.
@@ -117,10 +115,6 @@ class TranslationModule(LightningModule):
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
             setattr(self, name, getattr(self, name).to(self.device))
-        if self.compiled:
-            self.train()
-            with self.trainer.precision_plugin.train_step_context():
-                self.compiled.compile(self.device)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # A run that resumes between two reports reports what one that was never stopped does.

@@ -11,12 +11,12 @@ from nmt.kernels.linear import has_fast_product, product
 
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 REPETITIONS = 2
-IDLE_ROUNDS, MOST_ROUNDS = 3, 40
-BETTER = 0.98
+IDLE_ROUNDS, MAX_ROUNDS = 3, 40
+FASTER_FACTOR = 0.98
 
 
 def precision_dtype(precision: str | int | None) -> torch.dtype:
-    """What products are computed in under a Trainer's precision flag, such as 32-true or bf16-mixed."""
+    """The type that products are computed in under a precision flag of Trainer, such as 32-true or bf16-mixed."""
     return PRECISIONS[str(precision or 32).split("-")[0]]
 
 
@@ -29,9 +29,9 @@ def synchronize(device: torch.device) -> None:
 def fastest(measure: Callable[[], float]) -> float:
     """The least of measurements, taken until some in a row were no better: other programs may come in between."""
     least, idle = inf, 0
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         seconds = measure()
-        idle = 0 if seconds < BETTER * least else idle + 1
+        idle = 0 if seconds < FASTER_FACTOR * least else idle + 1
         least = min(least, seconds)
         if idle == IDLE_ROUNDS:
             break

@@ -1,11 +1,11 @@
-"""Which process this is of those that train together. Imports nothing that takes time to load."""
+"""The first process of those that train together. Imports nothing that takes time to load."""
 
 import os
 from collections.abc import Mapping
 
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this is the one process that talks and writes, by the variables that its launcher has set.
+    """True in the one process that talks and writes, by the variables that its launcher has set.
 
     The launchers are asked in the order in which Lightning looks for them, and their variables stay as they are when
     the process group is made, so that the answer holds before and after.
@@ -20,5 +20,5 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def in_slurm(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether `srun` started this process as a task of a job. In an interactive shell, Lightning launches by itself."""
+    """True where `srun` started this process as a task. In an interactive shell, Lightning launches by itself."""
     return "SLURM_NTASKS" in environment and environment.get("SLURM_JOB_NAME") not in ("bash", "interactive")

@@ -1,64 +1,41 @@
-"""What a person sees of a training: a line at the bottom of a terminal, or lines in a file where there is none."""
+"""The progress of a training: a line at the bottom of a terminal, or lines in a file where there is none."""
 
 import time
-from collections.abc import Sequence
 
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-PIECES = (
-    "loss {loss:.3f}",
-    "ppl {perplexity:.2f}",
-    "{tokens_per_second:,.0f} tokens/s",
-    "lr {learning_rate:.2e}",
-    "grad {gradient_norm:.2f}",
-    "padding {padding:.0%}",
-    "MFU {mfu:.0%}",
-    "{cost:.1e} FLOP",
+METRICS = (
+    "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
+    "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-"""What one looks for first comes first: where room ends, the rest is left out."""
-SECONDS_BETWEEN_LINES = 10
-"""At least, where there is no terminal; the last report is always told."""
+"""The most important first: the line is cut where room ends."""
+REPORT_SECONDS = 10
+"""Between two lines at least, where there is no terminal; the last report is always told."""
 
 
-class Fitting:
-    """As many of the first of some texts as there is room for in a line."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = texts
-
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(0, cell_len("  ".join(self.texts)))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        count = len(self.texts)
-        while cell_len("  ".join(self.texts[:count])) > options.max_width:
-            count -= 1
-        yield Text("  ".join(self.texts[:count]), no_wrap=True)
-
-
-class Metrics(ProgressColumn):
+class MetricsColumn(ProgressColumn):
     """The last report, in the room that the other columns leave."""
 
-    def render(self, task: Task) -> Fitting:
-        return Fitting(task.fields["metrics"])
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["metrics"], no_wrap=True, overflow="ellipsis")
 
 
-def clock(seconds: float) -> str:
-    """Hours, minutes and seconds."""
+def clock(seconds: float | None) -> str:
+    """Hours, minutes and seconds; dashes where nobody knows."""
+    if seconds is None:
+        return "-:--:--"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 class ProgressLine:
-    """How far training has got, how long it will still take, and the last report."""
+    """Updates made, time left, and the last report."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
-        """`max_seconds`: after which this process ends, however far it has got."""
+        """This process ends after `max_seconds`, if that comes first."""
         self.console, self.max_seconds = console, max_seconds
         whole = Column(no_wrap=True)  # else they would share in what is missing
         self.progress = Progress(
@@ -66,17 +43,17 @@ class ProgressLine:
             BarColumn(bar_width=20, table_column=whole),
             MofNCompleteColumn(table_column=whole),
             TextColumn("{task.fields[left]}"),
-            Metrics(),
+            MetricsColumn(),
             console=console,
             disable=not console.is_terminal,
         )
-        self.told = -float(SECONDS_BETWEEN_LINES)
+        self.told = -float(REPORT_SECONDS)
 
     def start(self, step: int, total: int) -> None:
         self.total, self.begin = total, time.monotonic()
         self.first: tuple[int, float] | None = None
         """The first update of this process, which takes longer than others, and when it had been made."""
-        self.task = self.progress.add_task("", total=total, completed=step, left="-:--:--", metrics=())
+        self.task = self.progress.add_task("", total=total, completed=step, left=clock(None), metrics="")
         self.progress.start()
 
     def left(self, step: int) -> float | None:
@@ -91,19 +68,18 @@ class ProgressLine:
         return left
 
     def made(self, step: int) -> None:
-        """So many updates have been made."""
-        left = self.left(step)
-        self.progress.update(self.task, completed=step, left="-:--:--" if left is None else clock(left))
+        """Show that update `step` has been made."""
+        self.progress.update(self.task, completed=step, left=clock(self.left(step)))
 
     def report(self, step: int, metrics: dict[str, float]) -> None:
-        texts = [piece.format(**metrics) for piece in PIECES]
-        self.progress.update(self.task, metrics=texts)
+        text = METRICS.format(**metrics)
+        self.progress.update(self.task, metrics=text)
         now, left = time.monotonic(), self.left(step)
-        if self.console.is_terminal or (now - self.told < SECONDS_BETWEEN_LINES and step != self.total):
+        if self.console.is_terminal or (now - self.told < REPORT_SECONDS and step != self.total):
             return
         self.told = now
         to_go = f", {clock(left)} left" if left and step != self.total else ""
-        self.console.print(f"update {step:,} of {self.total:,}{to_go}: {'  '.join(texts)}")
+        self.console.print(f"update {step:,} of {self.total:,}{to_go}: {text}")
 
     def stop(self) -> None:
         self.progress.stop()

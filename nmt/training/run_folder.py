@@ -1,4 +1,4 @@
-"""What lies in a run's folder; without torch, for those who must know it before the seconds that torch takes."""
+"""A run's folder: checkpoints by name, metrics, configuration. No torch, which takes seconds to import."""
 
 import csv
 import os
@@ -14,7 +14,7 @@ from nmt.data.manifest import Manifest, difference
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping
 
-# What decides the weights after n updates; all else may change while a run goes on.
+# These decide the weights after n updates; all else may change while a run goes on.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
@@ -94,11 +94,10 @@ def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
     """The part of a configuration that must not change within a run; `every_steps` stands for an unknown one."""
     flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
     flags["precision"] = SHORT_PRECISIONS.get(str(flags["precision"]), flags["precision"])
-    # Compiled, dropout draws other random numbers.
     return {
         **{key: tree.get(key) for key in DECISIVE},
+        "compile": tree.get("compile", False),  # an option of before 0.1.0, with which dropout drew other numbers
         "model": {"attention": ModelConfig.attention, **tree.get("model", {})},  # before there was a choice
-        "compile": tree.get("compile", False),
         # Which updates are averaged; runs from before that was decided have null.
         "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps") or every_steps},
         "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),
@@ -130,13 +129,18 @@ def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
         )
 
 
-def is_finished(run: Path, updates: int, corpus: str) -> bool:
-    """Whether its model directory is of so many updates on the corpus of that fingerprint."""
+def averaged_update(run: Path, corpus: str) -> int | None:
+    """The update that a run's model is the average up to; None where there is no model on that corpus."""
     try:
         training = read_mapping(run / "model" / "config.json", parse_json)["training"]
-        return bool(training["updates"] >= updates and training["corpus"] == corpus)
-    except (NMTError, LookupError, TypeError):
-        return False  # `nmt train` will find out what is wrong with it, and say it
+        return int(training["updates"]) if training["corpus"] == corpus else None
+    except (NMTError, LookupError, TypeError, ValueError):
+        return None  # `nmt train` will find out what is wrong with it, and say it
+
+
+def is_finished(run: Path, updates: int, corpus: str) -> bool:
+    """True where the run's model is of at least so many updates, on the corpus of that fingerprint."""
+    return (averaged_update(run, corpus) or 0) >= updates
 
 
 def point_latest_to(run: Path, beside: Path | None = None) -> None:

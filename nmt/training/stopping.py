@@ -1,4 +1,4 @@
-"""What ends a run early, or has it saved: signals, trainer.max_time, minutes. All processes agree on the update."""
+"""Signals, trainer.max_time and minutes end a run early, or have it saved. All processes agree on the update."""
 
 import signal
 import time
@@ -14,17 +14,9 @@ ASK_SECONDS = 0.5
 """Processes that train together ask one another about so often: to ask is to wait for the device."""
 
 
-def seconds_of(max_time: str | None) -> float | None:
-    """The seconds of a Trainer's max_time, DD:HH:MM:SS."""
-    if max_time is None:
-        return None
-    days, hours, minutes, seconds = map(int, max_time.split(":"))
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-
-
 @dataclass
 class Wish:
-    """What is wanted at the end of an update."""
+    """A request to stop or to save at the end of an update."""
 
     signal: int = 0
     """The number of the signal that asked the run to stop; 0: none did."""
@@ -38,10 +30,6 @@ class Interruptions:
     def __init__(self, save_minutes: float | None, max_seconds: float | None) -> None:
         self.save_minutes, self.max_seconds = save_minutes, max_seconds
         self.signal = 0
-        self.start = self.last_save = time.monotonic()
-        self.asked = (0, self.start)
-        """The update at which the processes last asked one another, and when."""
-        self.next_question = 0
         # Those from before training: Lightning sets its own, and takes them back, in between.
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
@@ -49,6 +37,7 @@ class Interruptions:
         """Training starts behind this update; from now on signals are remembered."""
         self.start = self.last_save = time.monotonic()
         self.asked, self.next_question = (step, self.start), step + 1
+        """The update at which the processes last asked one another, and when; the update at which they ask again."""
         for number in self.handlers:
             signal.signal(number, self.on_signal)
 
@@ -64,8 +53,7 @@ class Interruptions:
     def saved(self) -> None:
         self.last_save = time.monotonic()
 
-    def own_wish(self) -> Wish:
-        now = time.monotonic()
+    def own_wish(self, now: float) -> Wish:
         return Wish(
             self.signal,
             self.max_seconds is not None and now - self.start >= self.max_seconds,
@@ -73,16 +61,16 @@ class Interruptions:
         )
 
     def wish(self, trainer: Trainer, module: LightningModule, step: int) -> Wish:
-        """What any of the processes wants behind this update; the same on all of them."""
+        """The wishes of all processes at the end of this update; the same on each of them."""
+        now = time.monotonic()
+        own = self.own_wish(now)
         if trainer.world_size == 1:
-            return self.own_wish()
+            return own
         if step < self.next_question:
             return Wish()
-        now, own = time.monotonic(), self.own_wish()
-        each = (now - self.asked[1]) / (step - self.asked[0])
-        values = torch.tensor([own.signal, own.out_of_time, own.save, each], dtype=torch.float64)
-        # Single precision everywhere: not every device has another.
-        agreed = trainer.strategy.reduce(values.float().to(module.device), reduce_op="max")
+        update_seconds = (now - self.asked[1]) / (step - self.asked[0])
+        values = torch.tensor([own.signal, own.out_of_time, own.save, update_seconds], device=module.device)
+        agreed = trainer.strategy.reduce(values, reduce_op="max")
         assert isinstance(agreed, torch.Tensor)
         number, out_of_time, save, slowest = agreed.tolist()
         self.asked, self.next_question = (step, now), step + max(1, int(ASK_SECONDS / max(slowest, 1e-6)))

@@ -1,10 +1,9 @@
-"""How several processes train one model: DDP, or FSDP for models that do not fit on one device.
+"""Several processes that train one model: DDP, or FSDP for models that do not fit on one device.
 
 FSDP here is torch's `fully_shard` under Lightning's ModelParallelStrategy: weights, gradients and Adam's moments are
 cut over all devices, and a layer's weights are gathered while it computes. Checkpoints are whole all the same.
 """
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +11,7 @@ from typing import Any
 
 import torch.distributed as dist
 from lightning import Callback, LightningModule, Trainer
-from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
-from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.pytorch.strategies import ModelParallelStrategy
-from lightning.pytorch.strategies.launchers.subprocess_script import _SubprocessScriptLauncher
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
@@ -23,6 +19,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forwar
 from nmt.errors import SameForAll
 from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer, EncoderLayer
+from nmt.training.checkpoints import upgraded
 
 LAYERS = (EncoderLayer, DecoderLayer)
 
@@ -41,32 +38,9 @@ class Sharded(ModelParallelStrategy):
                 gathered[name] = gathered[first]
         return gathered
 
-
-def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags of `trainer:` that Lightning is to be given as objects.
-
-    Its own FSDP needs GPUs; this one runs on processors, too. In SLURM, its own answer to a signal would write another
-    kind of checkpoint and requeue the job, where ours saves and lets the exit code tell.
-    """
-    objects: dict[str, Any] = {}
-    if flags.get("strategy") == "fsdp":
-        objects["strategy"] = Sharded(save_distributed_checkpoint=False)
-    if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
-        objects["plugins"] = [SLURMEnvironment(auto_requeue=False)]
-    return objects
-
-
-def end_launched_processes(trainer: Trainer) -> None:
-    """End those that Lightning launched beside this one, which would wait for it in vain."""
-    if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
-        trainer.strategy.launcher.kill(signal.SIGKILL)
-
-
-def leave_process_group() -> None:
-    """Leave it when all others have come as far: one that leaves earlier cuts them off in what they still wait for."""
-    if dist.is_initialized():
-        dist.gather_object(None, [None] * dist.get_world_size() if dist.get_rank() == 0 else None)
-        dist.destroy_process_group()
+    def load_checkpoint(self, *arguments: Any, **named: Any) -> dict[str, Any]:
+        # Lightning reads such a checkpoint without the CheckpointIO.
+        return upgraded(super().load_checkpoint(*arguments, **named))
 
 
 class SharedFilesystemCheck(Callback):
@@ -76,21 +50,14 @@ class SharedFilesystemCheck(Callback):
         self.run = run
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        seen = str(trainer.ckpt_path)
-        if len(set(all_gathered(seen))) > 1:
+        seen = [str(trainer.ckpt_path)] * trainer.world_size
+        if dist.is_initialized():
+            dist.all_gather_object(seen, str(trainer.ckpt_path))
+        if len(set(seen)) > 1:
             raise SameForAll(
                 f"the processes do not see the same checkpoints in {self.run}: "
                 "all nodes need the same folder there, on a file system that they share"
             )
-
-
-def all_gathered(value: str) -> list[str]:
-    """`value` of every process."""
-    if not dist.is_initialized():
-        return [value]
-    values = [""] * dist.get_world_size()
-    dist.all_gather_object(values, value)
-    return values
 
 
 def shard(module: LightningModule, model: Transformer) -> None:

@@ -28,21 +28,13 @@ class UpdateCallback(Callback):
         """`step` updates have been made."""
 
 
-class Progress(Callback):
+class MicroBatchCount(Callback):
     """Keeps Lightning's count of micro-batches where the stream of updates is.
 
     Lightning steps the optimizer whenever its count, which checkpoints hold, is a multiple of those that are
     accumulated. The stream begins with the first micro-batch of update `global_step`, so the count must be that of
     whole updates, by the number of devices of now.
     """
-
-    started = False
-    """Whether an update was made: all of the checkpoint that it went on from was taken."""
-
-    def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        self.started = self.started or (batch_idx + 1) % trainer.accumulate_grad_batches == 0
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         done = checkpoint["global_step"] * trainer.accumulate_grad_batches
@@ -52,9 +44,7 @@ class Progress(Callback):
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int) -> None:
         """`batch_idx` is Lightning's count; the micro-batch must be the one of that number."""
-        update, place = divmod(batch_idx, trainer.accumulate_grad_batches)
-        micro_batch = place * trainer.world_size + trainer.global_rank
-        assert (batch.update, batch.micro_batch) == (update, micro_batch) == (trainer.global_step, micro_batch), (
-            f"micro-batch {batch.micro_batch} of update {batch.update} came where {micro_batch} of "
-            f"{trainer.global_step} is due"
-        )
+        update, number = divmod(batch_idx, trainer.accumulate_grad_batches)
+        due = trainer.global_step, number * trainer.world_size + trainer.global_rank
+        assert update == trainer.global_step, f"update {update} is counted where {trainer.global_step} is due"
+        assert (batch.update, batch.micro_batch) == due, f"{batch.update, batch.micro_batch} came where {due} is due"

@@ -4,6 +4,8 @@ Validation comes before the checkpoint of the same update, so a run that resumes
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +17,8 @@ from torch import Tensor
 
 from nmt.config import DecodeConfig, ValidationConfig
 from nmt.config.decoding import MOST
-from nmt.data.prepared import PreparedCorpus
-from nmt.errors import NMTError, enough_memory_or
+from nmt.data.prepared import PreparedCorpus, dummy_batch
+from nmt.errors import enough_memory_or
 from nmt.evaluation.scores import Score, score
 from nmt.search.beam_search import beam_search
 from nmt.search.engine import batches_by_length
@@ -56,12 +58,11 @@ class Validation(UpdateCallback):
     """Validates every `config.every_steps` updates, and after the last."""
 
     def __init__(
-        self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, meters: MetricsCallback
+        self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, metrics: MetricsCallback
     ) -> None:
-        self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
+        self.corpus, self.config, self.decode, self.metrics = corpus, config, decode, metrics
         self.split = corpus.split("valid")
-        if any(len(side) != len(self.split) for side in corpus.text("valid")):
-            raise NMTError(f"{corpus.folder}: the texts of valid have other lines than its pairs; prepare it again")
+        corpus.text("valid")  # what is damaged there is told before training
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.score_key = "valid_f1" if corpus.manifest.is_treebank else "valid_bleu"
         self.best: float | None = None
@@ -69,17 +70,17 @@ class Validation(UpdateCallback):
         self.worse = 0
         """Validations since then."""
         self.improved = False
-        """Whether the last update was validated, and is the best."""
+        """True if the last update was validated, and is the best."""
 
     @property
     def out_of_patience(self) -> bool:
         return self.config.patience is not None and self.worse >= self.config.patience
 
-    def state_dict(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         return {"best": self.best, "worse": self.worse}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.best, self.worse = state_dict["best"], state_dict["worse"]
+    def load(self, state: dict[str, Any]) -> None:
+        self.best, self.worse = state["best"], state["worse"]
 
     def compare(self, metrics: dict[str, float], regular: bool) -> None:
         """See whether this validation is the best; one that is not `regular` leaves no trace for those to come.
@@ -97,56 +98,57 @@ class Validation(UpdateCallback):
         if step % self.config.every_steps and step != trainer.max_steps:
             return
         assert isinstance(module, TranslationModule)
-        with self.metrics.paused(module.device), enough_memory_or(self.advice()):
-            self.validate(trainer, module, step)
-
-    def validate(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
-        """Measure, report, and see whether it is the best, and whether to stop."""
-        module.eval()
-        with whole_weights(module):
-            metrics = self.losses(trainer, module)
-            words = "update {step:,}: validation loss {valid_loss:.3f}, perplexity {valid_perplexity:.2f}"
-            if self.config.bleu_sentences != 0:
-                translator = torch_translator([module.model], self.tokenizer, self.decode)
-                scored = validation_score(translator, self.corpus, self.config.bleu_sentences)
-                metrics[self.score_key] = scored.value
-                words += f", {scored.name} {{{self.score_key}:.1f}}"
-        module.train()
-        self.compare(metrics, regular=step % self.config.every_steps == 0)
-        self.metrics.report(step, metrics)
+        with self.metrics.paused(module.device):
+            with self.evaluating(module):
+                metrics, words = self.measure(trainer, module)
+            self.compare(metrics, regular=step % self.config.every_steps == 0)
+            self.metrics.report(step, metrics)
         if trainer.is_global_zero:
-            self.metrics.console.print(words.format(step=step, **metrics))
+            self.metrics.console.print(f"update {step:,}: validation {words}")
         if self.out_of_patience:
             trainer.should_stop = True
             self.metrics.console.print(
                 f"no better {self.config.best} in {self.worse} validations: training stops (validation.patience)"
             )
 
-    def advice(self) -> str:
-        """The numbers to change where validation does not fit."""
+    @contextmanager
+    def evaluating(self, module: TranslationModule) -> Iterator[None]:
+        """Within, the model has no dropout, and whole weights; NMTError where memory runs out."""
         d = self.decode
-        return (
+        advice = (
             "validation does not fit beside weights, gradients and Adam's moments. Pass a lower "
             f"decode.batch_tokens={d.batch_tokens} or decode.beam_size={d.beam_size}, or validation.bleu_sentences=0"
         )
-
-    def rehearse(self, trainer: Trainer, module: TranslationModule) -> None:
-        """The batches that need the most memory, searched as far as a translation may be long."""
         module.eval()
-        with enough_memory_or(self.advice()), whole_weights(module):
-            self.sums(trainer, module, self.batches()[:1])
-            lengths = self.split.source_lengths[: self.config.bleu_sentences][trainer.global_rank :: trainer.world_size]
-            batches = list(batches_by_length(lengths.tolist(), self.decode.batch_tokens))
-            if batches:
-                rows = max(batches, key=lambda batch: len(batch) * (lengths[batch[0]] + self.decode.max_extra_length))
-                places = trainer.global_rank + trainer.world_size * np.array(rows)
-                source = self.split.batch(places).source.to(module.device)
-                endless = replace(self.decode, min_length=self.decode.max_length or MOST)
-                beam_search([module.model], source, endless)
+        with enough_memory_or(advice), whole_weights(module):
+            yield
         module.train()
 
+    def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
+        """Loss and perplexity of the whole set, and the score of its first sentences; the same in words."""
+        metrics = self.losses(trainer, module)
+        words = f"loss {metrics['valid_loss']:.3f}, perplexity {metrics['valid_perplexity']:.2f}"
+        if self.config.bleu_sentences != 0:
+            translator = torch_translator([module.model], self.tokenizer, self.decode)
+            scored = validation_score(translator, self.corpus, self.config.bleu_sentences)
+            metrics[self.score_key] = scored.value
+            words += f", {scored.name} {scored.value:.1f}"
+        return metrics, words
+
+    def try_largest(self, trainer: Trainer, module: TranslationModule) -> None:
+        """The batches that need the most memory, searched as far as a translation may be long."""
+        with self.evaluating(module):
+            self.sums(trainer, module, self.batches()[:1])
+            lengths = self.split.source_lengths[: self.config.bleu_sentences].tolist()
+            shapes = [(len(batch), lengths[batch[0]]) for batch in batches_by_length(lengths, self.decode.batch_tokens)]
+            if shapes:
+                rows, width = max(shapes, key=lambda shape: shape[0] * (shape[1] + self.decode.max_extra_length))
+                source = dummy_batch(rows, width, 1).source.to(module.device)
+                endless = replace(self.decode, min_length=self.decode.max_length or MOST)
+                beam_search([module.model], source, endless)
+
     def batches(self) -> list[list[int]]:
-        """Places of the validation set's sentences, the longest first."""
+        """Indices of the validation set's sentences, the longest first."""
         lengths = np.maximum(self.split.source_lengths, self.split.target_lengths).tolist()
         return list(batches_by_length(lengths, BATCH_TOKENS))
 
@@ -154,11 +156,11 @@ class Validation(UpdateCallback):
     def sums(self, trainer: Trainer, module: TranslationModule, batches: list[list[int]]) -> Tensor:
         """Smoothed loss, negative log likelihood and target tokens."""
         sums = torch.zeros(3, device=module.device)
-        for places in batches:
-            batch = trainer.strategy.batch_to_device(self.split.batch(np.array(places)))
+        for indices in batches:
+            batch = trainer.strategy.batch_to_device(self.split.batch(np.array(indices)))
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
-            sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.places))))
+            sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
         return sums
 
     def losses(self, trainer: Trainer, module: TranslationModule) -> dict[str, float]:

@@ -101,12 +101,12 @@ def while_translating_the_validation_set() -> None:
 def while_reporting() -> None:
     from nmt.training.logbook import Logbook
 
-    def half_a_row(write: Callable[..., None], book: Logbook, step: int, metrics: dict[str, float]) -> None:
+    def half_a_row(write: Callable[..., None], book: Logbook, metrics: dict[str, float], step: int) -> None:
         whole = book.path.stat().st_size
-        write(book, step, metrics)
+        write(book, metrics, step)
         os.truncate(book.path, (whole + book.path.stat().st_size) // 2)
 
-    die_at(Logbook, "write", 6, half_a_row)
+    die_at(Logbook, "log_metrics", 6, half_a_row)
 
 
 def while_averaging() -> None:

@@ -1,4 +1,4 @@
-"""Which micro-batches make up an update, whoever trains it, and however often a run was stopped before.
+"""The micro-batches that make up an update, whoever trains it, and however often a run was stopped before.
 
 Lightning and the planner count on their own, so what a run really trains on is traced and compared with the planner.
 """
@@ -21,7 +21,7 @@ from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import open_corpus
 from nmt.training.run_folder import checkpoint_path, list_checkpoints
 
-SHARDS = 4
+MICRO_BATCHES = 4
 # A script, for Lightning starts the other processes by its name.
 TRACED = """
 import os
@@ -94,7 +94,7 @@ def test_every_update_is_made_of_the_micro_batches_that_the_planner_names(toy, p
         )
         wanted = generator.randint(min(step, 59), 59)
         while isinstance(stop, signal.Signals) and process.poll() is None:
-            if trace.is_file() and len(trace.read_text().splitlines()) >= SHARDS * (wanted - step) + 3:
+            if trace.is_file() and len(trace.read_text().splitlines()) >= MICRO_BATCHES * (wanted - step) + 3:
                 os.killpg(process.pid, stop) if stop == signal.SIGKILL else process.send_signal(stop)
                 break
             time.sleep(0.01)
@@ -105,7 +105,7 @@ def test_every_update_is_made_of_the_micro_batches_that_the_planner_names(toy, p
         assert sorted(updates) == list(range(step, step + len(updates))), f"start {start} goes on behind update {step}"
         for update, micro_batches in updates.items():
             killed = update == max(updates) and process.returncode == -signal.SIGKILL
-            assert killed or sorted(micro_batches) == list(range(SHARDS))
+            assert killed or sorted(micro_batches) == list(range(MICRO_BATCHES))
             for micro_batch, seen in micro_batches.items():
                 assert seen == planned[update, micro_batch]
         step = max((int(path.stem[5:]) for path in list_checkpoints(run)), default=0)

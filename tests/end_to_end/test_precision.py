@@ -50,7 +50,7 @@ def half_precision(scaler: list[float], **flags) -> Trainer:
 @pytest.mark.slow
 def test_float16_is_scaled_and_clipped_and_goes_on_exactly(toy, nmt, monkeypatch, training_state, metrics):
     plugins: list[MixedPrecision] = []
-    monkeypatch.setattr("nmt.training.train.Trainer", partial(half_precision, plugins))
+    monkeypatch.setattr("nmt.training.trainer.Trainer", partial(half_precision, plugins))
     for run, stops in (("stopped", (13, 30)), ("whole", (30,))):
         for steps in stops:
             options = (*SHORT, "trainer.gradient_clip_val=0.5", f"trainer.max_steps={steps}", f"run={run}")

@@ -48,10 +48,11 @@ def straight(toy, tmp_path_factory) -> Path:
 
 
 def product(run: Path) -> dict[str, object]:
-    """What of a model directory no clock decides; weights to the byte."""
+    """The part of a model directory that no clock decides; weights to the byte."""
     model = run / "model"
     description = json.loads((model / "config.json").read_text())
     # Where the run lies, and how often it is saved for safety, is no matter of the model.
+    assert description["training"].pop("seconds") > 0
     description["training"]["config"].pop("run")
     description["training"]["config"]["checkpoints"].pop("every_minutes")
     content = {

@@ -160,7 +160,7 @@ def test_a_corpus_prepared_with_another_tokenizer_is_refused(toy, nmt):
     assert not Path("runs").exists()
 
 
-def test_devices_that_do_not_divide_the_shards_are_refused(toy, nmt):
+def test_devices_that_do_not_divide_the_micro_batches_are_refused(toy, nmt):
     outcome = nmt("train", *toy, "trainer.devices=3", "trainer.strategy=ddp")
     outcome.refused("3 devices", "batching.micro_batches=4", "use 1, 2, 4 devices")
 

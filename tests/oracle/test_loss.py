@@ -27,7 +27,7 @@ def torch_loss(hidden, weight, targets, smoothing):
 @PIECES
 @SMOOTHING
 def test_loss_and_gradients_are_those_of_torchs_cross_entropy(monkeypatch, chunk, smoothing):
-    monkeypatch.setattr(loss_module, "CHUNK", chunk)
+    monkeypatch.setattr(loss_module, "CHUNK_LOGITS", chunk)
     hidden, weight, targets = drawn()
     loss, likelihood = label_smoothed_cross_entropy(hidden, weight, targets, smoothing)
     gradients = torch.autograd.grad(loss, (hidden, weight))
@@ -151,7 +151,7 @@ def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeyp
     monkeypatch.setattr(loss_module, "linear", spied)
     found = []
     for chunk in (VOCABULARY, 2**23):
-        monkeypatch.setattr(loss_module, "CHUNK", chunk)
+        monkeypatch.setattr(loss_module, "CHUNK_LOGITS", chunk)
         with torch.autocast("cpu", torch.bfloat16):
             loss, likelihood = label_smoothed_cross_entropy(hidden, weight, targets, 0.1)
         assert loss.dtype == likelihood.dtype == torch.float32

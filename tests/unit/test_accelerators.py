@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nmt.commands import compose
-from nmt.training.train import devices
+from nmt.training.trainer import make_trainer
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,8 @@ from nmt.training.train import devices
 def test_trials_and_the_final_score_are_on_the_device_that_the_trainer_trains_on(toy, monkeypatch, flags, expected):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     config = compose("train", [*toy, "trainer.accelerator=gpu", *flags])
-    assert devices(config) == (expected[0], torch.device(expected[1]))
+    trainer = make_trainer(config)
+    assert (trainer.world_size, trainer.strategy.root_device) == (expected[0], torch.device(expected[1]))
 
 
 def test_how_exactly_float32_is_multiplied_is_asked_for_and_belongs_to_a_run(toy, nmt):

@@ -54,7 +54,7 @@ def test_every_weight_is_in_the_average(run):
 
 def test_the_average_of_copies_is_the_copy(run):
     original = list_checkpoints(run)[-1]
-    weights, _ = average_checkpoints([Path(shutil.copy(original, run / f"{n}.ckpt")) for n in range(7)])
+    weights, *_ = average_checkpoints([Path(shutil.copy(original, run / f"{n}.ckpt")) for n in range(7)])
     state = torch.load(original, weights_only=True)["state_dict"]
     torch.testing.assert_close({f"model.{k}": v for k, v in weights.items()}, state, rtol=0, atol=0)
 

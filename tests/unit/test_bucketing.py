@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nmt.data.bucketing import FEWEST_MICRO_BATCHES, PADDING_TO_LEAVE, bucket_widths, group_by_lengths
+from nmt.data.bucketing import MIN_MICRO_BATCHES, PADDING_SHARE, bucket_widths, group_by_lengths
 
 
 def random_lengths(pairs: int, longest: int = 100, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -30,11 +30,11 @@ def test_a_group_has_little_padding_or_few_micro_batches_but_enough_to_be_shuffl
     groups = group_by_lengths(*lengths, 300)
     sizes = np.diff(groups.starts)
     micro_batches = sizes / (300 // groups.widths.max(0))
-    assert micro_batches.min() >= FEWEST_MICRO_BATCHES
+    assert micro_batches.min() >= MIN_MICRO_BATCHES
     real = np.add.reduceat((lengths[0] + lengths[1])[groups.order], groups.starts[:-1])
     padding = 1 - real / (sizes * groups.widths.sum(0))
     # A cut leaves both parts enough, so none is possible below twice that.
-    assert (padding[micro_batches > 20] < 5 * PADDING_TO_LEAVE).all()
+    assert (padding[micro_batches > 20] < 5 * PADDING_SHARE).all()
     assert len(sizes) > 50
 
 

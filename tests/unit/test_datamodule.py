@@ -15,7 +15,7 @@ from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit, open_corpus
 from nmt.errors import NMTError
 
-SHARDS, UPDATES = 4, 12
+MICRO_BATCHES, UPDATES = 4, 12
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,13 @@ def split(corpus: PreparedCorpus) -> PreparedSplit:
 
 @pytest.fixture(scope="module")
 def stream(split: PreparedSplit):
-    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, SHARDS), seed=1)
+    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, MICRO_BATCHES), seed=1)
     return lambda start=0, rank=0, world_size=1: UpdateDataset(split, planner, start, rank, world_size)
 
 
 @pytest.fixture(scope="module")
 def stream_of_one(stream) -> list:
-    return list(islice(stream(), UPDATES * SHARDS))
+    return list(islice(stream(), UPDATES * MICRO_BATCHES))
 
 
 def assert_same(batches: list, others: list) -> None:
@@ -45,7 +45,7 @@ def assert_same(batches: list, others: list) -> None:
 
 @pytest.mark.parametrize("world_size", [1, 2, 4])
 def test_the_ranks_together_see_the_stream_of_one(stream, stream_of_one, world_size):
-    count = UPDATES * SHARDS // world_size
+    count = UPDATES * MICRO_BATCHES // world_size
     ranks = [list(islice(stream(rank=rank, world_size=world_size), count)) for rank in range(world_size)]
     together = [batch for batches in zip(*ranks, strict=True) for batch in batches]
     assert_same(sorted(together, key=lambda batch: (batch.update, batch.micro_batch)), stream_of_one)
@@ -56,7 +56,7 @@ def test_the_ranks_together_see_the_stream_of_one(stream, stream_of_one, world_s
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and later: fork beside threads
 @pytest.mark.parametrize(("rank", "world_size"), [(0, 1), (1, 2)])
 def test_worker_processes_keep_the_order(stream, rank, world_size):
-    count = UPDATES * SHARDS // world_size
+    count = UPDATES * MICRO_BATCHES // world_size
     loaded = islice(DataLoader(stream(3, rank, world_size), batch_size=None, num_workers=2), count)
     assert_same(list(loaded), list(islice(stream(3, rank, world_size), count)))
 
@@ -68,7 +68,7 @@ class CountingSplit(PreparedSplit):
 
     def batch(self, indices):
         self.built += 1
-        return super().batch(indices)._replace(places=torch.tensor([self.built]))
+        return super().batch(indices)._replace(target_indices=torch.tensor([self.built]))
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
@@ -77,7 +77,7 @@ def test_a_worker_process_builds_no_batches_but_its_own(stream):
     counted = stream()
     counted.split = CountingSplit(counted.split.folder)
     loaded = islice(DataLoader(counted, batch_size=None, num_workers=3), 9)
-    assert [int(batch.places) for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [int(batch.target_indices) for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 
 @pytest.mark.parametrize("indices", [[5, 0, 17], [5], [3, 3]])
@@ -110,7 +110,7 @@ def test_a_batch_is_moved_without_waiting_and_pinned_tensor_by_tensor(stream):
 
 @pytest.mark.parametrize("start", [1, 7])
 def test_starting_at_an_update_equals_skipping_those_before_it(stream, stream_of_one, start):
-    assert_same(list(islice(stream(start), (UPDATES - start) * SHARDS)), stream_of_one[start * SHARDS :])
+    assert_same(list(islice(stream(start), (UPDATES - start) * MICRO_BATCHES)), stream_of_one[start * MICRO_BATCHES :])
 
 
 def test_a_batch_holds_the_sentences_padded_at_the_end_with_their_symbols(split):
@@ -137,10 +137,10 @@ def test_lengths_count_the_end_symbol_and_text_is_as_long_as_its_split(corpus):
 
 
 @pytest.mark.parametrize(("micro_batches", "devices", "expected"), [(8, 1, 8), (8, 8, 1), (6, 3, 2)])
-def test_devices_share_the_shards_evenly(micro_batches, devices, expected):
+def test_devices_share_the_micro_batches_evenly(micro_batches, devices, expected):
     assert accumulation(micro_batches, devices) == expected
 
 
-def test_devices_that_cannot_share_the_shards_are_told_which_counts_can():
+def test_devices_that_cannot_share_the_micro_batches_are_told_which_counts_can():
     with pytest.raises(NMTError, match=r"5 devices.*batching\.micro_batches=12.*use 1, 2, 3, 4, 6, 12 devices"):
         accumulation(12, 5)

@@ -15,6 +15,7 @@ from nmt.config import BatchingConfig, ModelConfig
 from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import open_corpus
 from nmt.model import Transformer
+from nmt.training.checkpoints import load_checkpoint
 from nmt.training.logbook import COLUMNS, Logbook
 from nmt.training.peak_flops import fastest
 from nmt.training.run_folder import list_checkpoints
@@ -143,19 +144,33 @@ def test_the_card_tells_the_target_tokens_trained_on(finished, planner):
     assert re.search(r"minutes? on 1 x cpu \(\d+ threads\)", (finished / "model" / "README.md").read_text())
 
 
+def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(finished, rows):
+    training = json.loads((finished / "model" / "config.json").read_text())["training"]
+    state = load_checkpoint(list_checkpoints(finished)[-1])["nmt"]
+    for key in ("tokens", "seconds", "devices", "versions", "corpus", "config"):
+        assert training[key] == state[key], key
+    assert training["updates"] == training["averaged"][-1] == 60
+    assert training["seconds"] == pytest.approx(float(rows[-1]["seconds"] or rows[-2]["seconds"]), abs=1)
+    assert {"nmt", "torch", "lightning"} <= training["versions"].keys()
+    score = training["score"]
+    assert (score["metric"], score["name"], score["sentences"]) == ("bleu", "BLEU", 4)
+    quality = f"validation BLEU {score['value']:.2f} on 4 sentences, `{score['signature']}`"
+    assert quality.replace("|", "\\|") in (finished / "model" / "README.md").read_text()
+
+
 def test_a_logbook_forgets_what_lies_after_the_update_it_goes_on_from(tmp_path):
     path = tmp_path / "metrics.csv"
     first = Logbook(tmp_path, 0)
     for step in (5, 10, 15):
-        first.write(step, {"loss": step / 10})
-    Logbook(tmp_path, 12).write(15, {"loss": 9.0})
+        first.log_metrics({"loss": step / 10}, step)
+    Logbook(tmp_path, 12).log_metrics({"loss": 9.0}, 15)
     assert [(row["step"], row["loss"]) for row in read(path)] == [("5", "0.5"), ("10", "1"), ("15", "9")]
 
 
 def test_each_row_can_be_read_while_training_goes_on(tmp_path):
     logbook = Logbook(tmp_path, 0)
     for step in (1, 2):
-        logbook.write(step, {"loss": 1.0})
+        logbook.log_metrics({"loss": 1.0}, step)
         assert [row["step"] for row in read(tmp_path / "metrics.csv")] == [str(n) for n in range(1, step + 1)]
 
 
@@ -189,14 +204,14 @@ def test_validation_counts_neither_as_time_nor_as_cost(toy, nmt, monkeypatch):
 
 
 def test_a_run_that_goes_on_has_its_own_peak_and_speed_of_what_it_made(toy, nmt, monkeypatch, planner):
-    from nmt.training import meters
+    from nmt.training import metrics
     from nmt.training.module import TranslationModule
 
     options = ("trainer.log_every_n_steps=10", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run")
     assert nmt("train", *toy, *options, "trainer.max_steps=9").code == 0
     environment = json.loads(Path("run/environment.json").read_text())
     (peak,) = environment["peak_flops_per_second"].values()
-    monkeypatch.setattr(meters, "peak_flops_per_second", lambda *arguments: pytest.fail("measured again"))
+    monkeypatch.setattr(metrics, "peak_flops_per_second", lambda *arguments: pytest.fail("measured again"))
     step = TranslationModule.on_before_optimizer_step
     monkeypatch.setattr(
         TranslationModule, "on_before_optimizer_step", lambda *arguments: time.sleep(0.1) or step(*arguments)

@@ -6,7 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
-from nmt.training.progress import PIECES, ProgressLine, clock
+from nmt.training.progress import METRICS as WORDS
+from nmt.training.progress import ProgressLine, clock
 
 METRICS = {
     "loss": 3.1415,
@@ -42,11 +43,9 @@ def test_bar_updates_and_time_left_stand_on_any_line_and_metrics_as_far_as_there
     assert len(line) <= width
     found = re.fullmatch(r"training ━[━╸╺ ]{19} +12100/100000 \d:\d\d:\d\d ?(.*)", line.rstrip())
     assert found, line
-    texts = [piece.format(**METRICS) for piece in PIECES]
-    whole = ["  ".join(texts[:count]) for count in range(len(texts) + 1)]
-    assert found[1] == max((text for text in whole if found.start(1) + len(text) <= width), key=len)
-    assert (found[1] == whole[-1]) == (width >= 150)
-    assert (found[1] == "") == (width == 60)
+    whole, room = WORDS.format(**METRICS), width - found.start(1)
+    assert found[1] == (whole if len(whole) <= room else whole[: room - 1].rstrip() + "…" if room > 1 else "")
+    assert (found[1] == whole) == (width >= 150)
     assert ("loss" in found[1] and "ppl" in found[1]) == (width >= 80)
 
 

@@ -25,8 +25,8 @@ losses = TranslationModule.losses
 
 def sick(module, batch):
     loss, likelihood = losses(module, batch)
-    # Update 0 is rehearsed, too.
-    return (loss * float("nan"), likelihood) if batch.update == 7 and batch.shard == 2 else (loss, likelihood)
+    # The memory check's batches say that they are of update 0.
+    return (loss * float("nan"), likelihood) if batch.update == 7 and batch.micro_batch == 2 else (loss, likelihood)
 
 TranslationModule.losses = sick
 main()
@@ -58,7 +58,7 @@ def test_a_gradient_that_is_not_finite_stops_and_names_the_update_and_its_lines(
     update = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 4), seed=1).update(
         SICK_UPDATE
     )
-    expected = [f"{planned.shard}\t{line}" for planned in update for line in split.lines(planned.indices)]
+    expected = [f"{planned.micro_batch}\t{line}" for planned in update for line in split.lines(planned.indices)]
     assert Path("run/not_finite.tsv").read_text().splitlines()[1:] == expected
     assert f"{len(expected)} sentences" in message
     last = list_checkpoints(Path("run"))[-1]
@@ -189,14 +189,14 @@ def test_memory_that_runs_out_in_another_command_is_one_line_with_what_to_do(che
     assert message.count("\n") == 1
 
 
-def test_a_rehearsal_leaves_no_trace(toy, nmt, training_state, monkeypatch):
+def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
     from nmt.training.memory_check import MemoryCheck
 
     assert nmt("train", *toy, *SHORT).code == 0
-    rehearsed = training_state(Path("run"))
+    checked = training_state(Path("run"))
     monkeypatch.setattr(MemoryCheck, "on_train_start", lambda *arguments: None)
     assert nmt("train", *toy, *SHORT, "run=other").code == 0
-    torch.testing.assert_close(training_state(Path("other")), rehearsed, rtol=0, atol=0)
+    torch.testing.assert_close(training_state(Path("other")), checked, rtol=0, atol=0)
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
 
 
@@ -225,10 +225,10 @@ def test_only_memory_is_explained_as_memory():
         bytearray(2**60)
 
 
-def test_a_number_of_tokens_a_device_settles_the_shards(toy, nmt):
+def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
     options = (*toy, "run=run", "batching.micro_batches=8", "trainer.max_steps=4", "validation.bleu_sentences=0")
     assert nmt("train", *options, "batching.max_tokens=100").code == 0
-    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in pieces of at most 100
+    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
     assert nmt("train", *options, "batching.max_tokens=100", "trainer.max_steps=6").code == 0
     nmt("train", *options, "batching.max_tokens=50").refused("another configuration", "max_tokens")
 

@@ -26,17 +26,17 @@ def test_every_item_lies_at_exactly_one_place(key):
         assert sorted(whole(size, key)) == list(range(size)), size
 
 
-def test_some_places_of_many_ranges_at_once_hold_what_they_hold_alone():
+def test_some_indices_of_many_ranges_at_once_hold_what_they_hold_alone():
     random = np.random.default_rng(1)
     sizes = random.choice(SIZES, 300)
-    keys, places = shuffle_key(7, np.arange(300)), random.integers(0, sizes)
-    together = shuffled(places, sizes, keys)
+    keys, indices = shuffle_key(7, np.arange(300)), random.integers(0, sizes)
+    together = shuffled(indices, sizes, keys)
     assert together.tolist() == [
-        whole(size, 7, i)[place] for i, (size, place) in enumerate(zip(sizes, places, strict=True))
+        whole(size, 7, i)[index] for i, (size, index) in enumerate(zip(sizes, indices, strict=True))
     ]
 
 
-def test_places_of_a_range_too_large_to_list():
+def test_indices_of_a_range_too_large_to_list():
     items = shuffled(np.arange(2000), 10**14, shuffle_key(3))
     assert len(set(items.tolist())) == 2000
     assert items.min() >= 0
@@ -63,7 +63,7 @@ def test_any_two_items_are_equally_likely_to_be_neighbours(size):
 
 
 @pytest.mark.parametrize("size", [1000, 65_537])
-def test_places_items_and_other_keys_are_unrelated(size):
+def test_indices_items_and_other_keys_are_unrelated(size):
     orders = [whole(size, *numbers) for numbers in ((1, 0), (1, 1), (2, 0), (0, 1))]
     series = [np.arange(size), *orders, np.roll(orders[0], 1)]
     correlations = np.corrcoef(series)[~np.eye(len(series), dtype=bool)]
