@@ -1,10 +1,12 @@
 """`nmt average`: checkpoints of one's choice as a model directory."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nmt.commands.console import talker
 from nmt.compose import Command
 from nmt.config.rules import as_list, check_numbers, number
 from nmt.errors import NMTError
@@ -50,8 +52,8 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
     return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
 
 
-def average(config: AverageConfig) -> tuple[Path, list[Path]]:
-    """`nmt average`: the model directory that was written, and the checkpoints that it is the mean of."""
+def average(config: AverageConfig, say: Callable[[str], None] = lambda words: None) -> tuple[Path, list[Path]]:
+    """The model directory that was written, and the checkpoints that it is the mean of; says what it replaces."""
     from nmt.model_directory.weights import check_ours
     from nmt.storage.lock import only_process
 
@@ -59,6 +61,9 @@ def average(config: AverageConfig) -> tuple[Path, list[Path]]:
     run = paths[-1].parent.parent
     output = Path(config.output) if config.output else run / "model"
     check_ours(output)
+    if output.exists():
+        hint = "" if config.output else "; output=FOLDER would keep it"
+        say(f"notice: replacing {output}{hint}. Its card says no score: score the new model with `nmt score`")
     with nullcontext() if config.output else only_process(run, "output"):
         write_average_of(paths, run, output)
     return output, paths
@@ -80,7 +85,7 @@ def write_average_of(paths: list[Path], run: Path, output: Path) -> None:
 
 def run(config: AverageConfig) -> None:
     """Average, and tell what was."""
-    output, paths = average(config)
+    output, paths = average(config, talker().print)
     print(f"{output} is the average of {', '.join(path.name for path in paths)}")
 
 
@@ -89,5 +94,8 @@ COMMAND = Command(
     "Average checkpoints into a model.",
     AverageConfig,
     run,
+    usage="[RUN]",
+    example="runs/mine last=3 output=runs/mine/last3",
+    word="run",
     memory="it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
 )

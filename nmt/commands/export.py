@@ -152,5 +152,7 @@ COMMAND = Command(
     "Write a model for another program, and compare their translations.",
     ExportConfig,
     run,
+    usage="[RUN]",
+    example="runs/mine precision=int8",
     word="run",
 )

@@ -67,12 +67,12 @@ class DataConfig:
     target: str = "de"
     """Target language code; treebank: names the files of trees."""
     train: Any = None
-    """files: one training file or a list: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or .jsonl,
-    each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for its sections 02 to 21."""
+    """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or
+    .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for its sections 02 to 21."""
     valid: Any = None
-    """files, treebank: the validation set, likewise; without one, valid_size pairs are drawn from train."""
+    """Validation set, likewise; without one, valid_size pairs are drawn from train."""
     test: Any = None
-    """files, treebank: the test set, likewise; without one, test_size pairs are drawn from train."""
+    """Test set, likewise; without one, test_size pairs are drawn from train."""
     valid_size: int = number(1000, 1, 10**9)
     """Pairs drawn from train for validation, by the seed, where none are given."""
     test_size: int = number(1000, 0, 10**9)
