@@ -58,7 +58,7 @@ class Validation(UpdateCallback):
     def __init__(
         self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, meters: MetricsCallback
     ) -> None:
-        self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
+        self.corpus, self.config, self.decode, self.metrics = corpus, config, decode, meters
         self.split = corpus.split("valid")
         if any(len(side) != len(self.split) for side in corpus.text("valid")):
             raise NMTError(f"{corpus.folder}: the texts of valid have other lines than its pairs; prepare it again")

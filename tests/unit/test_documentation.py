@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.commands import compose
+from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import plan
 
 YAML = r"```yaml\n(.*?)```"
@@ -43,7 +43,7 @@ def test_commands_in_pages_compose(page, tmp_path):
     for command, *words in commands(page.read_text()):
         overrides = [word for word in words if not word.startswith(("-", "$")) and word != "FOLDER"]
         if "--sweep" in words:
-            plan(overrides)
+            plan(COMMANDS["train"], overrides)
         else:
             compose(command, overrides, own)
 
