@@ -56,31 +56,24 @@ def average(config: AverageConfig, say: Callable[[str], None] = lambda words: No
     """The model directory that was written, and the checkpoints that it is the mean of; says what it replaces."""
     from nmt.model_directory.weights import check_ours
     from nmt.storage.lock import only_process
+    from nmt.text.tokenizers import tokenizer_fingerprint
+    from nmt.training.averaging import averaged_model, write_average
 
     paths = choose_checkpoints(config)
     run = paths[-1].parent.parent
-    output = Path(config.output) if config.output else run / "model"
+    output, tokenizer_file = Path(config.output or run / "model"), run / "tokenizer.model"
     check_ours(output)
     if output.exists():
         hint = "" if config.output else "; output=FOLDER would keep it"
         say(f"notice: replacing {output}{hint}. Its card says no score: score the new model with `nmt score`")
     with nullcontext() if config.output else only_process(run, "output"):
-        write_average_of(paths, run, output)
+        averaged = averaged_model(paths)
+        if not tokenizer_file.is_file():
+            raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
+        if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
+            raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
+        write_average(averaged, tokenizer_file, output)
     return output, paths
-
-
-def write_average_of(paths: list[Path], run: Path, output: Path) -> None:
-    """Write the model directory of the mean of these checkpoints of a run."""
-    from nmt.text.tokenizers import tokenizer_fingerprint
-    from nmt.training.averaging import averaged_model, write_average
-
-    averaged = averaged_model(paths)
-    tokenizer_file = run / "tokenizer.model"
-    if not tokenizer_file.is_file():
-        raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
-    if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
-        raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
-    write_average(averaged, tokenizer_file, output)
 
 
 def run(config: AverageConfig) -> None:

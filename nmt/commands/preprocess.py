@@ -68,21 +68,13 @@ COMMAND = Command(
     usage="[SOURCE TARGET]",
     example="corpus/train.en corpus/train.de tokenizer=bpe8k",
     keys=(
-        "data=files",
-        "data.name=mine",
-        "data.source=en",
-        "data.target=fr",
-        "data.train=corpus/train",
-        "data.valid=corpus/dev",
-        "data.test=corpus/test",
-        "data.filters.max_ratio=3",
-        "tokenizer=bpe8k",
-        "workers=8",
-        "overwrite=true",
+        "data=files data.name=mine data.source=en data.target=fr data.train=corpus/train "
+        "data.valid=corpus/dev data.test=corpus/test data.filters.max_ratio=3 tokenizer=bpe8k workers=8 "
+        "overwrite=true"
     ),
     hides=(
-        *("name", "run", "logger", "compile", "num_workers", "float32_matmul_precision", "model", "optim"),
-        *("batching", "checkpoints", "validation", "decode", "trainer"),
+        "name run logger compile num_workers float32_matmul_precision "
+        "model optim batching checkpoints validation decode trainer"
     ),
     root="train",
     words=corpus_files,

@@ -83,11 +83,10 @@ def read_text(name: str) -> list[str]:
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:
     """`count` examples spread evenly over the file: source, reference and translation one below another."""
     count = min(count, len(references))
-    places = [i * len(references) // count for i in range(count)]
     blocks = []
-    for place in places:
-        rows = [("source", sources[place])] if sources else []
-        rows += [("reference", references[place]), ("translation", hypotheses[place])]
+    for index in (i * len(references) // count for i in range(count)):
+        rows = [("source", sources[index])] if sources else []
+        rows += [("reference", references[index]), ("translation", hypotheses[index])]
         blocks.append("\n".join(f"{label:>11}  {text}" for label, text in rows))
     return "\n\n".join(blocks) + "\n\n" if blocks else ""
 
@@ -133,15 +132,8 @@ COMMAND = Command(
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     example="out.de ref.de",
     keys=(
-        "hypothesis=out.de",
-        "reference=ref.de",
-        "metrics=[bleu,chrf,tokenised]",
-        "lowercase=true",
-        "source=input.en",
-        "examples=10",
-        "run=runs/mine",
-        "format=jsonl",
-        "device=cpu",
+        "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
+        "examples=10 run=runs/mine format=jsonl device=cpu"
     ),
     words=files_or_run,
     options={"--json": Option("Short for format=json.", override="format=json")},

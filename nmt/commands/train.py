@@ -61,19 +61,11 @@ COMMAND = Command(
     usage="[CORPUS]",
     example="data/mine model=small",
     keys=(
-        "model=small",
-        "name=mine",
-        "trainer.max_steps=20000",
-        "trainer.max_time=2h",
-        "trainer.devices=2",
-        "trainer.precision=bf16-mixed",
-        "optim.factor=2",
-        "optim.warmup=2000",
-        "batching.tokens_per_update=8000",
-        "model.dropout=0.3",
-        "seed=2",
+        "model=small name=mine trainer.max_steps=20000 trainer.max_time=2h trainer.devices=2 "
+        "trainer.precision=bf16-mixed optim.factor=2 optim.warmup=2000 batching.tokens_per_update=8000 "
+        "model.dropout=0.3 seed=2"
     ),
-    hides=("data", "tokenizer", "workers", "overwrite"),
+    hides="data tokenizer workers overwrite",
     words=prepared_corpus,
     options={
         "--sweep": Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=sweep),

@@ -33,9 +33,9 @@ class Command:
     """The words without = that it takes, as its help shows them."""
     example: str = ""
     """What one may type behind its name."""
-    keys: tuple[str, ...] = ()
+    keys: str = ""
     """The KEY=VALUE that people change most, for the first page of its help; none: all that are in no group."""
-    hides: tuple[str, ...] = ()
+    hides: str = ""
     """Groups and keys of its tree that it does not read, and its help leaves out."""
     root: str = ""
     """The file in conf/ that its tree begins with, where that is not called as the command is."""

@@ -133,17 +133,13 @@ def nearest(word: str, words: list[str]) -> str:
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
-    """The nearest of all keys, or those of the same group."""
-    matches = difflib.get_close_matches(key, keys, n=1, cutoff=0.6)
-    if matches:
-        return f"did you mean {matches[0]}?"
+    """The nearest of all keys, or of their last names, or those of the same group."""
     last = {name.rsplit(".", 1)[-1]: name for name in keys}
-    matches = difflib.get_close_matches(key.rsplit(".", 1)[-1], list(last), n=1, cutoff=0.75)
-    if matches:
-        return f"did you mean {last[matches[0]]}?"
-    group = key.split(".")[0] + "."
-    siblings = [name for name in keys if name.startswith(group)] or list(dict.fromkeys(n.split(".")[0] for n in keys))
-    return f"there are {', '.join(siblings)}"
+    for word, names, cutoff in ((key, dict(zip(keys, keys, strict=True)), 0.6), (key.rsplit(".", 1)[-1], last, 0.75)):
+        if matches := difflib.get_close_matches(word, names, n=1, cutoff=cutoff):
+            return f"did you mean {names[matches[0]]}?"
+    siblings = [name for name in keys if name.startswith(f"{key.split('.')[0]}.")]
+    return f"there are {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
 
 
 def one_line(error: BaseException) -> str:

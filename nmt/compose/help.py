@@ -40,7 +40,7 @@ def first_page(command: Command, about: dict[str, str], options: Mapping[str, st
     """Usage, the keys that people change most, the groups by name, and the options: a screen of it."""
     keys = [key for key in command_keys(command) if not is_hidden(command, key.name)]
     texts = {key.name: first_sentence(key.help) for key in keys} | about
-    examples = command.keys or [key.setting for key in keys if not key.group]
+    examples = command.keys.split() or [key.setting for key in keys if not key.group]
     told = [word.partition("=")[0] for word in examples]
     others = ", ".join(key.name for key in keys if not key.group and key.name not in told)
     listed = [(defaults.get(name, name), text) for name, text in about.items() if not is_hidden(command, name)]
@@ -57,7 +57,7 @@ def first_page(command: Command, about: dict[str, str], options: Mapping[str, st
 
 
 def is_hidden(command: Command, key: str) -> bool:
-    return any(f"{key}.".startswith(f"{name}.") for name in command.hides)
+    return any(f"{key}.".startswith(f"{name}.") for name in command.hides.split())
 
 
 def offered(options: list[str]) -> str:

@@ -1,6 +1,7 @@
 """`KEY=VALUE` as one writes it in a shell, and as Hydra's grammar wants it."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -19,6 +20,7 @@ KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
 ENVIRONMENT = re.compile(r"\$\{oc\.env:")
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> Override | None:
     """An override as Hydra understands it; None where it does not."""
     try:

@@ -133,7 +133,9 @@ def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
 def test_every_group_and_option_is_offered() -> None:
     assert {(group, option) for group, options in groups().items() for option in options} == set(CHOICES)
     assert set(command_groups(COMMANDS["train"])) == {group for group, _ in CHOICES}
-    assert {group: default for group, (default, _) in command_groups(COMMANDS["translate"]).items()} == {"decode": "paper"}
+    assert {group: default for group, (default, _) in command_groups(COMMANDS["translate"]).items()} == {
+        "decode": "paper"
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
@@ -335,7 +337,7 @@ def test_a_command_line_reads_no_environment(override: str) -> None:
 
 @pytest.mark.parametrize("command", ["score", "translate"])
 def test_nor_do_lists_of_runs(command: str) -> None:
-    assert "cannot be used" in error_line(command, [f"run=[a,${{oc.env:HOME}}]"])
+    assert "cannot be used" in error_line(command, ["run=[a,${oc.env:HOME}]"])
 
 
 @pytest.mark.parametrize(
@@ -344,7 +346,9 @@ def test_nor_do_lists_of_runs(command: str) -> None:
 def test_running_text_is_no_interpolation(text: str) -> None:
     assert compose("attention", [text]).sentence == text
     assert compose("attention", ["sentence=x", f"target={text}"]).target == text
-    assert yaml.safe_load(to_yaml(compose_tree(COMMANDS["translate"], [f"source_prefix={text}"])))["source_prefix"] == text
+    assert (
+        yaml.safe_load(to_yaml(compose_tree(COMMANDS["translate"], [f"source_prefix={text}"])))["source_prefix"] == text
+    )
     assert compose("translate", [set_text("target_prefix", text)]).target_prefix == text
     assert compose("report", [f"runs/{text}"]).run == f"runs/{text}"
 

@@ -16,8 +16,8 @@ import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import nmt.commands.sweep as sweep_module
-from nmt.commands.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
 from nmt.commands import COMMANDS, compose
+from nmt.commands.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
 from nmt.compose import expand, set_text
 from nmt.errors import NMTError
 
@@ -224,7 +224,9 @@ def test_a_dry_run_needs_no_corpus_and_no_torch(tmp_path: Path):
 
 
 def test_printed_lines_pass_through_xargs_and_sed_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    points = plan(COMMANDS["train"], ["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"])
+    points = plan(
+        COMMANDS["train"], ["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"]
+    )
     (tmp_path / "points").write_text(command_lines(points))
     (tmp_path / "nmt").write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
     (tmp_path / "nmt").chmod(0o755)
