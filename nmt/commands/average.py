@@ -1,6 +1,5 @@
 """`nmt average`: checkpoints of one's choice as a model directory."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +51,10 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
     return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
 
 
-def average(config: AverageConfig, say: Callable[[str], None] = lambda words: None) -> tuple[Path, list[Path]]:
-    """The model directory that was written, and the checkpoints that it is the mean of; says what it replaces."""
+def average(config: AverageConfig) -> tuple[Path, list[Path], list[int] | None]:
+    """The model directory that was written, the checkpoints that it is the mean of, and the updates of those of the
+    one that it replaced, if any."""
+    from nmt.model_directory.description import read_description
     from nmt.model_directory.weights import check_ours
     from nmt.storage.lock import only_process
     from nmt.text.tokenizers import tokenizer_fingerprint
@@ -63,9 +64,8 @@ def average(config: AverageConfig, say: Callable[[str], None] = lambda words: No
     run = paths[-1].parent.parent
     output, tokenizer_file = Path(config.output or run / "model"), run / "tokenizer.model"
     check_ours(output)
-    if output.exists():
-        hint = "" if config.output else "; output=FOLDER would keep it"
-        say(f"notice: replacing {output}{hint}. Its card says no score: score the new model with `nmt score`")
+    there = (output / "config.json").is_file()
+    replaced = read_description(output).training.get("averaged", []) if there else None
     with nullcontext() if config.output else only_process(run, "output"):
         averaged = averaged_model(paths)
         if not tokenizer_file.is_file():
@@ -73,12 +73,18 @@ def average(config: AverageConfig, say: Callable[[str], None] = lambda words: No
         if tokenizer_fingerprint(tokenizer_file) != averaged.last["nmt"]["tokenizer"]:
             raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
         write_average(averaged, tokenizer_file, output)
-    return output, paths
+    return output, paths, replaced
 
 
 def run(config: AverageConfig) -> None:
-    """Average, and tell what was."""
-    output, paths = average(config, talker().print)
+    """Average, and tell what was, and what it replaced."""
+    output, paths, replaced = average(config)
+    if replaced is not None:
+        hint = "" if config.output else "; output=FOLDER writes another one"
+        talker().print(
+            f"notice: {output} was the average of updates {', '.join(map(str, replaced))}, and is replaced{hint}. "
+            "Its card has no score now: `nmt score` measures one"
+        )
     print(f"{output} is the average of {', '.join(path.name for path in paths)}")
 
 

@@ -37,7 +37,8 @@ def test_every_line_of_the_page_runs(tmp_path, monkeypatch, capsys):
     Path("input.en").write_text("ka lo\n\nmi nu\n")
 
     def prepare(*words, tokenizer, **keys):
-        return package.prepare(*words, "data.valid=corpus/valid", "tokenizer.vocabulary_size=300", "workers=1", **keys)
+        sets = ("data.valid=corpus/valid", "data.test=corpus/test")
+        return package.prepare(*words, *sets, "tokenizer.vocabulary_size=300", "workers=1", **keys)
 
     def train(*words, **keys):
         keys |= {"trainer": {**keys.get("trainer", {}), "max_steps": 2}}

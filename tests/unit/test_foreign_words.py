@@ -41,7 +41,9 @@ def batches(examples: list[str]) -> list[list[str]]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_example_composes(command):
     needed = {"attention": ["sentence=x"], "reproduce": ["table=table1"]}.get(command, [])
-    for words in batches([example for name, example in ROWS if name == command]):
+    examples = [example for name, example in ROWS if name == command]
+    slow = command in ("train", "preprocess")
+    for words in batches(examples) if slow else map(shlex.split, examples):
         compose(command, [*needed, *words])
 
 
@@ -71,7 +73,7 @@ def test_no_word_of_ours_is_in_it():
         ("train", "trainer.gpus=2", "trainer.devices=2"),
         ("train", "dropout=0.3", "model.dropout=0.3"),
         ("train", "gradient_accumulation_steps=2", "batching.micro_batches=16"),
-        ("preprocess", "src=en", "data.source=fr"),
+        ("preprocess", "src=en", "data.source=cs"),
         ("translate", "beam=5", "decode.beam_size=8"),
         ("translate", "num_beams=5", "decode.beam_size=8"),
         ("translate", "checkpoint=runs/x", "run=runs/mine"),
