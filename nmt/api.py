@@ -5,7 +5,7 @@ or the command's dataclass. docs/python.md shows them.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,7 +49,7 @@ class Model:
     """A trained model, or an ensemble of several."""
 
     translator: "Translator"
-    models: "list[Transformer]"
+    models: "Sequence[Transformer]"
     batch_tokens: int
 
     def translate(self, lines: Iterable[str]) -> list[str]:

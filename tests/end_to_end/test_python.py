@@ -49,7 +49,8 @@ def test_every_line_of_the_page_runs(tmp_path, monkeypatch, capsys):
     given = []
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.S):
         for line in block.replace("import nmt\n", "").splitlines():
-            statement = line if " = " in line.partition("(")[0] else f"given = {line}"
+            whole = line.startswith("import ") or " = " in line.partition("(")[0]
+            statement = line if whole else f"given = {line}"
             if line:
                 exec(statement, names)
                 given.append(names.get("given"))

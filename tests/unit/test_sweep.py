@@ -364,7 +364,8 @@ def test_a_sweep_that_is_asked_to_stop_lets_its_point_save_and_goes_on_later(toy
     Path("mended").touch()
     Path("slow").touch()
     command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
-    script = f"import nmt.commands.sweep\nfrom nmt.cli import main\nnmt.commands.sweep.TRAIN = {sweep_module.TRAIN!r}\nmain()"
+    lines = ["from nmt.commands import sweep", "from nmt.cli import main", f"sweep.TRAIN = {sweep_module.TRAIN!r}"]
+    script = "\n".join([*lines, "main()"])
     command_line = [sys.executable, "-c", script, *command]
     with subprocess.Popen(command_line, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
