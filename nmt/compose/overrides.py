@@ -115,7 +115,7 @@ def quote(command: Command, word: str) -> str:
         texts = isinstance(found, list) and all(isinstance(item, str) for item in found)
         names = [item.strip() for item in value[1:-1].split(",")]
         return set_text(key, names) if value.endswith("]") and not texts else word
-    if key in (*command.texts, *FILES, command.word):
+    if key and key in (*command.texts, *FILES, command.word):
         text = str(found) if found is not None and value.startswith(("'", '"')) else value
         return set_text(key, text if key in FILES else literal(text))
     number = isinstance(found, int | float | bool)
