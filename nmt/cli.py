@@ -1,8 +1,9 @@
 """The command line: the only file that knows Typer. What each command does, its own file in commands/ says."""
 
+import re
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,10 @@ from typer.exceptions import TyperException
 
 import nmt
 from nmt.commands import COMMANDS
-from nmt.compose import Command, command_groups, command_options, compose, compose_tree, to_yaml
+from nmt.compose import Command, compose, compose_tree, to_yaml
+from nmt.compose.explanations import nearest
+from nmt.compose.foreign_words import our_words
+from nmt.compose.help import help_text
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.training.processes import is_first_process
 
@@ -29,31 +33,33 @@ LONGEST_MESSAGE = 2000
 OPTIONS = {
     "--cfg": "Print the composed configuration and exit.",
     "--config-dir": "FOLDER: look for groups there too.",
-    "--help": "Print this and exit.",
+    "--help": "GROUP or all: print its keys; alone, this page.",
 }
 
 
 def call(command: Command) -> Callable[..., None]:
-    """What Typer calls for a command."""
+    """The function that Typer calls for a command."""
 
     def run(
         overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
         cfg: Annotated[bool, typer.Option("--cfg")] = False,
         config_dir: Annotated[Path | None, typer.Option("--config-dir")] = None,
-        help: Annotated[bool, typer.Option("--help", "-h")] = False,
+        help: Annotated[bool, typer.Option("--help")] = False,
     ) -> None:
         words, given = split_options(command, overrides or [])
-        if help:
-            print_help(command, config_dir)
+        if help or "-h" in given:
+            own = {name: option.help for name, option in command.options.items()}
+            sys.stdout.write(help_text(command, words, {**OPTIONS, **own}, config_dir))
             return
-        own = [command.options[option].run for option in given if command.options[option].run]
-        if cfg and own:
+        options = [command.options[option] for option in given]
+        instead = [option.run for option in options if option.run]
+        if cfg and instead:
             raise NMTError(f"--cfg prints one configuration; leave {', '.join(given)} out")
-        words += [command.options[option].override for option in given if command.options[option].override]
+        words += [option.override for option in options if option.override]
         if cfg:
             sys.stdout.write(to_yaml(compose_tree(command, words, config_dir)))
-        elif own and own[0]:
-            raise typer.Exit(own[0](words, config_dir, set(given)) or 0)
+        elif instead:
+            raise typer.Exit(instead[0](words, config_dir, set(given)) or 0)
         else:
             try:
                 config = compose(command, words, config_dir)
@@ -70,39 +76,18 @@ for each in COMMANDS.values():
 
 def split_options(command: Command, words: list[str]) -> tuple[list[str], list[str]]:
     """Overrides, and the command's own options among the words; NMTError for another option."""
-    known = [*OPTIONS, *command.options]
+    own = ("-h", *command.options)
     for word in words:
-        if word.startswith("-") and word not in known:
-            raise NMTError(f"unknown option {word}; there are {', '.join(known)}, and KEY=VALUE without dashes")
-    return [word for word in words if word not in known], [word for word in words if word in command.options]
-
-
-def print_help(command: Command, config_dir: Path | None) -> None:
-    """Usage, options, groups and keys with their defaults."""
-    from rich.console import Console
-    from rich.table import Table
-
-    def grid(title: str, rows: Sequence[tuple[str, ...]]) -> None:
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-        for row in rows:
-            table.add_row("", *row)
-        console.print(f"\n{title}", style="bold")
-        console.print(table)
-
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
-    console.print(f"Usage: nmt {command.name} [KEY=VALUE]... [OPTIONS]\n\n{command.summary}", soft_wrap=True)
-    own = {name: option.help for name, option in command.options.items()}
-    word = {command.word.upper(): f"Short for {command.word}={command.word.upper()}."} if command.word else {}
-    grid("Options", list({**OPTIONS, **own, **word}.items()))
-    groups = command_groups(command, config_dir)
-    if groups:
-        rows = [
-            (f"{name}={default or 'none'}", ", ".join(choice for choice in choices if choice != default))
-            for name, (default, choices) in groups.items()
-        ]
-        grid("Groups, their defaults, and what else there is", rows)
-    keys = [(f"{o.key}={o.default}", o.help) for o in command_options(command)]
-    grid("Keys, their defaults, and what they mean", keys)
+        # A text to translate may begin with a dash, and - is standard input.
+        if word.startswith("-") and word not in ("-", *own) and not re.search(r"\s", word):
+            known = [*OPTIONS, *command.options]
+            key = word.lstrip("-").replace("-", "_")
+            raise NMTError(
+                our_words(command.name, word)
+                or f"{word}: keys have no dashes; write {key if '=' in key else key + '=VALUE'}, "
+                f"or one of the options {', '.join(known)}"
+            )
+    return [word for word in words if word not in own], [word for word in words if word in own]
 
 
 def version(wanted: bool) -> None:
@@ -125,9 +110,11 @@ def main() -> None:
 
     Typer answers Ctrl-C with exit code 130, and a reader of our output that has gone with 1.
     """
-    command = next((COMMANDS[word] for word in sys.argv[1:] if word in COMMANDS), None)
+    name = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
-        with enough_memory_or(command.memory if command else Command.memory):
+        if name and name not in COMMANDS:
+            raise NMTError(our_words("nmt", name) or f"unknown command {name}; {nearest(name, list(COMMANDS))}")
+        with enough_memory_or(COMMANDS[name].memory if name else Command.memory):
             code = app(standalone_mode=False)
     except (NMTError, TyperException) as error:
         complain(error.format_message() if isinstance(error, TyperException) else str(error), error)

@@ -1,12 +1,15 @@
 """`nmt attention`: what each head of a model looks at, drawn."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from omegaconf import MISSING
 
+from nmt.commands.words import exists
 from nmt.compose import Command
 from nmt.config import DecodeConfig
 from nmt.config.rules import check_numbers, number, require
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -42,11 +45,22 @@ def run(config: AttentionConfig) -> None:
     print(attention(config))
 
 
+def sentence_and_run(words: list[str]) -> dict[str, str]:
+    """A folder that is there is the run, and the other word the sentence; NMTError for more than one of either."""
+    runs = [word for word in words if exists(Path(word)) and Path(word).is_dir()]
+    sentences = [word for word in words if word not in runs]
+    if len(runs) > 1 or len(sentences) > 1:
+        raise NMTError(f"{words[-1]}: one sentence and one run, please, as in `nmt attention 'A SENTENCE' runs/mine`")
+    return {**({"run": runs[0]} if runs else {}), **({"sentence": sentences[0]} if sentences else {})}
+
+
 COMMAND = Command(
     "attention",
     "Draw what each head of a model looks at, in a sentence and its translation.",
     AttentionConfig,
     run,
-    word="sentence",
-    texts=("target",),
+    usage="'A SENTENCE' [RUN]",
+    example="'The law will never be perfect.' runs/mine",
+    words=sentence_and_run,
+    texts=("sentence", "target"),
 )

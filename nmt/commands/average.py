@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nmt.commands.console import talker
 from nmt.compose import Command
 from nmt.config.rules import as_list, check_numbers, number
 from nmt.errors import NMTError
@@ -50,37 +51,40 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
     return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
 
 
-def average(config: AverageConfig) -> tuple[Path, list[Path]]:
-    """`nmt average`: the model directory that was written, and the checkpoints that it is the mean of."""
+def average(config: AverageConfig) -> tuple[Path, list[Path], list[int] | None]:
+    """The model directory that was written, the checkpoints that it is the mean of, and the updates of those of the
+    one that it replaced, if any."""
+    from nmt.model_directory.description import read_description
     from nmt.model_directory.weights import check_ours
     from nmt.storage.lock import only_process
-
-    paths = choose_checkpoints(config)
-    run = paths[-1].parent.parent
-    output = Path(config.output) if config.output else run / "model"
-    check_ours(output)
-    with nullcontext() if config.output else only_process(run, "output"):
-        write_average_of(paths, run, output)
-    return output, paths
-
-
-def write_average_of(paths: list[Path], run: Path, output: Path) -> None:
-    """Write the model directory of the mean of these checkpoints of a run."""
     from nmt.text.tokenizers import tokenizer_fingerprint
     from nmt.training.averaging import averaged_model, write_average
 
-    averaged = averaged_model(paths)
-    tokenizer_file = run / "tokenizer.model"
-    if not tokenizer_file.is_file():
-        raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
-    if tokenizer_fingerprint(tokenizer_file) != averaged.state.tokenizer:
-        raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
-    write_average(averaged, tokenizer_file, output)
+    paths = choose_checkpoints(config)
+    run = paths[-1].parent.parent
+    output, tokenizer_file = Path(config.output or run / "model"), run / "tokenizer.model"
+    check_ours(output)
+    there = (output / "config.json").is_file()
+    replaced = read_description(output).training.get("averaged", []) if there else None
+    with nullcontext() if config.output else only_process(run, "output"):
+        averaged = averaged_model(paths)
+        if not tokenizer_file.is_file():
+            raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
+        if tokenizer_fingerprint(tokenizer_file) != averaged.state.tokenizer:
+            raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
+        write_average(averaged, tokenizer_file, output)
+    return output, paths, replaced
 
 
 def run(config: AverageConfig) -> None:
-    """Average, and tell what was."""
-    output, paths = average(config)
+    """Average, and tell what was, and what it replaced."""
+    output, paths, replaced = average(config)
+    if replaced is not None:
+        hint = "" if config.output else "; output=FOLDER writes another one"
+        talker().print(
+            f"notice: {output} was the average of updates {', '.join(map(str, replaced))}, and is replaced{hint}. "
+            "Its card has no score now: `nmt score` measures one"
+        )
     print(f"{output} is the average of {', '.join(path.name for path in paths)}")
 
 
@@ -89,5 +93,8 @@ COMMAND = Command(
     "Average checkpoints into a model.",
     AverageConfig,
     run,
+    usage="[RUN]",
+    example="runs/mine last=3 output=runs/mine/last3",
+    word="run",
     memory="it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
 )

@@ -1,5 +1,7 @@
 """The console that commands talk to people on."""
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt.training.processes import is_first_process
@@ -13,3 +15,13 @@ def talker() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not is_first_process())
+
+
+def tell_latest(runs: list[str]) -> None:
+    """Say which run `runs/latest` is, on a terminal, or where there are others beside it."""
+    latest = Path("runs/latest")
+    if runs != [str(latest)] or not latest.is_symlink():
+        return
+    others = [path for path in latest.parent.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    if sys.stderr.isatty() or len(others) > 2:  # the link, and what it leads to
+        print(f"nmt: run={latest.parent / latest.readlink()}, the newest; run=OTHER takes another", file=sys.stderr)

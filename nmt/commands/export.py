@@ -64,28 +64,29 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     description = read_description(folder)
     lines, origin = sample_lines(config, description)
     status("writing")
-    output, translate = write(config, folder, description)
+    decode = replace(config.decode, n_best=1)
+    output, translate = write(config, folder, description, decode)
     precision = f" precision={config.precision}" if config.format == "ctranslate2" else ""
     yield f"{output}: {folder} with format={config.format}{precision}"
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    decode = replace(config.decode, n_best=1)
-    yield from compare(lines, torch_translate(folder, decode)(lines), translate(decode)(lines), origin)
+    by_torch = best_translations(lines, TranslateConfig(str(folder), device="cpu", decode=decode))
+    yield from compare(lines, by_torch, translate(lines), origin)
 
 
 def write(
-    config: ExportConfig, folder: Path, description: "ModelDescription"
-) -> tuple[Path, Callable[[DecodeConfig], Translate]]:
-    """Write the model: where it is, and what translates with it as it is told to."""
+    config: ExportConfig, folder: Path, description: "ModelDescription", decode: DecodeConfig
+) -> tuple[Path, Translate]:
+    """Write the model: where it is, and what translates with it."""
     if config.format == "huggingface":
         from nmt.interchange import huggingface
 
         output = Path(config.output or folder / "huggingface")
         huggingface.check(description)
         huggingface.write(folder, output)
-        return output, lambda decode: lambda lines: huggingface.translate(output, lines, decode)
+        return output, lambda lines: huggingface.translate(output, lines, decode)
     from nmt.translation.load import require_ctranslate2
 
     require_ctranslate2("format")
@@ -94,50 +95,45 @@ def write(
     output = Path(config.output or folder / f"ctranslate2-{config.precision}")
     ctranslate2.check(description)
     ctranslate2.write(folder, output, config.precision)
-    return output, lambda decode: best_translations(TranslateConfig(str(output), engine="ctranslate2", decode=decode))
+    exported = TranslateConfig(str(output), engine="ctranslate2", decode=decode)
+    return output, lambda lines: best_translations(lines, exported)
 
 
-def torch_translate(folder: Path, decode: DecodeConfig) -> Translate:
-    return best_translations(TranslateConfig(str(folder), device="cpu", decode=decode))
-
-
-def best_translations(config: TranslateConfig) -> Translate:
-    """A function from lines to their best translations."""
+def best_translations(lines: list[str], config: TranslateConfig) -> list[str]:
+    """The best translation of each line."""
     from nmt.translation.load import load_translator
 
     translator = load_translator(config, lambda words: None)
-    return lambda lines: [translations[0].text for translations in translator.translate(lines)]
+    return [translations[0].text for translations in translator.translate(lines)]
 
 
 def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple[list[str], str]:
     """The lines to compare and what they are, or none and why."""
-    if config.sample is not None:
-        path, lines = Path(config.sample), None
-        what = str(path)
-    elif "config" in description.training:
-        path, lines = Path(description.training["config"]["prepared"]) / f"valid.{description.source}", SAMPLE
-        what = f"the first lines of {path}"
+    path, first = Path(config.sample or ""), None
+    if config.sample is None:
+        if "config" not in description.training:
+            return [], "the model does not say what it was trained on"
+        path, first = Path(description.training["config"]["prepared"]) / f"valid.{description.source}", SAMPLE
         if not path.is_file():
             return [], f"{path} is not there"
-    else:
-        return [], "the model does not say what it was trained on"
     try:
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-            found = [line.rstrip("\r\n") for line in islice(file, lines)]
+            lines = [line.rstrip("\r\n") for line in islice(file, first)]
     except OSError as error:
         raise NMTError(f"sample={path}: {error.strerror}") from error
-    return found, what if found else f"{path} is empty"
+    origin = f"the first lines of {path}" if first else str(path)
+    return lines, origin if lines else f"{path} is empty"
 
 
 def compare(lines: list[str], expected: list[str], found: list[str], origin: str) -> Iterator[str]:
     """The share of lines whose translations are the same, and some of those whose are not."""
-    different = [place for place, (one, other) in enumerate(zip(expected, found, strict=True)) if one != other]
+    different = [index for index, (one, other) in enumerate(zip(expected, found, strict=True)) if one != other]
     same = len(lines) - len(different)
     yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by torch: {origin}"
-    for place in different[:SHOWN]:
-        yield f"line {place + 1}: {lines[place]}"
-        yield f"  torch:    {expected[place]}"
-        yield f"  exported: {found[place]}"
+    for index in different[:SHOWN]:
+        yield f"line {index + 1}: {lines[index]}"
+        yield f"  torch:    {expected[index]}"
+        yield f"  exported: {found[index]}"
 
 
 def run(config: ExportConfig) -> None:
@@ -152,5 +148,7 @@ COMMAND = Command(
     "Write a model for another program, and compare their translations.",
     ExportConfig,
     run,
+    usage="[RUN]",
+    example="runs/mine precision=int8",
     word="run",
 )

@@ -2,9 +2,12 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from nmt.commands.console import tell_latest
 from nmt.commands.translate import LESS_MEMORY
+from nmt.commands.words import input_and_run
 from nmt.compose import Command
 from nmt.config import SearchConfig, TranslateConfig
 
@@ -27,6 +30,7 @@ def run(config: ParseConfig) -> None:
     from nmt.translation.parser import check_parsers, parse_stream
     from nmt.translation.translate import open_translator
 
+    tell_latest(config.run)
     check_parsers(config.run)
     with ExitStack() as stack:
         inner = TranslateConfig(**vars(config), split="never", format="tsv")
@@ -46,5 +50,9 @@ COMMAND = Command(
     "Draw the tree of each sentence, in brackets, by a model that was trained on a treebank.",
     ParseConfig,
     run,
+    usage="[FILE or 'A SENTENCE'] [RUN]...",
+    example="runs/parser < sentences > trees",
+    words=partial(input_and_run, "parse"),
+    texts=("text",),
     memory=LESS_MEMORY,
 )

@@ -1,8 +1,13 @@
 """`nmt preprocess`: a parallel corpus, prepared for training."""
 
+from pathlib import Path
+from typing import Any
+
 from nmt.commands.console import talker
+from nmt.commands.words import exists
 from nmt.compose import Command
 from nmt.config import ExperimentConfig
+from nmt.errors import NMTError
 
 
 def run(config: ExperimentConfig) -> None:
@@ -34,11 +39,44 @@ def run(config: ExperimentConfig) -> None:
     console.print(f"prepared corpus: {config.prepared}")
 
 
+def corpus_files(words: list[str]) -> dict[str, Any]:
+    """The corpus of two files that differ in their ending, its language, or of one that holds both sides."""
+    from nmt.text.files import COMPRESSIONS, is_table
+
+    forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
+    for word in words:
+        if not exists(Path(word)):
+            raise NMTError(f"{word}: no such file; {forms}")
+    if len(words) == 1 and is_table(words[0]):
+        return {"data": "files", "data.name": Path(words[0]).name.partition(".")[0], "data.train": words[0]}
+    plain = [next(word.removesuffix(end) for end in reversed(COMPRESSIONS) if word.endswith(end)) for word in words]
+    prefixes = {name.rpartition(".")[0] for name in plain}
+    if len(words) != 2 or len(prefixes) != 1 or "" in prefixes or plain[0] == plain[1]:
+        raise NMTError(f"{' '.join(words)}: two files, please, whose names differ in the ending alone; {forms}")
+    prefix = Path(prefixes.pop())
+    source, target = (name.rpartition(".")[2] for name in plain)
+    name = prefix.resolve().parent.name if prefix.parent != Path() else prefix.name
+    languages = {"data.source": source, "data.target": target}
+    return {"data": "files", "data.name": name, **languages, "data.train": str(prefix)}
+
+
 COMMAND = Command(
     "preprocess",
     "Prepare a parallel corpus for training.",
     ExperimentConfig,
     run,
+    usage="[SOURCE TARGET]",
+    example="corpus/train.en corpus/train.de tokenizer=bpe8k",
+    keys=(
+        "data=files data.name=mine data.source=en data.target=fr data.train=corpus/train "
+        "data.valid=corpus/dev data.test=corpus/test data.filters.max_ratio=3 tokenizer=bpe8k workers=8 "
+        "overwrite=true"
+    ),
+    hides=(
+        "name run logger compile num_workers float32_matmul_precision "
+        "model optim batching checkpoints validation decode trainer"
+    ),
     root="train",
+    words=corpus_files,
     memory="pass fewer workers",
 )

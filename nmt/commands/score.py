@@ -5,9 +5,12 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from nmt.commands.words import paths_and_texts
 from nmt.compose import Command, Option
 from nmt.config.rules import as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
+
+FORMS = "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN source=FILE hypothesis=FILE`"
 
 
 @dataclass
@@ -19,19 +22,20 @@ class ScoreConfig:
     reference: str | None = None
     """File of reference translations; needed, unless a model is to score the translations."""
     source: str | None = None
-    """File of source lines, shown beside the examples, or read by the model."""
+    """File of source lines; shown beside the examples, or read by the model."""
     metrics: Any = field(default_factory=list)
-    """bleu, chrf, ter (sacreBLEU), tokenised, split (the paper's BLEUs), brackets (of trees, as EVALB)."""
+    """bleu, chrf, ter, tokenised, split, brackets; the first three are sacreBLEU's, then the paper's BLEUs, then
+    EVALB's of trees."""
     language: str = "de"
     """Target language, for the paper's Moses tokenisation."""
     lowercase: bool = False
     """Ignore case, in every metric."""
     examples: int = number(0, 0, 1_000_000)
-    """Source, reference and translation triples to show, spread evenly over the file."""
+    """Examples to show; source, reference and translation, spread evenly over the file."""
     format: str = "text"
     """text or json; with run: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
     run: Any = None
-    """A run, or a list of them: log P of each hypothesis, given its source, by which a corpus may be filtered."""
+    """A run, or a list of them, to score by; log P of each hypothesis, given its source, may filter a corpus."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
@@ -49,7 +53,7 @@ class ScoreConfig:
         if not self.run:
             require(
                 self.reference is not None,
-                "reference: a value is needed; pass reference=VALUE, or run=RUN and source=FILE to score by a model",
+                f"reference: a value is needed; {FORMS}",
             )
             return
         require(self.source is not None, "source: a value is needed with run; pass source=VALUE")
@@ -79,11 +83,10 @@ def read_text(name: str) -> list[str]:
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:
     """`count` examples spread evenly over the file: source, reference and translation one below another."""
     count = min(count, len(references))
-    places = [i * len(references) // count for i in range(count)]
     blocks = []
-    for place in places:
-        rows = [("source", sources[place])] if sources else []
-        rows += [("reference", references[place]), ("translation", hypotheses[place])]
+    for index in (i * len(references) // count for i in range(count)):
+        rows = [("source", sources[index])] if sources else []
+        rows += [("reference", references[index]), ("translation", hypotheses[index])]
         blocks.append("\n".join(f"{label:>11}  {text}" for label, text in rows))
     return "\n\n".join(blocks) + "\n\n" if blocks else ""
 
@@ -113,11 +116,26 @@ def run(config: ScoreConfig) -> None:
         sys.stdout.write(scores_of(config))
 
 
+def files_or_run(words: list[str]) -> dict[str, Any]:
+    """Translations and their references, or the run, or runs, that score them."""
+    files, folders, texts = paths_and_texts(words, FORMS)
+    if texts or len(files) > 2 or (files and folders):
+        raise NMTError(f"{' '.join(words)}: files or a run, please: {FORMS}")
+    return {"run": folders} if folders else dict(zip(("hypothesis", "reference"), files, strict=False))
+
+
 COMMAND = Command(
     "score",
     "Score translations, with signatures; or by a model, as to filter a corpus.",
     ScoreConfig,
     run,
+    usage="[HYPOTHESIS REFERENCE or RUN...]",
+    example="out.de ref.de",
+    keys=(
+        "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
+        "examples=10 run=runs/mine format=jsonl device=cpu"
+    ),
+    words=files_or_run,
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens or buffer",
 )

@@ -140,10 +140,15 @@ class Processes:
 
 
 def train_points(points: list[Point], console: Console) -> int:
-    """Train what is not trained yet, and print the table of all; gives the exit code."""
-    corpora = [check(point) for point in points]
-    for point, corpus in zip(points, corpora, strict=True):
-        if is_finished(point.run, point.config.trainer["max_steps"], corpus):
+    """Train what is not trained yet, and print the table of all; gives the exit code.
+
+    NMTError where it can be seen already that a point cannot be trained.
+    """
+    for point in points:
+        manifest = read_manifest(Path(point.config.prepared))
+        check_corpus(manifest, point.config)
+        check_configuration(point.run, point.config)
+        if is_finished(point.run, point.config.trainer["max_steps"], manifest.fingerprint):
             point.state = "done"
         elif list_checkpoints(point.run):
             point.state = "stopped"
@@ -153,29 +158,18 @@ def train_points(points: list[Point], console: Console) -> int:
             console.print(f"point {number} of {len(points)}: {point}{done}")
             if not done:
                 train(point, processes, console)
-                write_file(point.run.parent / "sweep.csv", as_csv(rows(points)))
+                write_table(point.run.parent, rows(points))
             if processes.signal is not None:
                 break
         return conclude(points, processes.signal, console)
 
 
-def check(point: Point) -> str:
-    """The fingerprint of a point's corpus; NMTError where it can be seen already that the point cannot be trained."""
-    manifest = read_manifest(Path(point.config.prepared))
-    check_corpus(manifest, point.config)
-    check_configuration(point.run, point.config)
-    return manifest.fingerprint
-
-
 def train(point: Point, processes: Processes, console: Console) -> None:
     """Train one point, and note how that ended."""
     code = processes.run([*TRAIN, *point.words])
-    if code == 0:
-        point.state = "done"
-    elif processes.signal is not None:
-        point.state = "stopped"
-    else:
-        point.state = "failed"
+    stopped = code != 0 and processes.signal is not None
+    point.state = "done" if code == 0 else "stopped" if stopped else "failed"
+    if point.state == "failed":
         # A process that the kernel ends, out of memory for one, has not said so.
         console.print(f"{point} failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}")
 
@@ -184,7 +178,7 @@ def conclude(points: list[Point], stopped_by: int | None, console: Console) -> i
     """Print and write the table, let `latest` lead to the best point, and say what is left to do."""
     folder = points[0].run.parent
     table = rows(points)
-    write_file(folder / "sweep.csv", as_csv(table))
+    write_table(folder, table)
     print_table(table)
     for point, row in zip(points, table, strict=True):
         if row["best"]:
@@ -206,10 +200,10 @@ def rows(points: list[Point]) -> list[dict[str, str]]:
     table = []
     for point in points:
         reports = read_metrics(point.run)
-        validated = [report for report in reports if report["valid_loss"]]
+        validated = [{}, *(report for report in reports if report["valid_loss"])][-1]
         saved = [str(checkpoint_step(path)) for path in list_checkpoints(point.run)]
         updates = (saved or [report["step"] for report in reports] or ["0"])[-1]
-        figures = {key: validated[-1].get(key, "") if validated else "" for key in FIGURES}
+        figures = {key: validated.get(key, "") for key in FIGURES}
         about = {"state": point.state, "best": "", "run": str(point.run)}
         table.append({**point.values, "updates": updates, **figures, **about})
     done = [row for row in table if row["state"] == "done" and row["valid_loss"]]
@@ -224,29 +218,22 @@ def quality(row: dict[str, str]) -> tuple[float, float]:
     return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
 
-def as_csv(table: list[dict[str, str]]) -> str:
+def write_table(folder: Path, table: list[dict[str, str]]) -> None:
+    """Write sweep.csv."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(table[0]))
     writer.writeheader()
     writer.writerows(table)
-    return text.getvalue()
+    write_file(folder / "sweep.csv", text.getvalue())
 
 
 def print_table(table: list[dict[str, str]]) -> None:
     """On standard output, its numbers rounded, without figures that no point has; sweep.csv has them whole."""
-    from rich.table import Table
-
-    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    columns = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
-    for key in columns:
-        shown.add_column(
-            key.removeprefix("valid_"),
-            justify="right" if key == "updates" or key in FIGURES else "left",
-            overflow="fold",
-        )
+    keys = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
+    lines = [[key.removeprefix("valid_") for key in keys]]
     for row in table:
-        cells = [f"{float(row[key]):.{FIGURES[key]}f}" if key in FIGURES and row[key] else row[key] for key in columns]
-        shown.add_row(*cells, style="bold" if row["best"] else None)
-    # Wide enough for every value where no terminal's width is to be kept.
-    width = None if sys.stdout.isatty() else 1000
-    Console(highlight=False, markup=False, emoji=False, width=width).print(shown)
+        shown = {key: f"{float(row[key]):.{digits}f}" for key, digits in FIGURES.items() if row.get(key)}
+        lines.append([shown.get(key, row[key]) for key in keys])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from nmt.commands.console import talker
 from nmt.compose import Command, Option
@@ -40,15 +41,34 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
     return None
 
 
+def prepared_corpus(words: list[str]) -> dict[str, Any]:
+    """The folder of a prepared corpus, and what its manifest says of data and tokenizer."""
+    from nmt.data.manifest import read_manifest
+
+    folder = Path(words[0])
+    if len(words) > 1 or not folder.is_dir():
+        reason = f"{words[1]}: one corpus, please" if len(words) > 1 else f"{folder}: no such folder"
+        raise NMTError(f"{reason}; `nmt train CORPUS KEY=VALUE...` takes a folder that `nmt preprocess` wrote")
+    content = read_manifest(folder).content
+    return {"prepared": str(folder), "data": content["data"], "tokenizer": content["tokenizer"]}
+
+
 COMMAND = Command(
     "train",
     "Train a model, or go on where it stopped.",
     ExperimentConfig,
     run,
+    usage="[CORPUS]",
+    example="data/mine model=small",
+    keys=(
+        "model=small name=mine trainer.max_steps=20000 trainer.max_time=2h trainer.devices=2 "
+        "trainer.precision=bf16-mixed optim.factor=2 optim.warmup=2000 batching.tokens_per_update=8000 "
+        "model.dropout=0.3 seed=2"
+    ),
+    hides="data tokenizer workers overwrite",
+    words=prepared_corpus,
     options={
-        "--sweep": Option(
-            "Train with each of several values, KEY=A,B or KEY=range(1,4), one after another.", run=sweep
-        ),
+        "--sweep": Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=sweep),
         "--dry-run": Option("With --sweep: print the command of each training, and start none.", run=sweep),
     },
     memory="other programs may have taken it since training began; the same command goes on from the last checkpoint",

@@ -1,6 +1,9 @@
 """`nmt translate`: raw text in, translations out, line by line."""
 
-from nmt.commands.console import talker
+from functools import partial
+
+from nmt.commands.console import talker, tell_latest
+from nmt.commands.words import input_and_run
 from nmt.compose import Command, Option
 from nmt.config import TranslateConfig
 
@@ -8,7 +11,8 @@ LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or 
 
 
 def run(config: TranslateConfig) -> None:
-    """Translate a stream of lines, or a corpus on a Ray cluster."""
+    """Translate a text, a stream of lines, or a corpus on a Ray cluster."""
+    tell_latest(config.run)
     if config.ray.enabled:
         from nmt.translation.on_ray import translate_corpus
 
@@ -24,7 +28,14 @@ COMMAND = Command(
     "Translate raw text, line by line.",
     TranslateConfig,
     run,
-    texts=("source_prefix", "target_prefix"),
+    usage="[FILE or 'A TEXT'] [RUN]...",
+    example="runs/mine < input.en > output.de",
+    keys=(
+        "run=runs/mine input=input.en output=output.de decode.beam_size=8 decode=greedy decode.n_best=4 "
+        "format=jsonl engine=ctranslate2 precision=int8 devices=4 device=cpu"
+    ),
+    words=partial(input_and_run, "translate"),
+    texts=("text", "source_prefix", "target_prefix"),
     options={"--ray": Option("Short for ray.enabled=true.", override="ray.enabled=true")},
     memory=LESS_MEMORY,
 )

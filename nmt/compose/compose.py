@@ -2,35 +2,31 @@
 
 import re
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import yaml
-from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from nmt.compose.command import Command
-from nmt.compose.explanations import check_overrides, explain, one_line
-from nmt.compose.options import command_groups, groups, hydra_tree
-from nmt.compose.overrides import name_bare_word, parse, quote_text, set_texts
-from nmt.compose.own_groups import check_own_groups
+from nmt.compose.explanations import check_overrides, check_own_groups, explain, one_line, where_missing
+from nmt.compose.groups import hydra_tree
+from nmt.compose.overrides import literal, name_words, set_text
+from nmt.config.rules import as_list
+from nmt.data.manifest import difference, flatten
 from nmt.errors import NMTError
 
 
-def compose_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
+def compose_tree(command: Command, words: list[str], config_dir: Path | None = None) -> DictConfig:
     """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
-    overrides = [quote_text(command, word) for word in name_bare_word(command, overrides)]
+    overrides, settled = name_words(command, words)
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")
     check_overrides(command, overrides, config_dir)
-    search = [set_texts("hydra.searchpath", [f"file://{config_dir.resolve()}"])] if config_dir else []
-    shadowed = [override for override in map(parse, overrides) if override and is_shadowed(command, override)]
-    texts = [override.input_line for override in shadowed]
+    search = [set_text("hydra.searchpath", [f"file://{config_dir.resolve()}"])] if config_dir else []
     try:
-        tree = hydra_tree(command, [*search, *(text for text in overrides if text not in texts)])
-        for override in shadowed:
-            OmegaConf.update(tree, override.key_or_group, override.value())
+        tree = hydra_tree(command, [*search, *overrides])
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise NMTError(f"a file below --config-dir {config_dir} is no YAML: {one_line(error)}") from error
     except RecursionError as error:
@@ -40,19 +36,29 @@ def compose_tree(command: Command, overrides: list[str], config_dir: Path | None
     if config_dir:
         experiments = [word.split("=")[1] for word in overrides if re.match(r"\+*experiment=", word)]
         check_own_groups(tree, config_dir, experiments[-1] if experiments else "null")
+    for group, values in settled.items():
+        settle(tree, group, values, [word.partition("=")[0].lstrip("+~") for word in overrides])
     return tree
 
 
-def is_shadowed(command: Command, override: Override) -> bool:
-    """True for a key of a command that has the name of another command's group, for which Hydra would take it."""
-    key = override.key_or_group
-    others = key in groups() and key not in command_groups(command)
-    return others and key in get_type_hints(command.config) and not override.is_delete()
+def settle(tree: DictConfig, group: str, values: dict[str, Any], keys: list[str]) -> None:
+    """Give a group the values of a file that may come from anyone; NMTError where `keys` set other ones."""
+    try:
+        given = flatten(OmegaConf.to_container(tree[group], resolve=True), f"{group}.")  # type: ignore[arg-type]
+        OmegaConf.update(tree, group, literal(values))
+    except OmegaConfBaseException as error:
+        raise NMTError(one_line(error)) from error
+    known = flatten(values, f"{group}.")
+    # Those that `keys` say something of. One text is a list of one, and null an empty one.
+    said = [key for key in known if any(f"{key}.".startswith(f"{name}.") for name in keys)]
+    given |= {key: as_list(given[key]) for key in said if isinstance(known[key], list)}
+    if changed := difference({key: known[key] for key in said}, {key: given.get(key) for key in said}):
+        raise NMTError(f"the corpus was prepared with another configuration ({changed}): leave {group} out")
 
 
-def compose(command: Command, overrides: list[str], config_dir: Path | None = None) -> Any:
+def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
     """The configuration of a command as its dataclass, checked by its rules."""
-    tree = compose_tree(command, overrides, config_dir)
+    tree = compose_tree(command, words, config_dir)
     try:
         return OmegaConf.to_object(tree)
     except OmegaConfBaseException as error:
@@ -61,16 +67,6 @@ def compose(command: Command, overrides: list[str], config_dir: Path | None = No
             hint = where_missing(command, key, config_dir) if config_dir else ""
             raise NMTError(f"{key}: a value is needed; pass {key}=VALUE{hint}") from error
         raise NMTError(one_line(error)) from error
-
-
-def where_missing(command: Command, key: str, config_dir: Path) -> str:
-    """How a file of one's own group gets the values that it does not set itself."""
-    group = key.split(".")[0]
-    known_groups = command_groups(command, config_dir)
-    if group not in known_groups or group == key:
-        return ""
-    default, options = known_groups[group]
-    return f", or begin the file in {config_dir / group} with defaults: [{'files' if 'files' in options else default}]"
 
 
 def to_yaml(tree: DictConfig) -> str:

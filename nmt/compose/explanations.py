@@ -1,94 +1,156 @@
-"""What is wrong with an override, and what would be right, in one line."""
+"""A mistake in an override, or in a YAML file of one's own, as one line that says what would be right."""
 
 import difflib
 import re
 from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from nmt.compose.command import Command
-from nmt.compose.options import command_groups, command_options
-from nmt.compose.overrides import KEY, check_interpolations, parse, parse_override
-from nmt.compose.own_groups import explain_own_groups
+from nmt.compose.foreign_words import our_words
+from nmt.compose.groups import command_groups, key_help
+from nmt.compose.overrides import ENVIRONMENT, KEY, check_interpolations, parse
 from nmt.config.renamed import RENAMED
-from nmt.config.rules import shown
+from nmt.config.rules import number_words, shown, type_of
 from nmt.config.trainer import check_flag
 from nmt.errors import NMTError
 
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
-    """NMTError for what Hydra lets pass in silence: an unknown option of a group, an added key that nothing reads."""
-    parsed = [override for override in map(parse, overrides) if override]
+    """NMTError for the first override that cannot be read, or names a key or an option that is not there."""
     known_groups = command_groups(command, config_dir)
-    keys: list[str] = []
-    for override in parsed:
-        key = override.key_or_group
-        if key in RENAMED and RENAMED[key].split(".")[0] in known_groups:
-            raise NMTError(f"{key}: it is called {RENAMED[key]} now")
+    for text in overrides:
+        override = parse(text)
+        if override is None:
+            raise NMTError(f"{shown(text)!r} cannot be read; quote special characters: 'KEY=\"VALUE\"'")
+        if not override.key_or_group:
+            raise NMTError(f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
+        check_key(command, override, known_groups)
         if override.is_sweep_override():
             sweeps = ", and --sweep trains with each value in turn" if "--sweep" in command.options else ""
-            raise NMTError(f"{override.input_line}: one value, please; lists are written [a,b]{sweeps}")
+            raise NMTError(f"{text}: one value, please; lists are written [a,b]{sweeps}")
         value = None if override.is_delete() else override.value()
-        check_interpolations(str(override.input_line), value, KEY)
-        if key.startswith("trainer."):
-            check_flag(key.split(".")[1])
-        wanted = key in known_groups and not (key == "experiment" and value is None)
-        if wanted and value not in known_groups[key][1]:
-            shown = "null" if value is None else value
-            raise NMTError(f"{key}={shown}: no such option; {nearest(str(value), known_groups[key][1])}")
-        if override.is_add() or re.match(r"hydra\b", key):
-            keys = keys or [*(option.key for option in command_options(command)), *known_groups]
-            if key not in keys:
-                raise NMTError(f"unknown key {key}; {nearest_key(key, keys)}")
+        check_interpolations(text, value, KEY)
+        key = override.key_or_group
+        if key in known_groups and value not in known_groups[key][1] and (key, value) != ("experiment", None):
+            shown_value = "null" if value is None else value
+            raise NMTError(f"{key}={shown_value}: no such option; {nearest(str(value), known_groups[key][1])}")
+
+
+def check_key(command: Command, override: Override, known_groups: dict[str, Any]) -> None:
+    """NMTError for a key that the command does not have; with ours where it is an old one, or another toolkit's."""
+    key, keys = override.key_or_group, key_help(command.config)
+    if RENAMED.get(key) in keys:
+        raise NMTError(f"{key}: it is called {RENAMED[key]} now")
+    if key.startswith("trainer.") and "trainer" in known_groups:
+        check_flag(key.split(".")[1])
+    if key not in known_groups and not any(f"{name}.".startswith(f"{key}.") for name in keys):
+        raise NMTError(our_words(command.name, key) or f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}")
 
 
 def explain(command: Command, overrides: list[str], config_dir: Path | None, error: Exception) -> str:
-    """One line for a composition that failed: the override that is to blame, what is wrong, what is allowed."""
-    known_groups = command_groups(command, config_dir)
-    keys: list[str] | None = None
+    """One line for a composition that failed: the override or the file that is to blame, and what is allowed."""
+    key = str(getattr(error.__cause__ or error, "full_key", ""))
     for text in overrides:
-        try:
-            override = parse_override(text)
-        except NMTError as parse_error:
-            if "=" not in text:
-                return f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys"
-            return f"{shown(text)!r} cannot be parsed ({parse_error}); quote special characters: 'KEY=\"VALUE\"'"
-        key = override.key_or_group
-        if not key:
-            return f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys"
-        if key in known_groups:
-            continue
-        if keys is None:
-            keys = [option.key for option in command_options(command)]
-        if key not in keys and not override.is_add():
-            return f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}"
-        full_key = getattr(error.__cause__ or error, "full_key", None)
-        if full_key == key:
-            return f"{text}: {one_line(error.__cause__ or error).removesuffix(f'full_key: {key}').strip()}"
-    return explain_own_groups(config_dir, list(known_groups), one_line(error)) if config_dir else one_line(error)
+        override = parse(text)
+        if override and override.key_or_group == key:
+            return f"{text}: {wanted(command.config, key) or one_line(error)}"
+    message = one_line(error)
+    value = re.search(r"Value '(.*)' of type '\w+' ", message)
+    file = re.match(r"In '([^']+)'", message)
+    if value and file and wanted(command.config, key):
+        return f"{file[0]}: {key}={shown(value[1])}: {wanted(command.config, key)}"
+    return explain_own_groups(config_dir, list(command_groups(command, config_dir)), message) if config_dir else message
+
+
+def wanted(config: type, key: str) -> str:
+    """The values that a key takes, in words; empty where its type does not tell."""
+    kinds, limits = type_of(config, key)
+    null = ", or null" if type(None) in kinds else ""
+    if limits:
+        return f"must be {number_words(limits)}{null}"
+    names = {bool: "true or false", str: "a text"}
+    return next((f"must be {name}{null}" for kind, name in names.items() if kind in kinds), "")
+
+
+def check_own_groups(tree: DictConfig, config_dir: Path, experiment: str) -> None:
+    """NMTError for what Hydra lets pass in silence: keys that nobody reads, and values that depend on the clock.
+
+    `experiment` is the one that was chosen.
+    """
+    if OmegaConf.select(tree, "experiment"):
+        file = config_dir / "experiment" / f"{experiment}.yaml"
+        raise NMTError(f"{file}: its keys are not read; its first line has to be # @package _global_")
+    check_interpolations(f"--config-dir {config_dir}", OmegaConf.to_container(tree, resolve=False), KEY, ENVIRONMENT)
+
+
+def explain_own_groups(config_dir: Path, groups: list[str], message: str) -> str:
+    """Hydra's message of a file, with what to write there where that can be told."""
+    found = re.match(r"In '([^']+)'", message)
+    file = config_dir / f"{found[1]}.yaml" if found else None
+    if file is None or not file.is_file():
+        return message
+    if "@experiment." in message:  # Hydra looks for the groups below the file's own
+        return f"{file}: its first line has to be # @package _global_"
+    for group, option in chosen_groups(file, groups):
+        return f"{file}: {group}={option} is chosen by defaults: [override /{group}: {option}]"
+    return f"{file}: {message}"
+
+
+def chosen_groups(file: Path, groups: list[str]) -> list[tuple[str, str]]:
+    """The groups and options that a file means to choose, but in words that Hydra takes for something else."""
+    try:
+        content = OmegaConf.to_container(OmegaConf.load(file))
+    except (OmegaConfBaseException, YAMLError, OSError, ValueError):
+        return []
+    if not isinstance(content, dict):
+        return []
+    listed = content.get("defaults")
+    entries: list[Any] = [content, *(listed if isinstance(listed, list) else [])]
+    pairs = [(str(key), value) for entry in entries if isinstance(entry, dict) for key, value in entry.items()]
+    words = [(key.removeprefix("override ").strip(), value) for key, value in pairs]
+    return [(group, value) for group, value in words if group in groups and isinstance(value, str)]
+
+
+def where_missing(command: Command, key: str, config_dir: Path) -> str:
+    """How a file of one's own group gets the values that it does not set itself."""
+    group = key.split(".")[0]
+    known_groups = command_groups(command, config_dir)
+    if group not in known_groups or group == key:
+        return ""
+    default, options = known_groups[group]
+    return f", or begin the file in {config_dir / group} with defaults: [{'files' if 'files' in options else default}]"
 
 
 def nearest(word: str, words: list[str]) -> str:
-    """ "; did you mean X?", or the words themselves where none is near."""
+    """ "did you mean X?", or the words themselves where none is near."""
     matches = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
     return f"did you mean {matches[0]}?" if matches else f"there are {', '.join(words)}"
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
-    """The nearest of all keys, or those of the same group."""
-    matches = difflib.get_close_matches(key, keys, n=1, cutoff=0.6)
-    if matches:
-        return f"did you mean {matches[0]}?"
+    """The nearest of all keys, or of their last names, or those of the same group."""
     last = {name.rsplit(".", 1)[-1]: name for name in keys}
-    matches = difflib.get_close_matches(key.rsplit(".", 1)[-1], list(last), n=1, cutoff=0.75)
-    if matches:
-        return f"did you mean {last[matches[0]]}?"
-    group = key.split(".")[0] + "."
-    siblings = [name for name in keys if name.startswith(group)] or list(dict.fromkeys(n.split(".")[0] for n in keys))
-    return f"there are {', '.join(siblings)}"
+    for word, names, cutoff in ((key, dict(zip(keys, keys, strict=True)), 0.6), (key.rsplit(".", 1)[-1], last, 0.75)):
+        if matches := difflib.get_close_matches(word, names, n=1, cutoff=cutoff):
+            return f"did you mean {names[matches[0]]}?"
+    siblings = [name for name in keys if name.startswith(f"{key.split('.')[0]}.")]
+    return f"there are {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
 
 
 def one_line(error: BaseException) -> str:
-    """An error's message and its cause's, without line ends and without the folders that Hydra looked in."""
+    """An error's message and its cause's in one line, in our words where a variable or a key is not there."""
     parts = [str(error)] + ([str(error.__cause__)] if error.__cause__ else [])
     lines = [line.strip() for part in parts for line in part.splitlines() if line.strip()]
     said = " ".join(line for line in lines if not re.match(r"(object_type|reference_type|To append)", line))
+    key = getattr(error, "full_key", None)
+    if found := re.search(r"Environment variable '([^']+)' not found", said):
+        return f"{key}: the environment variable {found[1]} is not set"
+    if found := re.search(r"Interpolation key '([^']+)' not found", said):
+        return f"{key}: there is no key {found[1]} that ${{{found[1]}}} could name"
+    # Without the folders that Hydra looked in.
     return said.partition(" Config search path:")[0].removesuffix(" full_key:")

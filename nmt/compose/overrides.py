@@ -1,6 +1,7 @@
 """`KEY=VALUE` as one writes it in a shell, and as Hydra's grammar wants it."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -9,67 +10,51 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from nmt.compose.command import Command
-from nmt.config.rules import shown
-from nmt.errors import NMTError, one_line
+from nmt.config.rules import shown, type_of
+from nmt.errors import NMTError
 
-NAMES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
+FILES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
 """Keys whose values are names of files, which need no quotes either, or lists of these in brackets."""
 KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
 """An interpolation that names another key."""
 ENVIRONMENT = re.compile(r"\$\{oc\.env:")
 
 
-def name_bare_word(command: Command, overrides: list[str]) -> list[str]:
-    """`runs/x` -> `run=runs/x`, where the command takes a word without =; NMTError for a second one."""
-    key = command.word
-    # A path may hold a =, as runs/heads=4, and so may a sentence; a key holds neither slash nor blank.
-    bare = [word for word in overrides if key and ("=" not in word or re.search(r"[/\s]", word.partition("=")[0]))]
-    if not bare:
-        return overrides
-    if len(bare) > 1 or any(word.startswith(f"{key}=") for word in overrides):
-        raise NMTError(f"{bare[-1]}: `nmt {command.name}` takes one {key}; {overrides[0]} is given too")
-    return [set_text(str(key), word) if word == bare[0] else word for word in overrides]
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Override | None:
+    """An override as Hydra understands it; None where it does not."""
+    try:
+        return OverridesParser.create().parse_override(text)
+    except (HydraException, RecursionError, ValueError):  # nested too deeply; a number of thousands of digits
+        return None
 
 
-def quote_text(command: Command, word: str) -> str:
-    """The override of a key for running text, quoted where Hydra or OmegaConf would take that for something else.
-
-    What is null, or quoted in Hydra's way, stays so.
-    """
-    key, _, value = word.partition("=")
-    if key in NAMED and command.tree == "train":
-        return quote_name(key, value, parse(word))
-    if key not in (*command.texts, *NAMES, command.word) or value == "null":
-        return word
-    parsed = parse(word)
-    if key in NAMES and value.startswith("["):
-        return quote_names(key, value, parsed)
-    quoted = parsed is not None and not parsed.is_sweep_override() and value.startswith(("'", '"'))
-    text = str(parsed.value()) if parsed and quoted else value
-    return set_text(key, text if key in NAMES else literal(text))
+def set_text(key: str, value: str | list[str]) -> str:
+    """The override that sets a key to a text, or to a list of texts, quoted where Hydra would misread it."""
+    if isinstance(value, list):
+        return f"{key}=[{','.join(QuotedString(item, Quote.double).with_quotes() for item in value)}]"
+    plain = parse(f"{key}={value}")
+    if plain and not plain.is_sweep_override() and plain.value() == value:
+        return f"{key}={value}"
+    return f"{key}={QuotedString(value, Quote.double).with_quotes()}"
 
 
-NAMED = ("name", "data.name", "prepared", "run", "model.name")
-"""Keys whose values are names, also those that look like numbers: 1.10 is not 1.1."""
+def in_yaml(value: Any) -> str:
+    """A value as one would write it behind KEY=."""
+    if OmegaConf.is_list(value) or isinstance(value, list):
+        return f"[{','.join(in_yaml(item) for item in value)}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
 
 
-def quote_name(key: str, value: str, parsed: Override | None) -> str:
-    """The override of a key for a name."""
-    number = parsed is not None and not parsed.is_sweep_override() and isinstance(parsed.value(), int | float | bool)
-    return set_text(key, value) if number else f"{key}={value}"
-
-
-def quote_names(key: str, value: str, parsed: Override | None) -> str:
-    """The override of a key for names of files, given as a list: [a, b c]."""
-    listed = parsed.value() if parsed and not parsed.is_sweep_override() else None
-    texts = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
-    names = [item.strip() for item in value[1:-1].split(",")]
-    return set_texts(key, names) if value.endswith("]") and not texts else f"{key}={value}"
-
-
-def literal(text: str) -> str:
-    """A text as OmegaConf has to be given it, so that ${} in it names no key."""
-    return re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
+def literal(value: Any) -> Any:
+    """A value as OmegaConf has to be given it, so that ${} in its texts, at whatever depth, names no key."""
+    if isinstance(value, dict):
+        return {key: literal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [literal(item) for item in value]
+    return re.sub(r"(\\*)\$\{", r"\1\1\\${", value) if isinstance(value, str) else value
 
 
 def check_interpolations(where: str, value: Any, *allowed: re.Pattern[str]) -> None:
@@ -89,41 +74,49 @@ def check_interpolations(where: str, value: Any, *allowed: re.Pattern[str]) -> N
             )
 
 
-def parse(text: str) -> Override | None:
-    """An override as Hydra understands it; None where it does not."""
-    try:
-        return parse_override(text)
-    except NMTError:
-        return None
+def is_bare(word: str) -> bool:
+    """True for a word that is no KEY=VALUE.
+
+    A path may hold a =, as runs/heads=4, and so may a sentence; a key holds neither slash nor blank. Hydra's ~KEY
+    deletes a key.
+    """
+    key, equals, _ = word.partition("=")
+    return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
 
 
-def parse_override(text: str) -> Override:
-    """An override as Hydra understands it; NMTError, which says why, where it does not."""
-    try:
-        return OverridesParser.create().parse_override(text)
-    except HydraException as error:
-        raise NMTError(one_line(error)) from error
-    except (RecursionError, ValueError) as error:
-        raise NMTError("nested too deeply, or a number of thousands of digits") from error
+def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """The overrides that words stand for, and the groups that those without = settle."""
+    bare = [word for word in words if is_bare(word)]
+    named = [quote(command, word) for word in words if not is_bare(word)]
+    if not bare:
+        return named, {}
+    values = command.values_of(bare)
+    given = {word.partition("=")[0].lstrip("+") for word in named}
+    for key in given & values.keys():
+        if values[key] in (*bare, bare):
+            raise NMTError(f"{bare[-1]}: `nmt {command.name}` takes one {key}, and {key}= is given too")
+    settled = {key: value for key, value in values.items() if isinstance(value, dict)}
+    short = [set_text(key, literal(value)) for key, value in values.items() if key not in {*settled, *given}]
+    return [*short, *named], settled
 
 
-def set_text(key: str, value: str) -> str:
-    """The override that sets a key to a text, quoted where Hydra would take the text for something else."""
-    plain = parse(f"{key}={value}")
-    if plain and not plain.is_sweep_override() and plain.value() == value:
-        return f"{key}={value}"
-    return f"{key}={QuotedString(value, Quote.double).with_quotes()}"
+def quote(command: Command, word: str) -> str:
+    """An override, quoted where Hydra or OmegaConf would take a text for something else.
 
-
-def set_texts(key: str, values: list[str]) -> str:
-    """The override that sets a key to a list of texts."""
-    return f"{key}=[{','.join(QuotedString(value, Quote.double).with_quotes() for value in values)}]"
-
-
-def in_yaml(value: Any) -> str:
-    """A value as one would write it behind KEY=."""
-    if OmegaConf.is_list(value) or isinstance(value, list):
-        return f"[{','.join(in_yaml(item) for item in value)}]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value)
+    Running text and names of files need no quotes, a name that looks like a number stays as it is written: 1.10 is not
+    1.1. What is null, or quoted in Hydra's way, stays so.
+    """
+    key, _, value = word.partition("=")
+    parsed = parse(word)
+    found = parsed.value() if parsed and not parsed.is_sweep_override() and not parsed.is_delete() else None
+    if value == "null":
+        return word
+    if key in FILES and value.startswith("["):
+        texts = isinstance(found, list) and all(isinstance(item, str) for item in found)
+        names = [item.strip() for item in value[1:-1].split(",")]
+        return set_text(key, names) if value.endswith("]") and not texts else word
+    if key and key in (*command.texts, *FILES, command.word):
+        text = str(found) if found is not None and value.startswith(("'", '"')) else value
+        return set_text(key, text if key in FILES else literal(text))
+    number = isinstance(found, int | float | bool)
+    return set_text(key, value) if number and str in type_of(command.config, key)[0] else word

@@ -9,7 +9,7 @@ from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, O
 
 from nmt.compose.command import Command
 from nmt.compose.explanations import nearest
-from nmt.compose.options import command_groups
+from nmt.compose.groups import command_groups
 from nmt.compose.overrides import in_yaml, parse
 from nmt.errors import NMTError
 
@@ -24,29 +24,29 @@ def expand(
 
     What is no sweep, or cannot be parsed, stays as it is. Raises NMTError where a sweep has no end, order or values.
     """
-    parsed = [parse(text) for text in overrides]
-    swept = {place: override for place, override in enumerate(parsed) if override and override.is_sweep_override()}
-    for place, override in swept.items():
-        for later in parsed[place + 1 :]:
-            if later and later.key_or_group == override.key_or_group:
-                raise NMTError(f"{override.input_line}: {later.input_line} behind it takes its place; leave one out")
     known_groups = command_groups(command, config_dir)
-    choices = [
-        [f"{swept[place].get_key_element()}={value}" for value in swept_values(swept[place], known_groups)]
-        if place in swept
-        else [text]
-        for place, text in enumerate(overrides)
-    ]
+    parsed = [parse(text) for text in overrides]
+    choices: list[list[tuple[str | None, str]]] = []
+    for index, (text, override) in enumerate(zip(overrides, parsed, strict=True)):
+        if override is None or not override.is_sweep_override():
+            choices.append([(None, text)])
+            continue
+        key = override.key_or_group
+        for later in parsed[index + 1 :]:
+            if later and later.key_or_group == key:
+                raise NMTError(f"{text}: {later.input_line} behind it takes its place; leave one out")
+        values = swept_values(override, known_groups)
+        choices.append([(key, f"{override.get_key_element()}={value}") for value in values])
     if math.prod(map(len, choices)) > POINTS:
         raise NMTError(f"--sweep: {math.prod(map(len, choices)):,} points, more than {POINTS:,}")
     return [
-        ({override.key_or_group: shown_value(words[place]) for place, override in swept.items()}, list(words))
-        for words in itertools.product(*choices)
+        ({key: shown_value(word) for key, word in point if key}, [word for _, word in point])
+        for point in itertools.product(*choices)
     ]
 
 
 def swept_values(override: Override, known_groups: dict[str, tuple[str, list[str]]]) -> list[str]:
-    """What a sweep offers, each as it is written behind KEY=; never empty."""
+    """The values that a sweep offers, each as it is written behind KEY=; never empty."""
     text, key, sweep = override.input_line, override.key_or_group, override.value()
     if isinstance(sweep, IntervalSweep):
         raise NMTError(f"{text}: an interval has no end of values; write range(START,STOP,STEP), or the values")
@@ -71,7 +71,7 @@ def range_values(sweep: RangeSweep) -> list[str]:
     count = math.ceil((stop - start) / step) if step else 0
     if count > POINTS:
         raise NMTError(f"{sweep.start} to {sweep.stop} by {sweep.step}: {count:,} values, more than {POINTS:,}")
-    return [str(start + place * step) for place in range(count)]
+    return [str(start + index * step) for index in range(count)]
 
 
 def shown_value(text: str) -> str:

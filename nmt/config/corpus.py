@@ -12,14 +12,9 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
 
 
-# What pip is told: a name (PEP 508), a version (PEP 440) and a hash, which it can take for no option, URL or path.
+# What pip is told: a name, a version and a hash, which it can take for no option, URL, path or second requirement.
 PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
-VERSION = re.compile(
-    r"(\d{1,9}!)?\d{1,9}(\.\d{1,9}){0,9}"
-    r"([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d{0,9})?(-\d{1,9}|[-_.]?(post|rev|r)[-_.]?\d{0,9})?"
-    r"([-_.]?dev[-_.]?\d{0,9})?(\+[a-z0-9]{1,20}([-_.][a-z0-9]{1,20}){0,4})?",
-    re.ASCII,
-)
+VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code, which ends the names of files."""
 
@@ -67,12 +62,12 @@ class DataConfig:
     target: str = "de"
     """Target language code; treebank: names the files of trees."""
     train: Any = None
-    """files: one training file or a list: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or .jsonl,
-    each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for its sections 02 to 21."""
+    """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or
+    .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for sections 02 to 21."""
     valid: Any = None
-    """files, treebank: the validation set, likewise; without one, valid_size pairs are drawn from train."""
+    """Validation set, likewise; without one, valid_size pairs are drawn from train."""
     test: Any = None
-    """files, treebank: the test set, likewise; without one, test_size pairs are drawn from train."""
+    """Test set, likewise; without one, test_size pairs are drawn from train."""
     valid_size: int = number(1000, 1, 10**9)
     """Pairs drawn from train for validation, by the seed, where none are given."""
     test_size: int = number(1000, 0, 10**9)

@@ -24,13 +24,13 @@ class ExperimentConfig:
     run: str = MISSING
     """Folder of the training run."""
     seed: int = number(1, 0, 2**63 - 1)
-    """Decides splits, samples, initial weights, the order of the data and dropout."""
+    """Decides splits, samples, initial weights, order and dropout."""
     workers: int = number(2, 1, 1000)
     """Processes that preprocess uses."""
     logger: Any = field(default_factory=lambda: ["tensorboard"])
     """Where curves go beside metrics.csv: csv (nowhere else), tensorboard, wandb, or a list of them."""
     overwrite: bool = False
-    """preprocess: replace a corpus that was prepared with another configuration."""
+    """preprocess: replace a corpus that was prepared otherwise."""
     num_workers: int | None = number(None, 0, 1024)
     """train: processes beside each device that put batches together; null: 2 for an accelerator, 0 for a processor."""
     float32_matmul_precision: str = "highest"

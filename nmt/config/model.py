@@ -32,7 +32,7 @@ class ModelConfig:
     attention_window: int | None = number(None, 1, 1_000_000)
     """r, positions that one sees in self-attention, around it or in the decoder the last (section 4); null: all."""
     dropout: float = number(0.1, 0.0, 0.99)
-    """P_drop, on sub-layer outputs and on the sums of embeddings and positions (section 5.4)."""
+    """P_drop (section 5.4); on sub-layer outputs, and on the sums of embeddings and positions."""
     tied_embeddings: bool = True
     """One matrix for source embedding, target embedding and pre-softmax (section 3.4)."""
     positions: str = "sinusoidal"

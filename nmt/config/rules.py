@@ -3,7 +3,7 @@
 import ast
 import inspect
 from dataclasses import field, fields, is_dataclass
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
 from nmt.errors import NMTError
@@ -28,10 +28,10 @@ def number(default: Any, least: float, most: float) -> Any:
 def check_numbers(config: Any, group: str = "") -> None:
     """Raise NMTError where a number of a configuration is none, or out of its field's range; `group` ends in a dot."""
     hints = get_type_hints(type(config))
-    for place in fields(config):
-        value, null = getattr(config, place.name), NoneType in get_args(hints[place.name])
-        if "range" in place.metadata and not (value is None and null):
-            check_number(group + place.name, value, place.metadata["range"], ", or null" if null else "")
+    for each in fields(config):
+        value, null = getattr(config, each.name), NoneType in get_args(hints[each.name])
+        if "range" in each.metadata and not (value is None and null):
+            check_number(group + each.name, value, each.metadata["range"], ", or null" if null else "")
 
 
 def check_number(key: str, value: Any, limits: tuple[float, float], otherwise: str = "") -> None:
@@ -39,14 +39,32 @@ def check_number(key: str, value: Any, limits: tuple[float, float], otherwise: s
 
     `otherwise` ends the message.
     """
+    is_number = isinstance(value, int if isinstance(limits[0], int) else int | float) and not isinstance(value, bool)
+    words = number_words(limits)
+    # A number is only told the limits.
+    wanted = words[words.index("between") :] if is_number else words
+    fits = is_number and limits[0] <= value <= limits[1]
+    require(fits, f"{key}={shown(value)}: must be {wanted}{otherwise}")
+
+
+def number_words(limits: tuple[float, float]) -> str:
+    """ "a whole number between 1 and 1,000"."""
     whole = isinstance(limits[0], int)
-    kinds = int if whole else int | float
-    fits = isinstance(value, kinds) and not isinstance(value, bool) and limits[0] <= value <= limits[1]
     least, most = (f"{limit:,}" if whole else f"{limit:,.10g}" for limit in limits)
-    kind = (
-        "" if isinstance(value, kinds) and not isinstance(value, bool) else "a whole number " if whole else "a number "
-    )
-    require(fits, f"{key}={shown(value)}: must be {kind}between {least} and {most}{otherwise}")
+    return f"{'a whole number' if whole else 'a number'} between {least} and {most}"
+
+
+def type_of(cls: type, key: str) -> tuple[tuple[Any, ...], tuple[float, float] | None]:
+    """The types that a dotted key below a configuration class may have, and its range; no types for an unknown key."""
+    kind: Any = cls
+    limits = None
+    for name in key.split("."):
+        hints = get_type_hints(kind) if is_dataclass(kind) else {}
+        if name not in hints:
+            return (), None
+        limits = next(each for each in fields(kind) if each.name == name).metadata.get("range")
+        kind = hints[name]
+    return (get_args(kind) if isinstance(kind, UnionType) else (kind,)), limits
 
 
 def shown(value: Any) -> str:

@@ -1,53 +1,15 @@
 """The flags of lightning.Trainer: those that `trainer:` takes, with their values, and why it does not take the others.
 
-A training run is a function of configuration, seed and step. Every flag of Trainer stands in one of the two lists, so
-that a new one is a decision; Lightning itself is not needed to read them.
+A training run is a function of configuration, seed and step. Every flag of Trainer is a field of TrainerConfig or in
+REFUSED, so that a new one is a decision; Lightning itself is not needed to read them.
 """
 
 import re
-from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from nmt.config.rules import check_number, require, shown
+from nmt.config.rules import check_numbers, number, require, shown
 from nmt.errors import NMTError
-
-Check = Callable[[str, Any], Any]
-"""From a key and its value to the value that Lightning is given; NMTError where it is none."""
-
-
-def within(least: float, most: float, otherwise: str = "") -> Check:
-    """A number from `least` to `most`; `otherwise` ends the message where it is none."""
-
-    def check(key: str, value: Any) -> Any:
-        check_number(key, value, (least, most), otherwise)
-        return value
-
-    return check
-
-
-def one_of(*choices: Any) -> Check:
-    """One of some texts, or of true and false."""
-
-    def check(key: str, value: Any) -> Any:
-        known = any(type(value) is type(choice) and value == choice for choice in choices)
-        words = ", ".join(str(choice).lower() for choice in choices)
-        require(known, f"{key}={shown(value)}: must be one of {words}, or null")
-        return value
-
-    return check
-
-
-def check_devices(key: str, value: Any) -> Any:
-    """auto, a number of devices, -1 for all, or a list of their numbers."""
-    numbers = value if isinstance(value, list) else []
-    listed = bool(numbers) and all(type(number) is int and 0 <= number < 1024 for number in numbers)
-    counted = type(value) is int and (value == -1 or 1 <= value <= 1024)
-    require(
-        value == "auto" or counted or (listed and len(set(numbers)) == len(numbers)),
-        f"{key}={shown(value)}: must be auto, how many from 1 to 1,024, -1 for all, or a list of which, as [0,1]",
-    )
-    return value
-
 
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
@@ -62,9 +24,9 @@ def whole_precision(key: str, value: Any) -> str:
 
 def duration(key: str, value: Any) -> str:
     """15m, 2h, 1d12h or DD:HH:MM:SS, as DD:HH:MM:SS."""
-    text, number = str(value), "([0-9]{1,6})"
-    found = re.fullmatch(f"{number}:{number}:{number}:{number}", text) or re.fullmatch(
-        "".join(f"(?:{number}{unit})?" for unit in "dhms"), text
+    text, digits = str(value), "([0-9]{1,6})"
+    found = re.fullmatch(f"{digits}:{digits}:{digits}:{digits}", text) or re.fullmatch(
+        "".join(f"(?:{digits}{unit})?" for unit in "dhms"), text
     )
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
@@ -73,23 +35,77 @@ def duration(key: str, value: Any) -> str:
     return f"{minutes // 1440:02}:{minutes // 60 % 24:02}:{minutes % 60:02}:{seconds:02}"
 
 
-OFFERED: dict[str, tuple[Any, Check]] = {
-    "max_steps": (None, within(1, 10**9)),
-    "max_time": (None, duration),
-    "accelerator": ("auto", one_of("auto", "cpu", "gpu", "cuda", "mps")),
-    "devices": ("auto", check_devices),
-    "num_nodes": (1, within(1, 10_000)),
-    "strategy": ("auto", one_of("auto", "ddp", "fsdp")),
-    "precision": ("32-true", whole_precision),
-    "log_every_n_steps": (50, within(1, 10**9)),
-    "deterministic": (None, one_of(True, False, "warn")),
-    "benchmark": (None, one_of(True, False)),
-    "gradient_clip_val": (None, within(1e-6, 1e6, ", or null")),
-    "gradient_clip_algorithm": (None, one_of("norm", "value")),
-    "detect_anomaly": (None, one_of(True, False)),
-    "enable_model_summary": (None, one_of(True, False)),
+def check_devices(key: str, value: Any) -> None:
+    """NMTError unless a value is auto, a number of devices, -1 for all, or a list of their numbers."""
+    numbers = value if isinstance(value, list) else []
+    listed = bool(numbers) and all(type(number) is int and 0 <= number < 1024 for number in numbers)
+    counted = type(value) is int and (value == -1 or 1 <= value <= 1024)
+    require(
+        value == "auto" or counted or (listed and len(set(numbers)) == len(numbers)),
+        f"{key}={shown(value)}: must be auto, how many from 1 to 1,024, -1 for all, or a list of which, as [0,1]",
+    )
+
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "accelerator": ("auto", "cpu", "gpu", "cuda", "mps"),
+    "strategy": ("auto", "ddp", "fsdp"),
+    "deterministic": (True, False, "warn"),
+    "benchmark": (True, False),
+    "gradient_clip_algorithm": ("norm", "value"),
+    "detect_anomaly": (True, False),
+    "enable_model_summary": (True, False),
 }
-"""Flag -> what null stands for, and its check."""
+"""Flag -> its values beside null."""
+
+
+@dataclass
+class TrainerConfig:
+    """Flags of lightning.Trainer: updates, devices, precision."""
+
+    max_steps: int = number(None, 1, 10**9)
+    """Updates that are made; more than a run has made already extend it."""
+    max_time: str | None = None
+    """Longest time, such as 15m, 2h or 1d12h; training saves then, and the same command goes on. null: no limit."""
+    accelerator: Any = "auto"
+    """auto, cpu, gpu, cuda or mps; auto takes a GPU where there is one."""
+    devices: Any = "auto"
+    """How many GPUs, or processes on a processor; -1 for all, or a list of which. They divide
+    batching.micro_batches."""
+    num_nodes: int = number(1, 1, 10_000)
+    """Machines that train together, each with so many devices."""
+    strategy: Any = "auto"
+    """auto, ddp (a whole model on each device) or fsdp (a model cut over the devices, when it does not fit on one)."""
+    precision: Any = "32-true"
+    """bf16-mixed is fast on GPUs, and takes less memory; 16-mixed is for older ones. Also 32-true, bf16-true, 16-true
+    and 64-true."""
+    log_every_n_steps: int = number(50, 1, 10**9)
+    """Updates between two rows of metrics.csv, and two reports."""
+    deterministic: Any = None
+    """true: only operations that give the same bits each time, which is slower on GPUs; warn: warn of the others."""
+    benchmark: Any = None
+    """true: let cuDNN try which of its algorithms is the fastest."""
+    gradient_clip_val: float | None = number(None, 1e-6, 1e6)
+    """Clip gradients at this norm, or value; null: never, as in the paper."""
+    gradient_clip_algorithm: Any = None
+    """Clip by norm, which is what null means, or by value."""
+    detect_anomaly: Any = None
+    """true: name the operation that made a number not finite; slow, for finding a mistake."""
+    enable_model_summary: Any = None
+    """true: print a table of the model's layers and parameters."""
+
+    def __post_init__(self) -> None:
+        for flag, choices in CHOICES.items():
+            value = getattr(self, flag)
+            known = value is None or any(type(value) is type(choice) and value == choice for choice in choices)
+            words = ", ".join(str(choice).lower() for choice in choices)
+            require(known, f"trainer.{flag}={shown(value)}: must be one of {words}, or null")
+        require(self.max_steps is not None, "trainer.max_steps: a number of updates is needed")
+        check_numbers(self, "trainer.")
+        check_devices("trainer.devices", self.devices)
+        self.precision = whole_precision("trainer.precision", self.precision)
+        self.max_time = None if self.max_time is None else duration("trainer.max_time", self.max_time)
+        check_precision(self.precision, on_processor=self.accelerator == "cpu")
+
 
 UPDATES = "configuration, seed and step alone decide what an update is made of; a smaller corpus is prepared as one"
 EPOCHS = "training is an endless stream of updates without epochs; trainer.max_steps says how many are made"
@@ -102,8 +118,8 @@ CLASSES = "it takes objects of classes, and a configuration can call nothing"
 REFUSED = {
     "limit_train_batches": UPDATES,
     "overfit_batches": UPDATES,
-    "accumulate_grad_batches": "batching.micro_batches says of how many pieces an update is, on any number of devices",
-    "use_distributed_sampler": "each device gets its own pieces of an update already",
+    "accumulate_grad_batches": "batching.micro_batches says how many an update is made of, on any number of devices",
+    "use_distributed_sampler": "each device gets its own micro-batches of an update already",
     "fast_dev_run": "trainer.max_steps=3 is a short run",
     "min_steps": EPOCHS,
     "max_epochs": EPOCHS,
@@ -129,6 +145,7 @@ REFUSED = {
     "sync_batchnorm": "the Transformer normalises each position by itself, not batches",
 }
 """Flag -> why not."""
+OFFERED = tuple(each.name for each in fields(TrainerConfig))
 
 
 def check_flag(flag: str) -> None:
@@ -137,20 +154,13 @@ def check_flag(flag: str) -> None:
 
 
 def checked_trainer(flags: dict[str, Any]) -> dict[str, Any]:
-    """All flags that are offered, null replaced by what it stands for; NMTError for any other, or a wrong value."""
-    for flag, value in flags.items():
-        if value is not None:
-            check_flag(flag)
-            if flag not in OFFERED:
-                raise NMTError(f"trainer.{shown(flag)}: no such flag; there are {', '.join(OFFERED)}")
-    require(flags.get("max_steps") is not None, "trainer.max_steps: a number of updates is needed, as 100000")
+    """All flags that are offered, null replaced by their defaults; NMTError for any other, or a wrong value."""
     given = {flag: value for flag, value in flags.items() if value is not None}
-    checked = {
-        flag: check(f"trainer.{flag}", given[flag]) if flag in given else default
-        for flag, (default, check) in OFFERED.items()
-    }
-    check_precision(checked["precision"], on_processor=checked["accelerator"] == "cpu")
-    return checked
+    for flag in given:
+        check_flag(flag)
+        if flag not in OFFERED:
+            raise NMTError(f"trainer.{shown(flag)}: no such flag; there are {', '.join(OFFERED)}")
+    return asdict(TrainerConfig(**given))
 
 
 def check_precision(precision: str, on_processor: bool) -> None:

@@ -15,8 +15,11 @@ class OptimConfig:
     warmup: int = number(4000, 1, 10**9)
     """Updates of linear warm-up."""
     beta1: float = number(0.9, 0.0, 0.999999)
+    """Adam's decay of the mean of gradients."""
     beta2: float = number(0.98, 0.0, 0.999999)
+    """Adam's decay of the mean of their squares."""
     epsilon: float = number(1e-9, 0.0, 1.0)
+    """Adam's epsilon, added to the root of that mean."""
     label_smoothing: float = number(0.1, 0.0, 0.99)
     """Probability mass spread evenly over the vocabulary."""
     not_finite: str = "stop"

@@ -35,7 +35,7 @@ class SearchConfig:
     run: Any = "runs/latest"
     """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
     engine: str = "torch"
-    """torch (any device), or ctranslate2 (processors, fast; pip install '.[ctranslate2]')."""
+    """torch (any device) or ctranslate2 (fast on processors); pip install '.[ctranslate2]' for that."""
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     threads: int | None = number(None, 1, 4096)
@@ -46,6 +46,8 @@ class SearchConfig:
     """auto, cpu, cuda, cuda:1, mps."""
     buffer: int = number(2000, 1, 10**9)
     """Lines held in memory at most, to be sorted by length and searched in batches."""
+    text: str | None = None
+    """A line of text, instead of an input; a word with blanks in it, and without =, is short for it."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
@@ -54,6 +56,7 @@ class SearchConfig:
         require(bool(self.run), "run: name a run, a model directory, or several as [a,b]")
         require_choice("engine", self.engine, ("torch", "ctranslate2"))
         require_choice("precision", self.precision, ("float32", "int8"))
+        require(self.text is None or "\n" not in self.text, "text: one line, please; pass a file, or pipe lines in")
         require(
             self.devices == 1 or self.engine == "torch",
             f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
@@ -84,6 +87,7 @@ class TranslateConfig(SearchConfig):
         if isinstance(self.split, bool):
             self.split = "auto" if self.split else "never"
         require_choice("split", self.split, ("auto", "always", "never"))
+        require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
         require(
             self.format != "text" or self.decode.n_best == 1,
             f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",

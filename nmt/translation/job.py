@@ -1,6 +1,7 @@
 """What translating and parsing have in common: lines from a file or stream, output for each, and how far it is."""
 
 import hashlib
+import io
 import os
 import sys
 from collections import deque
@@ -129,7 +130,7 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
         raise NMTError("standard output is closed: name a file with output=FILE")
     if config.output != "-" and is_input(config):
         raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
-    source = open_text(config.input)
+    source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
     if config.input != "-":  # in which a thread may be waiting when this ends
         stack.enter_context(source)
     talk = Console(stderr=True, quiet=config.output == "-" and sys.stdout.isatty())

@@ -208,3 +208,11 @@ def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, nmt
     nmt("average", f"run={run}", "last=1").refused(str(run / "model"), "No space left")
     assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
     assert not list(run.glob(".model*"))
+
+
+def test_it_tells_which_model_it_replaces(run, nmt):
+    (run / "model").rename(run / "aside")
+    assert "replaced" not in nmt("average", str(run), "last=1").err
+    told = nmt("average", str(run), "last=2").err
+    assert f"{run}/model was the average of updates 60, and is replaced; output=FOLDER writes another one" in told
+    assert "not measured" in (run / "model" / "README.md").read_text()

@@ -1,5 +1,6 @@
 """What the pages tell people to type must compose, and what they point at must be there."""
 
+import json
 import re
 import shlex
 from dataclasses import asdict
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nmt.commands import compose
+from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import plan
+from nmt.compose.overrides import is_bare
 
 YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}
@@ -37,13 +39,32 @@ def write_examples(text, folder):
     return list(examples)
 
 
+def write_what_words_name(command, words):
+    """The files, runs and prepared corpora that the words of a command without = name, below this folder."""
+    for path in (Path(word) for word in words if is_bare(word) and " " not in word):
+        if command == "train":
+            config = asdict(compose("preprocess", ["data=files", f"data.name={path.name}"]))
+            content = {"data": config["data"], "tokenizer": config["tokenizer"], "sources": {}}
+            about = {"format_version": 2, "fingerprint": "", "counts": {}, "vocabulary_size": 9, "tokenizer": ""}
+            path.mkdir(parents=True, exist_ok=True)
+            (path / "manifest.json").write_text(json.dumps({**about, "content": content, "versions": {}}))
+        elif path.suffix:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        else:
+            path.mkdir(parents=True, exist_ok=True)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_pages_compose(page, tmp_path):
+def test_commands_in_pages_compose(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     own = tmp_path if write_examples(page.read_text(), tmp_path) else None
     for command, *words in commands(page.read_text()):
         overrides = [word for word in words if not word.startswith(("-", "$")) and word != "FOLDER"]
+        if command != "reproduce":
+            write_what_words_name(command, overrides)
         if "--sweep" in words:
-            plan(overrides)
+            plan(COMMANDS["train"], overrides)
         else:
             compose(command, overrides, own)
 

@@ -16,13 +16,14 @@ import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 import nmt.commands.sweep as sweep_module
+from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
-from nmt.compose import compose, expand, set_text
+from nmt.compose import expand, set_text
 from nmt.errors import NMTError
 
 
 def words(*overrides: str) -> list[list[str]]:
-    return [words for _, words in expand("train", list(overrides))]
+    return [words for _, words in expand(COMMANDS["train"], list(overrides))]
 
 
 def test_the_last_key_changes_first_and_fixed_overrides_keep_their_place():
@@ -35,7 +36,7 @@ def test_the_last_key_changes_first_and_fixed_overrides_keep_their_place():
 
 
 def test_without_several_values_there_is_one_point():
-    assert expand("train", ["data.train=[a,b]", "name='x,y'", "seed=3"]) == [
+    assert expand(COMMANDS["train"], ["data.train=[a,b]", "name='x,y'", "seed=3"]) == [
         ({}, ["data.train=[a,b]", "name='x,y'", "seed=3"])
     ]
 
@@ -75,7 +76,7 @@ def test_values_of_a_sweep(override: str, expected: list[str] | None):
     if expected is None:  # Hydra reads no such letters without quotes; compose() will say so
         assert words(override) == [[override]]
         return
-    points = expand("train", [override])
+    points = expand(COMMANDS["train"], [override])
     assert [values for values, _ in points] == [{key.removeprefix("+"): value} for value in expected]
     for (_, (word,)), value in zip(points, expected, strict=True):
         parsed = OverridesParser.create().parse_override(word)
@@ -113,7 +114,7 @@ def test_values_of_a_sweep(override: str, expected: list[str] | None):
 )
 def test_a_mistake_in_any_point_is_one_line(overrides: list[str], expected: str):
     with pytest.raises(NMTError) as error:
-        plan(overrides)
+        plan(COMMANDS["train"], overrides)
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -135,7 +136,7 @@ def test_a_mistake_in_any_point_is_one_line(overrides: list[str], expected: str)
     ],
 )  # fmt: skip
 def test_a_point_trains_where_its_configuration_says(overrides: list[str], runs: list[str]):
-    points = plan(overrides)
+    points = plan(COMMANDS["train"], overrides)
     assert [str(point.run) for point in points] == runs
     for point in points:
         alone = compose("train", point.words)
@@ -185,7 +186,7 @@ def test_names_are_safe_and_distinct():
     for name in names:
         assert len(name) < 255
         assert shlex.quote(name) == name
-        assert set_text("checkpoint", f"runs/mine/{name}") == f"run=runs/mine/{name}"
+        assert set_text("run", f"runs/mine/{name}") == f"run=runs/mine/{name}"
 
 
 def test_a_name_of_many_keys_is_cut_and_stays_distinct():
@@ -204,7 +205,7 @@ def test_any_text_can_be_set(text: str):
 def test_groups_of_ones_own_are_swept_and_passed_on(tmp_path: Path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model/tall.yaml").write_text("name: tall\nencoder_layers: 9\n")
-    points = plan(["model=glob(t*)"], tmp_path)
+    points = plan(COMMANDS["train"], ["model=glob(t*)"], tmp_path)
     assert [point.values for point in points] == [{"model": "tall"}, {"model": "tiny"}]
     assert points[0].words[-2:] == ["--config-dir", str(tmp_path)]
 
@@ -223,7 +224,9 @@ def test_a_dry_run_needs_no_corpus_and_no_torch(tmp_path: Path):
 
 
 def test_printed_lines_pass_through_xargs_and_sed_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    points = plan(["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"])
+    points = plan(
+        COMMANDS["train"], ["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"]
+    )
     (tmp_path / "points").write_text(command_lines(points))
     (tmp_path / "nmt").write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
     (tmp_path / "nmt").chmod(0o755)
@@ -282,7 +285,7 @@ corpus = json.loads((Path(config.prepared) / "manifest.json").read_text())["fing
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fake.py").write_text(FAKE)
     monkeypatch.setattr(sweep_module, "TRAIN", [sys.executable, str(tmp_path / "fake.py")])
-    monkeypatch.setenv("PYTHONPATH", str(Path(sweep_module.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(sweep_module.__file__).parents[2]))
 
 
 def table(folder: Path) -> list[dict[str, str]]:
@@ -361,7 +364,8 @@ def test_a_sweep_that_is_asked_to_stop_lets_its_point_save_and_goes_on_later(toy
     Path("mended").touch()
     Path("slow").touch()
     command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
-    script = f"import nmt.commands.sweep\nfrom nmt.cli import main\nnmt.commands.sweep.TRAIN = {sweep_module.TRAIN!r}\nmain()"
+    lines = ["from nmt.commands import sweep", "from nmt.cli import main", f"sweep.TRAIN = {sweep_module.TRAIN!r}"]
+    script = "\n".join([*lines, "main()"])
     command_line = [sys.executable, "-c", script, *command]
     with subprocess.Popen(command_line, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:

@@ -7,7 +7,8 @@ import pytest
 import yaml
 from lightning import Trainer
 
-from nmt.compose import compose, conf_folder
+from nmt.commands import compose
+from nmt.compose import conf_folder
 from nmt.config.trainer import OFFERED, REFUSED, check_precision, checked_trainer
 from nmt.errors import NMTError
 
@@ -19,7 +20,7 @@ PARAMETERS = set(inspect.signature(Trainer.__init__).parameters) - {"self"}
 def test_every_flag_is_a_decision():
     """A new one of Lightning's belongs in one of the lists, and one that is gone leaves them."""
     assert {*OFFERED, *REFUSED} == PARAMETERS
-    assert not OFFERED.keys() & REFUSED.keys()
+    assert not set(OFFERED) & REFUSED.keys()
 
 
 def test_the_flags_that_are_offered_are_those_of_the_yaml_file():

@@ -1,6 +1,7 @@
-"""What a command can be told: its groups, their options, its keys."""
+"""The YAML groups under `conf/`, and the keys of a command's tree."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from nmt.compose.command import Command
 from nmt.compose.overrides import in_yaml
 from nmt.config import field_help
+from nmt.config.trainer import TrainerConfig
 
 
 def conf_folder() -> Path:
@@ -52,31 +54,41 @@ def hydra_tree(command: Command, overrides: list[str]) -> DictConfig:
         return hydra_compose(command.tree, overrides)
 
 
+@cache
+def key_help(config: type) -> dict[str, str]:
+    """Every key below a command's dataclass -> its help; those of no group first."""
+    texts = field_help(config)
+    if "trainer" in texts:
+        texts |= {f"trainer.{flag}": text for flag, text in field_help(TrainerConfig).items()}
+    keys = sorted(texts, key=lambda key: "." in key)
+    return {key: texts[key] for key in keys if key not in ("trainer", "experiment")}
+
+
 @dataclass
-class Option:
+class Key:
     """A key of a command's tree."""
 
-    key: str
+    name: str
     default: str
     help: str
 
+    @property
+    def group(self) -> str:
+        """The first of its names, where it has several."""
+        return self.name.partition(".")[0] if "." in self.name else ""
 
-def command_options(command: Command) -> list[Option]:
+    @property
+    def setting(self) -> str:
+        return f"{self.name}={self.default}"
+
+
+def command_keys(command: Command) -> list[Key]:
     """Every key of a command's tree with its default and its help."""
     tree = hydra_tree(command, [])
-    help_texts = field_help(command.config)
-    for key in tree.get("trainer", {}):
-        help_texts[f"trainer.{key}"] = "lightning.Trainer's flag"
-    return [
-        Option(
-            key, "NEEDED" if OmegaConf.is_missing(*parent(tree, key)) else in_yaml(OmegaConf.select(tree, key)), text
-        )
-        for key, text in sorted(help_texts.items(), key=lambda item: item[0].count(".") > 0)
-        if key not in ("trainer", "experiment")
-    ]
 
+    def default(key: str) -> str:
+        path, _, last = key.rpartition(".")
+        node: Any = OmegaConf.select(tree, path) if path else tree
+        return "NEEDED" if OmegaConf.is_missing(node, last) else in_yaml(OmegaConf.select(tree, key))
 
-def parent(tree: DictConfig, key: str) -> tuple[Any, str]:
-    """The node that holds a dotted key, and the key's last part."""
-    path, _, last = key.rpartition(".")
-    return (OmegaConf.select(tree, path) if path else tree), last
+    return [Key(key, default(key), text) for key, text in key_help(command.config).items()]

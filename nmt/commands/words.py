@@ -1,0 +1,42 @@
+"""Words without `=`: files, folders and running text, told apart by what is there."""
+
+from pathlib import Path
+from typing import Any
+
+from nmt.errors import NMTError
+
+
+def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str], list[str]]:
+    """The files, the folders, and the texts among words; `forms` ends the message where a word is none of them."""
+    files, folders, texts = list[str](), list[str](), list[str]()
+    for word in words:
+        path = Path(word)
+        if exists(path) and path.is_dir():
+            folders.append(word)
+        elif exists(path) or word == "-":
+            files.append(word)
+        elif any(character.isspace() for character in word):
+            texts.append(word)
+        elif word == "runs/latest":
+            raise NMTError("runs/latest: train a model first: `nmt preprocess`, then `nmt train`")
+        else:
+            raise NMTError(f"{word}: no such file or folder; {forms}")
+    return files, folders, texts
+
+
+def exists(path: Path) -> bool:
+    """False also for a text that is too long for a name, or holds what no name can."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def input_and_run(command: str, words: list[str]) -> dict[str, Any]:
+    """The file or the text that is translated or parsed, and the run, or runs, that do it."""
+    forms = f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both may be left out"
+    files, folders, texts = paths_and_texts(words, forms)
+    if len(files) + len(texts) > 1:
+        raise NMTError(f"{', '.join([*files, *texts])}: one file or text, please: {forms}")
+    values = {"input": files, "text": texts, "run": folders}
+    return {key: found[0] if len(found) == 1 else found for key, found in values.items() if found}

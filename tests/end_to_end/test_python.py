@@ -1,0 +1,93 @@
+"""The door for Python: every line of docs/python.md runs, and gives what the commands give."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from conftest import TOY, write_toy_text
+
+import nmt as package
+from nmt.commands import compose
+from nmt.errors import NMTError
+
+PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+TINY = [word for word in TOY if not word.startswith(("data", "model=", "tokenizer"))]
+
+
+def test_three_functions_are_public():
+    assert sorted(dir(package)) == sorted(package.__all__) == ["load", "prepare", "train"]
+    assert (Path(package.__file__).parent / "py.typed").is_file()
+    with pytest.raises(AttributeError, match="no attribute 'translate'"):
+        package.translate  # noqa: B018
+
+
+def test_to_import_it_loads_nothing_heavy():
+    script = "import nmt, sys; dir(nmt); print([name for name in ('torch', 'hydra', 'yaml') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_every_line_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    """With a model and a vocabulary as small as the corpus here."""
+    monkeypatch.chdir(tmp_path)
+    Path("corpus").mkdir()
+    write_toy_text(Path("corpus"), seed=1)
+    Path("input.en").write_text("ka lo\n\nmi nu\n")
+
+    def prepare(*words, tokenizer, **keys):
+        sets = ("data.valid=corpus/valid", "data.test=corpus/test")
+        return package.prepare(*words, *sets, "tokenizer.vocabulary_size=300", "workers=1", **keys)
+
+    def train(*words, **keys):
+        keys |= {"trainer": {**keys.get("trainer", {}), "max_steps": 2}}
+        tiny = [word for word in TINY if "max_steps" not in word]
+        return package.train(*(word for word in words if "max_steps" not in word), *tiny, "overwrite=false", **keys)
+
+    names = {"nmt": SimpleNamespace(prepare=prepare, train=train, load=package.load)}
+    given = []
+    for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.S):
+        for line in block.replace("import nmt\n", "").splitlines():
+            whole = line.startswith("import ") or " = " in line.partition("(")[0]
+            statement = line if whole else f"given = {line}"
+            if line:
+                exec(statement, names)
+                given.append(names.get("given"))
+    assert given[:2] == [Path("data/corpus"), Path("runs/corpus-small")]
+    assert given[3] == given[3] != []
+    assert all(isinstance(text, str) for text in given[3])
+    assert all(isinstance(score, float) and score < 0 for score in given[4])
+    assert [bool(text) for text in given[-1]] == [True, False, True]
+
+
+def test_it_gives_what_the_commands_give(checkpoint, nmt, tmp_path):
+    lines, references = ["ka nu lo", "mi pe", "so tu va we"], ["lo ka", "mi", "we"]
+    (tmp_path / "source").write_text("\n".join(lines))
+    (tmp_path / "target").write_text("\n".join(references))
+    model = package.load(checkpoint, device="cpu", decode={"beam_size": 2})
+    told = nmt("translate", checkpoint, "source", "decode.beam_size=2", "device=cpu").out
+    assert model.translate(lines) == told.splitlines()
+    scored = nmt("score", checkpoint, "source=source", "hypothesis=target", "format=tsv", "device=cpu").out
+    assert [f"{score:.4f}" for score in model.score(zip(lines, references, strict=True))] == [
+        line.split("\t")[1] for line in scored.splitlines()
+    ]
+    assert (model.translate([]), model.score([])) == ([], [])
+    config = compose("translate", [checkpoint, "device=cpu", "decode.beam_size=2"])
+    assert package.load(config).translate(lines) == model.translate(lines)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: package.load("runs/nowhere"), "runs/nowhere: no such file or folder"),
+        (lambda: package.load(decode={"beam": 3}), "unknown key decode.beam"),
+        (lambda: package.train(optim={"factor": "fast"}), "optim.factor=fast: must be a number between"),
+        (lambda: package.train(name="${oc.env:HOME}", max_steps=1), "the number of updates is trainer.max_steps"),
+        (lambda: package.load(compose("translate", []), device="cpu"), "device: a TranslateConfig has its values"),
+    ],
+)
+def test_a_mistake_is_the_line_that_a_command_prints(call, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NMTError, match=re.escape(said)):
+        call()

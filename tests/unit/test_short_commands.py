@@ -1,0 +1,178 @@
+"""Words without `=`: what people type first does what they mean, or one line says which forms there are."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from nmt.commands import COMMANDS, compose
+from nmt.commands.sweep import plan
+from nmt.errors import NMTError
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files and runs that words can mean."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("corpus/train.en", "corpus/train.de", "hyp.de", "ref.de", "a b.txt", "runs/x=1/config.json"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("eins\n")
+    for name in ("runs/mine", "runs/other"):
+        Path(name).mkdir(parents=True)
+    return tmp_path
+
+
+def prepared(folder: str, **changed: object) -> None:
+    """A prepared corpus, as far as its manifest tells of it."""
+    config = compose("preprocess", ["corpus/train.en", "corpus/train.de", "tokenizer=bpe8k"])
+    content = {
+        "data": {**vars(config.data), "filters": vars(config.data.filters), **changed},
+        "tokenizer": vars(config.tokenizer),
+        "seed": 1,
+        "sources": {},
+    }
+    Path(folder).mkdir(parents=True)
+    about = {"format_version": 2, "fingerprint": "", "counts": {}, "vocabulary_size": 8000, "tokenizer": ""}
+    (Path(folder) / "manifest.json").write_text(json.dumps({**about, "content": content, "versions": {}}))
+
+
+def refused(command: str, *words: str) -> str:
+    with pytest.raises(NMTError) as error:
+        compose(command, list(words))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("command", ["translate", "parse"])
+@pytest.mark.parametrize(
+    ("words", "run", "input", "text"),
+    [
+        ([], ["runs/latest"], "-", None),
+        (["runs/mine"], ["runs/mine"], "-", None),
+        (["runs/x=1"], ["runs/x=1"], "-", None),
+        (["hyp.de"], ["runs/latest"], "hyp.de", None),
+        (["a b.txt", "runs/mine"], ["runs/mine"], "a b.txt", None),
+        (["-", "runs/mine"], ["runs/mine"], "-", None),
+        (["Hello world", "runs/mine"], ["runs/mine"], "-", "Hello world"),
+        (["- Hello = ${world}, 'x'"], ["runs/latest"], "-", "- Hello = ${world}, 'x'"),
+        (["runs/mine", "x " * 500], ["runs/mine"], "-", "x " * 500),
+        (["runs/mine", "runs/other"], ["runs/mine", "runs/other"], "-", None),
+    ],
+)
+def test_a_file_a_text_and_a_run_are_told_apart(command, words, run, input, text):
+    config = compose(command, words)
+    assert (config.run, config.input, config.text) == (run, input, text)
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "said"),
+    [
+        ("translate", ["hello"], "hello: no such file or folder; `nmt translate FILE RUN`, or"),
+        ("translate", ["runs/nowhere", "hyp.de"], "runs/nowhere: no such file or folder"),
+        ("translate", ["runs/latest"], "train a model first"),
+        ("translate", ["hyp.de", "ref.de"], "hyp.de, ref.de: one file or text, please"),
+        ("translate", ["hyp.de", "Hello world"], "one file or text, please"),
+        ("translate", ["Hello world", "input=hyp.de"], "leave it out"),
+        ("translate", ["runs/mine", "run=runs/other"], "takes one run"),
+        ("translate", ["text=a\nb"], "one line"),
+        ("score", ["hyp.de"], "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN"),
+        ("score", ["hyp.de", "runs/mine"], "files or a run, please"),
+        ("score", ["hyp.de", "nowhere"], "nowhere: no such file or folder; `nmt score HYPOTHESIS"),
+        ("score", ["hyp.de", "ref.de", "reference=ref.de"], "takes one reference"),
+        ("average", ["runs/mine", "runs/other"], "takes one run"),
+        ("attention", ["a b", "c d"], "one sentence and one run"),
+        ("preprocess", ["corpus/train.en"], "differ in the ending alone"),
+        ("preprocess", ["corpus/train.en", "corpus/train.en"], "differ in the ending alone"),
+        ("preprocess", ["corpus/train.en", "ref.de"], "differ in the ending alone"),
+        ("preprocess", ["corpus/train.en", "corpus/train.fr"], "corpus/train.fr: no such file"),
+        ("train", ["data/nowhere"], "data/nowhere: no such folder; `nmt train CORPUS KEY=VALUE...`"),
+        ("train", ["runs/mine"], "no prepared corpus there"),
+        ("train", ["runs/mine", "runs/other"], "one corpus, please"),
+    ],
+)
+def test_what_is_ambiguous_or_missing_is_one_line(command, words, said):
+    assert said in refused(command, *words)
+
+
+def test_scores_are_of_two_files_or_by_a_run():
+    config = compose("score", ["hyp.de", "ref.de"])
+    assert (config.hypothesis, config.reference, config.run) == ("hyp.de", "ref.de", [])
+    assert compose("score", ["hyp.de", "reference=ref.de"]).hypothesis == "hyp.de"
+    assert compose("score", ["runs/mine", "source=hyp.de"]).run == ["runs/mine"]
+
+
+def test_other_commands_take_a_run():
+    for command in ("average", "export", "report"):
+        assert compose(command, ["runs/mine"]).run == "runs/mine"
+    config = compose("attention", ["Hello world", "runs/mine"])
+    assert (config.sentence, config.run) == ("Hello world", "runs/mine")
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "train", "languages"),
+    [
+        (["corpus/train.en", "corpus/train.de"], "corpus", ["corpus/train"], ("en", "de")),
+        (["corpus/train.de", "corpus/train.en"], "corpus", ["corpus/train"], ("de", "en")),
+        (["corpus/train.en", "corpus/train.de", "data.name=1.10"], "1.10", ["corpus/train"], ("en", "de")),
+        (["zipped.pt_BR.gz", "zipped.en"], "zipped", ["zipped"], ("pt_BR", "en")),
+        (["both.tsv", "data.target=fr"], "both", ["both.tsv"], ("en", "fr")),
+    ],
+)
+def test_a_corpus_is_two_files(words, name, train, languages):
+    Path("zipped.pt_BR.gz").write_bytes(gzip.compress(b"um\n"))
+    for file in ("zipped.en", "both.tsv"):
+        Path(file).touch()
+    data = compose("preprocess", words).data
+    assert (data.kind, data.name, data.train, (data.source, data.target)) == ("files", name, train, languages)
+
+
+def test_what_a_manifest_knows_is_not_typed_twice():
+    prepared("data/corpus")
+    config = compose("train", ["data/corpus", "model=small"])
+    long = ["data=files", "data.name=corpus", "data.train=corpus/train", "tokenizer=bpe8k", "model=small"]
+    assert config == compose("train", long)
+    assert (config.prepared, config.run) == ("data/corpus", "runs/corpus-small")
+    assert compose("train", ["data/corpus", *long]) == config
+    assert compose("train", ["data/corpus", "experiment=quickstart"]).data == config.data
+    points = plan(COMMANDS["train"], ["data/corpus", "model=small", "seed=1,2"])
+    assert [point.words[:2] for point in points] == [["data/corpus", "model=small"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("data.name=other", "data.name: corpus -> other"),
+        ("data.filters.max_ratio=9", "data.filters.max_ratio: 4.0 -> 9.0"),
+        ("data.train=[a,b]", "data.train: ['corpus/train'] -> ['a', 'b']"),
+        ("tokenizer.vocabulary_size=300", "tokenizer.vocabulary_size: 8000 -> 300"),
+        ("tokenizer=bpe4k", "tokenizer.vocabulary_size: 8000 -> 4000"),
+        ("data=quickstart", "data.kind: files -> quickstart"),
+    ],
+)
+def test_what_contradicts_a_manifest_is_refused_with_the_difference(word, said):
+    prepared("data/corpus")
+    assert said in refused("train", "data/corpus", word)
+
+
+def test_a_manifest_of_others_names_no_key_and_reads_no_environment():
+    text = "${oc.env:HOME} ${seed}"
+    prepared("data/corpus", name=text, train=[text])
+    data = compose("train", ["data/corpus"]).data
+    assert (data.name, data.train) == (text, [text])
+
+
+@pytest.mark.parametrize("changed", [{"filters": "x"}, {"filters": {"max_words": "many"}}, {"unheard_of": 1}])
+def test_a_manifest_of_other_types_or_keys_is_one_line(changed):
+    prepared("data/corpus", **changed)
+    refused("train", "data/corpus")
+
+
+def test_the_newest_run_is_named_where_there_are_others(capsys):
+    from nmt.commands.console import tell_latest
+
+    Path("runs/latest").symlink_to("mine")
+    tell_latest(["runs/mine"])
+    assert capsys.readouterr().err == ""
+    tell_latest(["runs/latest"])
+    assert capsys.readouterr().err == "nmt: run=runs/mine, the newest; run=OTHER takes another\n"
