@@ -73,7 +73,7 @@ COMMAND = Command(
         "overwrite=true"
     ),
     hides=(
-        "name run logger compile num_workers float32_matmul_precision "
+        "name run logger num_workers float32_matmul_precision "
         "model optim batching checkpoints validation decode trainer"
     ),
     root="train",
