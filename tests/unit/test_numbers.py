@@ -1,0 +1,47 @@
+"""Numbers and values read as people write them."""
+
+import math
+
+import pytest
+
+from nmt.report.numbers import compact, duration, in_words, number
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (math.nan, "nan"),
+        (math.inf, "inf"),
+        (3.14159, "3.142"),
+        (-0.5, "-0.5"),
+        (12345.6, "12,346"),
+        (0.0700, "0.07"),
+        (0.00049, "4.9·10⁻⁴"),
+        (3.3e18, "3.3·10¹⁸"),
+        (100, "100"),
+        (9999.9, "10,000"),
+    ],
+)
+def test_numbers_read_as_people_write_them(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(2500, "2,500"), (25_000, "25k"), (2_500_000, "2.5M"), (0.25, "0.25")])
+def test_large_numbers_are_short(value, text):
+    assert compact(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(42, "42 s"), (720, "12 min"), (11_100, "3 h 05 min"), (187_200, "2 d 04 h")]
+)
+def test_durations_have_two_units_at_most(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "null"), (True, "true"), ([1, None], "[1, null]"), ("a b", "a b"), (0.1, "0.1")]
+)
+def test_values_read_as_one_types_them(value, text):
+    assert in_words(value) == text
+    assert in_words("x " * 200) == ("x " * 200).strip() or in_words("x " * 200).startswith("'")
