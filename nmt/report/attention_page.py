@@ -45,8 +45,6 @@ class Stack:
     """One kind of attention, layer by layer."""
 
     title: str
-    part: str
-    """encoder or decoder: the part of the model that attends."""
     weights_LHQK: Weights
     queries: list[str]
     keys: list[str]
@@ -90,31 +88,29 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     found = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
     [judged] = force([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.pieces([*tokens, EOS]) for tokens in (source, ids))
-    inputs = ["<s>", *outputs[:-1]]
-
-    def stack(title: str, weights: torch.Tensor, queries: list[str], keys: list[str], first_layer: int) -> Stack:
-        part = "encoder" if title.startswith("Encoder") else "decoder"
-        layers, heads = (list(range(1, count + 1)) for count in weights.shape[:2])
-        return Stack(title, part, weights.float().cpu().numpy(), queries, keys, layers, heads, first_layer)
-
-    aligning = aligning_layer(model) + 1
+    inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
     stacks = [
-        stack("Cross-attention", found.cross[0], outputs, sources, aligning),
-        stack("Encoder self-attention", found.encoder[0], sources, sources, len(model.encoder_layers)),
-        stack("Decoder self-attention", found.decoder[0], outputs, inputs, aligning),
+        Stack(title, weights[0].float().cpu().numpy(), queries, keys, *map(numbers, weights.shape[1:3]), first_layer)
+        for title, weights, queries, keys, first_layer in (
+            ("Cross-attention", found.cross, outputs, sources, aligning),
+            ("Encoder self-attention", found.encoder, sources, sources, len(model.encoder_layers)),
+            ("Decoder self-attention", found.decoder, outputs, inputs, aligning),
+        )
     ]
     text = " ".join(tokenizer.decode(ids).split())
     return Attended(folder, sentence, text, target is not None, len(outputs), sum(judged.log_probabilities), stacks)
 
 
+def numbers(count: int) -> list[int]:
+    """Of layers or heads, counted from 1."""
+    return list(range(1, count + 1))
+
+
 def select(stack: Stack, layer: int | None, head: int | None) -> Stack:
     """The stack with this layer alone, and this head alone; None: all. NMTError where there is no such one."""
-    for key, wanted, known, what in (
-        ("layer", layer, stack.layers, f"layers in its {stack.part}"),
-        ("head", head, stack.heads, "heads"),
-    ):
+    for key, wanted, known in (("layer", layer, stack.layers), ("head", head, stack.heads)):
         if wanted and wanted not in known:
-            raise NMTError(f"{key}={wanted}: the model has {len(known)} {what}")
+            raise NMTError(f"{key}={wanted}: the model has {len(known)} {key}s ({stack.title.lower()})")
     layers, heads = [layer] if layer else stack.layers, [head] if head else stack.heads
     weights = stack.weights_LHQK[np.ix_([n - 1 for n in layers], [n - 1 for n in heads])]
     first = stack.first_layer if stack.first_layer in layers else layers[-1]

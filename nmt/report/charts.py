@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from nmt.report.numbers import compact, number
+from nmt.report.numbers import number
 
 WIDTH, HEIGHT = 400, 216
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190
@@ -108,12 +108,10 @@ def linear_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Round numbers from `low` to `high`, both positive: powers of ten, or more where these are few."""
-    for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
-        ticks = LogLocator(subs=factors, numticks=7).tick_values(low, high)
-        within = [float(tick) for tick in ticks if low <= tick <= high]
-        if 3 <= len(within) <= 7:
-            return within
-    return [tick for tick in linear_ticks(low, high) if low <= tick <= high]
+    factors = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)
+    ticks = LogLocator(subs=factors, numticks=7).tick_values(low, high)
+    within = [float(tick) for tick in ticks if low <= tick <= high]
+    return within if 3 <= len(within) <= 7 else [tick for tick in linear_ticks(low, high) if low <= tick <= high]
 
 
 def typical_range(values: list[float], log: bool) -> tuple[float, float]:
@@ -137,7 +135,7 @@ def scale_values(axes: Axes, chart: Chart, values: list[float]) -> None:
         ticks = linear_ticks(low, high)
         low, high = ticks[0], ticks[-1]
     axes.set_ylim(low, high)
-    axes.set_yticks(ticks, [compact(tick) for tick in ticks])
+    axes.set_yticks(ticks, [number(tick) for tick in ticks])
     axes.set_yticks([], minor=True)
 
 
@@ -155,7 +153,11 @@ def draw_curve(axes: Axes, kind: str, points: list[Point]) -> int:
         if len(steps) == 1 or (kind == "validation" and len(steps) <= MAX_DOTS):
             axes.plot(steps, values, marker="o", markersize=4, **marks)
     low, high = axes.get_ylim()
-    stray = [(step, low if value < low else high) for step, value in points if not low <= value <= high]
+    rounding = 1e-9 * (high - low)
+    near = [low - rounding <= value <= high + rounding for value in values]
+    stray = [
+        (step, low if value < low else high) for (step, value), inside in zip(points, near, strict=True) if not inside
+    ]
     for step, edge in stray:
         axes.plot(step, edge, marker="v" if edge == low else "^", markersize=5, clip_on=False, **marks)
     return len(stray)
@@ -187,7 +189,7 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     axes, last_update = new_axes(), max(last_update, 1)
     axes.set_xlim(0, last_update)
     ticks = [tick for tick in linear_ticks(0, last_update, 4) if tick <= last_update]
-    axes.set_xticks(ticks, [compact(tick) for tick in ticks])
+    axes.set_xticks(ticks, [number(tick) for tick in ticks])
     scale_values(axes, chart, [value for points in curves.values() for _, value in points])
     stray = sum(draw_curve(axes, kind, points) for kind, points in curves.items())
     best = None

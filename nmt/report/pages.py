@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from nmt import __version__
 from nmt.errors import NMTError
-from nmt.report.numbers import compact, duration, in_words, number
+from nmt.report.numbers import in_words, number
+from nmt.training.progress import clock
 
 # No browser shows these; NUL or half a surrogate pair would break the page for parsers and encoders.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -33,7 +34,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {f.__name__: f for f in (compact, duration, in_words, number)}
+    found.filters |= {f.__name__: f for f in (clock, in_words, number)}
     return found
 
 

@@ -8,7 +8,6 @@ from nmt.config import ModelConfig
 from nmt.data.manifest import flatten
 from nmt.model_directory.shapes import count_parameters
 from nmt.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Curves, draw
-from nmt.report.numbers import in_words
 from nmt.report.pages import render
 from nmt.report.quality import Quality, differences, pick
 from nmt.report.run import Facts, Run, last, series
@@ -52,21 +51,6 @@ def parameters(run: Run, facts: Facts | None) -> int | None:
     return count_parameters(model, known.vocabulary_size, path) if known and model else None
 
 
-def changed_settings(config: dict[str, Any], defaults: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Keys that differ from the defaults, with both values."""
-    own, default = flatten(config), flatten(defaults)
-    names = ("name", "prepared", "run")
-    return [(k, v, default.get(k)) for k, v in own.items() if v != default.get(k) and k not in names]
-
-
-def environment(run: Run, facts: Facts | None) -> dict[str, Any]:
-    """Where and with which versions the run was trained, as far as it is recorded."""
-    found: dict[str, Any] = {**facts.versions, "devices": facts.devices} if facts else {}
-    if run.manifest:
-        found["corpus prepared with"] = [f"{name} {version}" for name, version in run.manifest.versions.items()]
-    return {key: in_words(value).strip("[]") for key, value in (found | run.environment).items() if value is not None}
-
-
 def training_page(
     run: Run,
     facts: Facts | None,
@@ -96,8 +80,7 @@ def training_page(
         last=partial(last, run.rows),
         drawings={drawing.chart.title: drawing for drawing in drawings if drawing},
         plot={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
-        changed=changed_settings(run.config, defaults),
+        defaults=flatten(defaults),
         config_text=read_text(run.folder / "config.yaml", SMALL),
-        environment=environment(run, facts),
         **{function.__name__: function for function in (differences, draw_trees, flatten)},
     )

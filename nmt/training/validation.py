@@ -56,9 +56,9 @@ class Validation(UpdateCallback):
     """Validates every `config.every_steps` updates, and after the last."""
 
     def __init__(
-        self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, meters: MetricsCallback
+        self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, metrics: MetricsCallback
     ) -> None:
-        self.corpus, self.config, self.decode, self.meters = corpus, config, decode, meters
+        self.corpus, self.config, self.decode, self.metrics = corpus, config, decode, metrics
         self.split = corpus.split("valid")
         if any(len(side) != len(self.split) for side in corpus.text("valid")):
             raise NMTError(f"{corpus.folder}: the texts of valid have other lines than its pairs; prepare it again")

@@ -52,7 +52,7 @@ def text(element: ET.Element) -> str:
 def facts(root: ET.Element) -> dict[str, str]:
     """The numbers of the page's head."""
     (shown,) = (element for element in root.iter("dl") if element.get("class") == "facts")
-    return {div.findtext("dt"): " ".join(text(div.find("dd")).split()) for div in shown.findall("div")}
+    return {div.findtext("dt"): " ".join(" ".join(div.find("dd").itertext()).split()) for div in shown.findall("div")}
 
 
 def titles(root: ET.Element) -> list[str]:
@@ -61,7 +61,7 @@ def titles(root: ET.Element) -> list[str]:
 
 def test_the_page_of_a_finished_run(nmt, run, toy):
     score = {"metric": "bleu", "name": "BLEU", "value": 12.345, "sentences": 4, "signature": "nrefs:1|version:2"}
-    facts_of_training = {"tokens": 12_345, "devices": "1 x abacus", "versions": {"nmt": "0.0.7"}, "score": score}
+    facts_of_training = {"tokens": 12_345, "devices": "1 x abacus", "versions": {"abacus": "0.0.7"}, "score": score}
     describe_training(run, **facts_of_training)
     outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra_length=5")
     assert (outcome.code, outcome.out) == (0, f"{Path('copy/report.html')}\n"), outcome.err
@@ -72,12 +72,12 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     root = parsed(run / "report.html")
     head = facts(root)
     assert head["Update"] == "60 of 60"
-    assert head["Parameters"].startswith("10.18k")
+    assert head["Parameters"].startswith("10,176")
     rows = [row for row in metrics_of(run) if row["valid_loss"]]
     assert head["Best validation loss"].startswith(f"{min(float(row['valid_loss']) for row in rows):.3f}")
     assert head["Validation BLEU"].startswith("12.35 averaged model of update 60, 4 sentences")
     assert head["Validation BLEU"].endswith("nrefs:1|version:2")
-    assert head["Target tokens"] == "12.35k"
+    assert head["Target tokens"] == "12,345"
     assert "1 x abacus" in head["Training time"]
     assert "0.0.7" in text(section(root, "Environment"))
     assert {"Loss", "Perplexity", "BLEU", "Learning rate", "Throughput"} <= set(titles(root))
@@ -86,7 +86,7 @@ def test_the_page_of_a_finished_run(nmt, run, toy):
     assert manifest["fingerprint"] in text(section(root, "Corpus"))
     assert "600" in text(section(root, "Corpus"))
     assert [element.findtext("h2") for element in root.iter("section")] == [
-        *("Translations", "Curves", "Corpus", "Configuration", "Environment")
+        *("Translations", "Scores", "Curves", "Corpus", "Configuration", "Environment")
     ]
 
 
@@ -126,12 +126,12 @@ def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
     references = (prepared / "test.de").read_text().splitlines()[:15]
     shown = section(parsed(run / "report.html"), "Translations")
     assert "The first 15 of 20 lines of the test set, beam 2, length penalty 1.0" in text(shown)
-    bleu, chrf = (text(div).split() for div in shown.find("div/dl").findall("div"))
+    scores = section(parsed(run / "report.html"), "Scores")
+    bleu, chrf = (list(div.itertext()) for div in scores.find("div/dl").findall("div"))
     scorer = sacrebleu.metrics.BLEU()
-    score = f"{scorer.corpus_score(hypotheses, [references]).score:.2f}"
-    assert bleu == ["BLEU", score, "signature", str(scorer.get_signature())] or bleu[0] == f"BLEU{score}"
-    assert bleu[-1] == str(scorer.get_signature())
-    assert f"{sacrebleu.corpus_chrf(hypotheses, [references]).score:.2f}" in "".join(chrf)
+    assert f"{scorer.corpus_score(hypotheses, [references]).score:.2f}" in bleu
+    assert str(scorer.get_signature()) in bleu
+    assert f"{sacrebleu.corpus_chrf(hypotheses, [references]).score:.2f}" in chrf
     triples = {
         tuple(text(dd) for dd in article.find("dl").findall("dd")): text(article.find("div"))
         for article in shown.iter("article")
@@ -181,7 +181,7 @@ def test_columns_and_files_of_newer_runs_are_shown(nmt, run):
     assert nmt("report", "copy", "sentences=0").code == 0
     root = parsed(run / "report.html")
     assert {"Gradient norm", "Padding", "MFU", "Skipped updates"} <= set(titles(root))
-    assert facts(root)["Cost in FLOPs"].startswith("3.3·10¹⁸")
+    assert facts(root)["Cost in FLOPs"].startswith("3.3e+18")
     assert "9.8.7" in text(section(root, "Environment"))
     assert "H200, H200" in text(section(root, "Environment"))
 

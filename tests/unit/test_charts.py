@@ -1,4 +1,4 @@
-"""What is drawn is what was measured: positions, gaps, the best point, what the pointer finds; one bad value hides none."""
+"""What is drawn is what was measured: positions, gaps, the best point, what the pointer finds."""
 
 import math
 import re
@@ -23,7 +23,8 @@ def drawing(chart: Chart, last: int = 200, **curves) -> Drawing:
 
 def lines(drawn: Drawing, kind: str) -> list[list[tuple[float, float]]]:
     """The points of each path of this colour."""
-    paths = [path for path in ET.fromstring(drawn.svg).iter() if f"stroke: var(--{kind})" in path.get("style", "")]
+    paths = [path for path in ET.fromstring(drawn.svg).iter() if f"stroke: var(--{kind});" in path.get("style", "")]
+    paths = [path for path in paths if path.get("clip-path")]
     return [[(float(a), float(b)) for a, b in re.findall(r"[ML] ([\d.]+) ([\d.]+)", path.get("d"))] for path in paths]
 
 
@@ -55,7 +56,7 @@ def test_the_highest_bleu_is_the_best_and_the_averaged_models_is_no_point_of_its
     chart = Chart("BLEU", "", ("", "valid_bleu"), metric="bleu", best="highest")
     drawn = drawing(chart, 3, validation=[(1, 3.0), (2, 9.5), (3, 9.0)], averaged=[(3, 11.0)])
     assert drawn.best == (2, 9.5)
-    assert [len(line) for line in lines(drawn, "validation")][0] == 3
+    assert [len(line) for line in lines(drawn, "validation")] == [3]
     assert drawn.stops[-1][-1] == "update 3   validation 9   averaged 11"
 
 
@@ -100,7 +101,7 @@ def test_a_single_point_is_drawn_within_the_plot(value, from_zero):
 
 
 @pytest.mark.parametrize("bad", [1e6, -1e6, 1e99])
-@pytest.mark.parametrize("points", [TRAINING, VALIDATION + [(170, 1.6)]])
+@pytest.mark.parametrize("points", [TRAINING, [*VALIDATION, (170, 1.6)]])
 def test_one_bad_value_moves_no_axis_but_is_marked_and_counted(points, bad):
     before = drawing(PLAIN, training=points)
     drawn = drawing(PLAIN, training=[*points, (180, bad)])
@@ -143,9 +144,9 @@ def test_a_range_without_extent_has_ticks_around_it():
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
     [
-        (8, 4000, [10, 30, 100, 300, 1000, 3000]),
+        (8, 4000, [10, 100, 1000]),
         (11, 320, [20, 50, 100, 200]),
-        (11.4, 12.6, [11.4, 11.6, 11.8, 12, 12.2, 12.4, 12.6]),
+        (11.4, 12.59, [11.4, 11.6, 11.8, 12, 12.2, 12.4]),
     ],
 )
 def test_log_ticks_as_one_would_choose_them(low, high, ticks):

@@ -35,10 +35,8 @@ def test_nothing_lies_on_anything_else_and_the_reference_is_above(hypothesis):
     (line,) = {label.row for label in labels if label.kind == "word"}
     assert min(row for row, _ in cells) == 1
     above = [label for label in labels if label.kind in BRACKETS and label.row < line]
-    assert [(label.text, label.start, label.end) for label in sorted(above, key=lambda label: label.row)][0] == (
-        *("S", 0),
-        5,
-    )
+    outermost = min(above, key=lambda label: label.row)
+    assert (outermost.text, outermost.start, outermost.end) == ("S", 0, 5)
     assert len({label.row for label in above}) == 3  # S over VP over ADJP and NP
 
 
