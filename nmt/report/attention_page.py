@@ -7,7 +7,7 @@ import base64
 import colorsys
 import io
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,12 +48,17 @@ class Stack:
     weights_LHQK: Weights
     queries: list[str]
     keys: list[str]
-    layers: list[int]
-    """Counted from 1."""
-    heads: list[int]
-    """Counted from 1."""
     first_layer: int
     """The one that is shown first."""
+    layers: list[int] = field(default_factory=list)
+    """Counted from 1; empty: all."""
+    heads: list[int] = field(default_factory=list)
+    """Counted from 1; empty: all."""
+
+    def __post_init__(self) -> None:
+        layers, heads = self.weights_LHQK.shape[:2]
+        self.layers = self.layers or list(range(1, layers + 1))
+        self.heads = self.heads or list(range(1, heads + 1))
 
 
 @dataclass
@@ -89,21 +94,14 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     [judged] = force([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.pieces([*tokens, EOS]) for tokens in (source, ids))
     inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
+    cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
     stacks = [
-        Stack(title, weights[0].float().cpu().numpy(), queries, keys, *map(numbers, weights.shape[1:3]), first_layer)
-        for title, weights, queries, keys, first_layer in (
-            ("Cross-attention", found.cross, outputs, sources, aligning),
-            ("Encoder self-attention", found.encoder, sources, sources, len(model.encoder_layers)),
-            ("Decoder self-attention", found.decoder, outputs, inputs, aligning),
-        )
+        Stack("Cross-attention", cross, outputs, sources, aligning),
+        Stack("Encoder self-attention", encoder, sources, sources, len(encoder)),
+        Stack("Decoder self-attention", decoder, outputs, inputs, aligning),
     ]
     text = " ".join(tokenizer.decode(ids).split())
     return Attended(folder, sentence, text, target is not None, len(outputs), sum(judged.log_probabilities), stacks)
-
-
-def numbers(count: int) -> list[int]:
-    """Of layers or heads, counted from 1."""
-    return list(range(1, count + 1))
 
 
 def select(stack: Stack, layer: int | None, head: int | None) -> Stack:
@@ -128,7 +126,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
     pixels[..., :3] = [round(255 * part) for part in colorsys.hls_to_rgb(degrees / 360, 0.47, 0.72)]
     pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
     file = io.BytesIO()
-    imsave(file, pixels, format="png", metadata={"Software": None})
+    imsave(file, pixels, format="png", metadata={"Software": "nmt"})
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 

@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -71,12 +71,12 @@ def colour(name: str) -> str:
     return f"#00000{VARIABLES.index(name) + 1}"  # black itself would be left out
 
 
-def to_svg(axes: Axes, title: str) -> Markup:
+def to_svg(figure: Figure, title: str) -> Markup:
     """The SVG within an HTML page: as wide as its place, with the style sheet's colours and only ids that are used."""
     buffer = io.StringIO()
     # A salt for each chart: the same chart gets the same ids, and two charts of a page have none in common.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
-        axes.figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
@@ -87,7 +87,7 @@ def to_svg(axes: Axes, title: str) -> Markup:
     return Markup(re.sub(r"#00000([1-6])", lambda found: f"var(--{VARIABLES[int(found[1]) - 1]})", svg))
 
 
-def new_axes() -> Axes:
+def new_axes() -> tuple[Figure, Axes]:
     """Empty axes between the edges of what is plotted, with a grid and no frame."""
     figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
     size = ((RIGHT - LEFT) / WIDTH, (BOTTOM - TOP) / HEIGHT)
@@ -95,7 +95,7 @@ def new_axes() -> Axes:
     axes.tick_params(which="both", length=0, pad=6, labelcolor=colour("quiet"), labelsize=11)
     axes.grid(axis="y", color=colour("grid"), linewidth=1)
     axes.set_axisbelow(True)
-    return axes
+    return figure, axes
 
 
 def linear_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
@@ -145,7 +145,7 @@ def draw_curve(axes: Axes, kind: str, points: list[Point]) -> int:
     Gives how many are beyond.
     """
     steps, values = zip(*points, strict=True)
-    marks = {"color": colour(kind), "linestyle": "", "markeredgewidth": 0}
+    marks: dict[str, Any] = {"color": colour(kind), "linestyle": "", "markeredgewidth": 0}
     if kind == "averaged":
         axes.plot(steps, values, marker="D", markersize=6, clip_on=False, **marks)
     else:
@@ -186,7 +186,8 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     curves = {kind: points for kind, points in finite.items() if points}
     if not curves:
         return None
-    axes, last_update = new_axes(), max(last_update, 1)
+    figure, axes = new_axes()
+    last_update = max(last_update, 1)
     axes.set_xlim(0, last_update)
     ticks = [tick for tick in linear_ticks(0, last_update, 4) if tick <= last_update]
     axes.set_xticks(ticks, [number(tick) for tick in ticks])
@@ -197,4 +198,4 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
         choose = min if chart.best == "lowest" else max
         best = choose(curves["validation"], key=lambda point: point[1])  # the first of equal ones
         axes.plot(*best, marker="o", color=colour("ground"), mec=colour("validation"), markersize=9, mew=2)
-    return Drawing(chart, curves, to_svg(axes, chart.title), best, stray, hover_stops(curves, last_update))
+    return Drawing(chart, curves, to_svg(figure, chart.title), best, stray, hover_stops(curves, last_update))

@@ -100,11 +100,9 @@ def translate_held_out(
     done = f"{lines} lines of the {name} set, {search}, by {model}"
     doing = "parsing" if parses else "translating"
     console.print(f"{doing} {done}")
-    stream = (
-        parse_stream(translator, iter(sources), BUFFER_LINES)
-        if parses
-        else translator.stream(iter(sources), BUFFER_LINES)
-    )
-    seen = track(stream, doing, len(sources), console=console, disable=not console.is_terminal)
-    hypotheses = [found[0].bracketed() if parses else found[0].text for found in seen]
+    if parses:
+        texts = (tree.bracketed() for tree, _ in parse_stream(translator, iter(sources), BUFFER_LINES))
+    else:
+        texts = (best[0].text for best in translator.stream(iter(sources), BUFFER_LINES))
+    hypotheses = list(track(texts, doing, len(sources), console=console, disable=not console.is_terminal))
     return assess(sources, references, hypotheses, parses), f"{done[0].upper()}{done[1:]}."

@@ -105,11 +105,11 @@ def differences(reference: str, hypothesis: str) -> tuple[list[tuple[str, bool]]
 
     A part is of words, punctuation and the blanks between them.
     """
-    words = [re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis)]
+    wanted, found = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
     sides: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])
-    matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(str.isspace, *words, autojunk=False)
+    matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(str.isspace, wanted, found, autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
-        for side, text in zip(sides, ("".join(words[0][a:b]), "".join(words[1][c:d])), strict=True):
+        for side, text in zip(sides, ("".join(wanted[a:b]), "".join(found[c:d])), strict=True):
             before, core, after = re.fullmatch(r"(\s*)(.*?)(\s*)", text, flags=re.S).groups()  # type: ignore[union-attr]
             parts = [(before, False), (core, True), (after, False)] if kind != "equal" else [(text, False)]
             side += [part for part in parts if part[0]]
