@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from nmt import __version__
 from nmt.errors import NMTError
-from nmt.report.numbers import in_words, number
-from nmt.training.progress import clock
+from nmt.report.numbers import duration, in_words, number
 
 # No browser shows these; NUL or half a surrogate pair would break the page for parsers and encoders.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -34,7 +33,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {f.__name__: f for f in (clock, in_words, number)}
+    found.filters |= {f.__name__: f for f in (duration, in_words, number)}
     return found
 
 

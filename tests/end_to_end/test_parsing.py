@@ -2,8 +2,8 @@
 
 import csv
 import json
-import re
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from nmt.report.numbers import in_words, number
+from nmt.report.numbers import duration, in_words, number
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,13 @@ from nmt.report.numbers import in_words, number
 )
 def test_numbers_read_as_people_write_them(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(42, "42 s"), (720, "12 min"), (11_100, "3 h 05 min"), (187_200, "2 d 04 h")]
+)
+def test_durations_have_two_units_at_most(seconds, text):
+    assert duration(seconds) == text
 
 
 @pytest.mark.parametrize(
