@@ -1,4 +1,4 @@
-"""`nmt attention`: what each head of a model looks at, drawn."""
+"""`nmt attention`: the attention of every head of a model, drawn."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ class AttentionConfig:
     run: str = "runs/latest"
     """A run, or a model directory."""
     output: str = "attention.html"
-    """The page to write, or a picture where the name ends in .png (pip install '.[figures]')."""
+    """The page to write, or a picture where the name ends in .png."""
     layer: int | None = number(None, 1, 1000)
     """Only this layer of each stack, counted from 1; null: all."""
     head: int | None = number(None, 1, 4096)
@@ -40,9 +40,18 @@ class AttentionConfig:
 
 def run(config: AttentionConfig) -> None:
     """Write the page or picture, and print its path."""
-    from nmt.report.attention import attention
+    from nmt.report.attention_page import attend, attention_page, select, write_picture
+    from nmt.report.pages import check_output
+    from nmt.storage.whole import write_file
 
-    print(attention(config))
+    output = check_output(Path(config.output), "attention.html")
+    seen = attend(config.run, config.sentence, config.target, config.device, config.decode)
+    seen.stacks = [select(stack, config.layer, config.head) for stack in seen.stacks]
+    if output.suffix == ".png":
+        write_picture(output, seen)
+    else:
+        write_file(output, attention_page(seen))
+    print(output)
 
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """`nmt report`: a page about a training run."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from omegaconf import MISSING
 
@@ -25,8 +26,8 @@ class ReportConfig:
     """The set that is translated: valid or test."""
     sentences: int | None = number(500, 0, 10**9)
     """Its first so many sentences are translated; 0 for none, null for all."""
-    examples: int = number(4, 0, 10_000)
-    """Best, median and worst translations that are shown, so many of each."""
+    examples: int = number(12, 0, 10_000)
+    """Best, median and worst translations on the page, so many of each."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
@@ -38,14 +39,22 @@ class ReportConfig:
 
 def run(config: ReportConfig) -> None:
     """Write the page, and print its path."""
-    from nmt.report.run import find_run
+    from nmt.report.run import find_run, open_run
 
     console = talker()
-    find_run(config.run)  # before the seconds that Lightning takes to load
+    folder = find_run(config.run)  # before the seconds that Lightning takes to load
+    opened = open_run(folder, config.prepared)
     with console.status("loading"):
-        from nmt.report.report import report
+        from nmt.report.held_out import newest_facts, translate_held_out
+        from nmt.report.pages import check_output
+        from nmt.report.training_page import training_page
+        from nmt.storage.whole import write_file
 
-    print(report(config, asdict(compose(train.COMMAND, [])), console))
+    output = check_output(Path(config.output or folder / "report.html"), "report.html")
+    facts = newest_facts(opened)
+    found = translate_held_out(opened, config.split, config.sentences, config.decode, config.device, console)
+    write_file(output, training_page(opened, facts, *found, config.examples, asdict(compose(train.COMMAND, []))))
+    print(output)
 
 
 COMMAND = Command(
@@ -54,4 +63,5 @@ COMMAND = Command(
     ReportConfig,
     run,
     word="run",
+    memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
 )

@@ -1,8 +1,7 @@
-"""What a run directory tells: configuration, metrics, model card, environment, corpus. No torch, no Lightning."""
+"""Read a run directory: configuration, metrics, model, environment, corpus. No torch, no Lightning."""
 
 import math
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -10,17 +9,17 @@ from typing import Any
 
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.errors import NMTError
-from nmt.storage.foreign import SMALL, matches, parse_json, read_bytes, read_mapping
-from nmt.storage.markdown import unescaped
+from nmt.model_directory.description import read_description
+from nmt.storage.foreign import build, matches, parse_json, read_mapping
 from nmt.training import run_folder
 from nmt.training.run_folder import check_no_links, read_config
 
 Row = dict[str, float]
-PATIENCE = 600.0
-"""Seconds without a report before a run may count as stopped."""
-LARGEST = 1e100
-"""What can be drawn; beyond it differences overflow."""
-LEVELS = 4
+SILENT_SECONDS = 600.0
+"""Without a report, before a run may count as stopped."""
+LARGEST_VALUE = 1e100
+"""That can be drawn; beyond it differences overflow."""
+PARENT_LEVELS = 4
 """Folders above a run in which training may have been started: a point of a sweep lies deeper than a run."""
 
 
@@ -44,7 +43,7 @@ def cell(text: str | None) -> float | None:
         value = float(text) if text else None
     except ValueError:
         return None
-    return None if value is not None and LARGEST < abs(value) < math.inf else value
+    return None if value is not None and LARGEST_VALUE < abs(value) < math.inf else value
 
 
 def read_metrics(run: Path) -> list[Row]:
@@ -76,21 +75,20 @@ def read_object(path: Path) -> dict[str, Any]:
         return {}
 
 
-def read_card(model: Path) -> dict[str, str]:
-    """The table of a model card, and the version that wrote it as "nmt"; empty where there is no card."""
-    try:
-        text = read_bytes(model / "README.md", SMALL).decode(errors="replace")
-    except NMTError:
-        return {}
-    # Cards of earlier versions have signatures with bars of their own.
-    rows = [(key, unescaped(value)) for key, value in re.findall(r"^\| ([A-Z]\w*) \| (.+) \|$", text, flags=re.M)]
-    version = re.search(r"^Trained with nmt (\S+)\.$", text, flags=re.M)
-    return {**dict(rows), **({"nmt": version[1]} if version else {})}
+@dataclass
+class ModelScore:
+    """The score of the averaged model on the validation set."""
+
+    metric: str
+    name: str
+    value: float
+    sentences: int
+    signature: str
 
 
 @dataclass
 class Facts:
-    """What a model directory or a checkpoint tells of the training behind it."""
+    """What a model directory or a checkpoint tells of the training behind it; models of older versions tell less."""
 
     updates: int
     vocabulary_size: int
@@ -100,6 +98,26 @@ class Facts:
     """Target tokens trained on."""
     devices: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    score: ModelScore | None = None
+
+
+def read_facts(tree: dict[str, Any], updates: Any, vocabulary_size: int, where: str) -> Facts:
+    """Facts from the mapping that a checkpoint or `config.json` holds; NMTError where they are of other types."""
+    known = {key.name: tree[key.name] for key in fields(Facts) if tree.get(key.name) is not None}
+    score = known.pop("score", None)
+    facts = build(Facts, {**known, "updates": updates, "vocabulary_size": vocabulary_size}, where)
+    facts.score = build(ModelScore, score, f"{where}, score") if score else None
+    return facts
+
+
+def model_facts(folder: Path) -> Facts | None:
+    """What a model directory tells; None where there is none, or none that can be read."""
+    try:
+        description = read_description(folder)
+        training = description.training
+        return read_facts(training, training.get("updates"), description.vocabulary_size, str(folder))
+    except NMTError:
+        return None
 
 
 @dataclass
@@ -112,13 +130,16 @@ class Run:
     written: float
     """When metrics.csv was last written, in seconds since 1970."""
     environment: dict[str, Any]
-    card: dict[str, str]
     model: Facts | None
     """Of the model directory; None before training has ended."""
     manifest: Manifest | None
     prepared: Path
     corpus_problem: str = ""
     """Why there is no manifest."""
+
+    @property
+    def name(self) -> str:
+        return str(self.config.get("name") or self.folder.resolve().name)
 
     @property
     def update(self) -> int:
@@ -130,41 +151,29 @@ class Run:
         planned = self.config.get("trainer", {}).get("max_steps")
         return max(planned if matches(planned, int) else 0, self.update)
 
+    @property
+    def model_is_stale(self) -> bool:
+        """Whether training went on after the model directory was written."""
+        return self.model is not None and self.model.updates < self.update
+
     def state(self, now: float) -> str:
         """finished, running, or stopped: averaged before its last update, or for long nothing was reported."""
-        if self.model and self.model.updates >= self.update:
+        if self.model and not self.model_is_stale:
             return "finished" if self.model.updates >= self.updates else "stopped"
         times = [seconds for _, seconds in series(self.rows, "seconds")]
         gaps = [b - a for a, b in pairwise(times)]
-        return "running" if now - self.written < max(PATIENCE, 20 * median(gaps or [0.0])) else "stopped"
-
-
-def model_facts(folder: Path, card: dict[str, str]) -> Facts | None:
-    """What a model directory tells; None where there is none."""
-    description = read_object(folder / "config.json")
-    try:
-        training = description["training"]
-        facts = Facts(training["updates"], description["vocabulary_size"], str(training["corpus"]))
-    except (LookupError, TypeError):
-        return None
-    if not matches(facts.updates, int) or not matches(facts.vocabulary_size, int):
-        return None
-    tokens = re.search(r"\b([0-9,]{1,24}) target tokens", card.get("Training", ""))
-    facts.tokens = int(tokens[1].replace(",", "") or 0) if tokens else None
-    facts.devices = card["Cost"].partition(" on ")[2] if "Cost" in card else None
-    facts.versions = {"nmt": card["nmt"]} if "nmt" in card else {}
-    return facts
+        return "running" if now - self.written < max(SILENT_SECONDS, 20 * median(gaps or [0.0])) else "stopped"
 
 
 def find_corpus(run: Path, prepared: str) -> Path:
     """The corpus that a configuration names: as seen from here, or from a folder above the run."""
-    places = [Path(prepared), *(parent / prepared for parent in run.resolve().parents[:LEVELS])]
-    return next((place for place in places if (place / "manifest.json").is_file()), places[0])
+    folders = [Path(prepared), *(parent / prepared for parent in run.resolve().parents[:PARENT_LEVELS])]
+    return next((folder for folder in folders if (folder / "manifest.json").is_file()), folders[0])
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
     """Read a run's folder; NMTError where it holds no readable configuration, or no metrics yet."""
-    config, rows, card = read_config(folder), read_metrics(folder), read_card(folder / "model")
+    config, rows = read_config(folder), read_metrics(folder)
     corpus = Path(prepared) if prepared else find_corpus(folder, str(config.get("prepared")))
     run = Run(
         folder=folder,
@@ -172,8 +181,7 @@ def open_run(folder: Path, prepared: str | None) -> Run:
         rows=rows,
         written=(folder / "metrics.csv").stat().st_mtime,
         environment=read_object(folder / "environment.json"),
-        card=card,
-        model=model_facts(folder / "model", card),
+        model=model_facts(folder / "model"),
         manifest=None,
         prepared=corpus,
     )

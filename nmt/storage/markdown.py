@@ -30,11 +30,6 @@ def cell(markdown: str) -> str:
     return markdown.replace("|", "\\|")
 
 
-def unescaped(text: str) -> str:
-    """What `plain` and `cell` were given, but for line ends."""
-    return re.sub(r"\\([\\`*\[\]<>&|~])", r"\1", text)
-
-
 def one_line(text: object) -> str:
     return " ".join(str(text).split())
 

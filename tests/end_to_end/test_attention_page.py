@@ -3,60 +3,49 @@
 import base64
 import io
 import re
-import struct
-import sys
 import xml.etree.ElementTree as ElementTree
-import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from nmt.commands import compose
 from nmt.config import BOS, EOS
 from nmt.errors import NMTError
 from nmt.model_directory.description import read_tokenizer
 from nmt.model_directory.weights import load_model
-from nmt.report.bands import LEAST, Matrix, draw_bands
-from nmt.report.heat import head_colour, png
+from nmt.report.attention_page import bands, hue, picture
 from nmt.search.attention_weights import model_attention
 
 SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
 
 
-def pixels(image: bytes) -> np.ndarray:
-    """The pixels of a PNG of 8-bit RGBA without filters and interlacing, each part of it checked."""
-    assert image[:8] == b"\x89PNG\r\n\x1a\n"
-    stream, parts = io.BytesIO(image[8:]), {}
-    while size := stream.read(4):
-        kind, content = stream.read(4), stream.read(struct.unpack(">I", size)[0])
-        assert struct.unpack(">I", stream.read(4))[0] == zlib.crc32(kind + content)
-        parts[kind] = content
-    width, height, *rest = struct.unpack(">IIBBBBB", parts[b"IHDR"])
-    assert rest == [8, 6, 0, 0, 0]
-    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, 1 + 4 * width)
-    assert not rows[:, 0].any()
-    return rows[:, 1:].reshape(height, width, 4)
+def opacity(address: str) -> np.ndarray:
+    """The opacity of each pixel of a picture that its address holds."""
+    with Image.open(io.BytesIO(base64.b64decode(address.removeprefix("data:image/png;base64,")))) as image:
+        assert image.mode == "RGBA"
+        return np.asarray(image)[..., 3] / 255
 
 
-def test_pictures_hold_the_weights_as_opacity():
-    weights = torch.rand(3, 5, generator=torch.Generator().manual_seed(1)).numpy()
-    found = pixels(png(weights, (1, 2, 3)))
-    assert (found[..., :3] == (1, 2, 3)).all()
-    assert np.abs(found[..., 3] / 255 - weights).max() < 0.5 / 255 + 1e-6
+def test_pictures_hold_the_weights_as_shares_of_the_greatest():
+    weights = torch.rand(3, 5, generator=torch.Generator().manual_seed(1)).numpy() / 40
+    assert np.abs(opacity(picture(weights, 212)) - weights / weights.max()).max() < 0.5 / 255 + 1e-6
 
 
 def test_heads_have_colours_of_their_own():
-    assert len({head_colour(head, 16) for head in range(16)}) == 16
+    hues = sorted(hue(head) for head in range(1, 17))
+    assert min(b - a for a, b in pairwise(hues)) > 10
 
 
-def test_bands_are_as_opaque_as_their_weights_are_great():
-    weights = np.array([[[0.9, 0.1], [0.02, 0.98]]], dtype=np.float32)
-    drawn = ElementTree.fromstring(draw_bands(Matrix(1, [2], 4, weights, ["a", "b"], ["c", "d"]), ("x", "y")))
-    bands = {path.get("class"): float(path.get("opacity")) for path in drawn.iter("path")}
-    assert bands == {"q0 k0": 0.9, "q0 k1": 0.1, "q1 k1": 0.98}
-    assert LEAST > 0.02
+def test_the_strongest_bands_of_each_token_are_drawn():
+    weights = np.full((2, 8), 0.02, dtype=np.float32)
+    weights[0, :3], weights[1] = (0.5, 0.25, 0.005), np.arange(1, 9) / 36
+    drawn = bands(weights)
+    assert [(q, k) for q, k, _ in drawn if q == 1] == [(1, 7), (1, 6), (1, 5), (1, 4), (1, 3)]
+    assert [(k, pytest.approx(share)) for q, k, share in drawn if q == 0] == [(0, 1.0), (1, 0.5)]
 
 
 @pytest.fixture
@@ -73,17 +62,17 @@ def test_every_weight_of_every_head_is_on_the_page(page, finished):
     found = model_attention(model, torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
     sections = page[1].findall(".//section")
     assert [s.find("h2").text for s in sections] == [
+        "Cross-attention",
         "Encoder self-attention",
         "Decoder self-attention",
-        "Cross-attention",
     ]
-    for part, weights in zip(sections, (found.encoder, found.decoder, found.cross), strict=True):
+    for part, weights in zip(sections, (found.cross, found.encoder, found.decoder), strict=True):
         images = part.findall(".//image")
         assert len(images) == 1 + model.config.heads
-        expected = [weights[0, 0].mean(0), *weights[0, 0]]
+        expected = [*weights[0, 0], weights[0, 0].mean(0)]
         for image, matrix in zip(images, expected, strict=True):
-            held = pixels(base64.b64decode(image.get("href").removeprefix("data:image/png;base64,")))
-            assert np.abs(held[..., 3] / 255 - matrix.numpy()).max() < 0.5 / 255 + 1e-5
+            held = opacity(image.get("href"))
+            assert np.abs(held - (matrix / matrix.max()).numpy()).max() < 0.5 / 255 + 1e-5
 
 
 def test_the_page_shows_sentence_translation_and_tokens(page, finished):
@@ -92,7 +81,7 @@ def test_the_page_shows_sentence_translation_and_tokens(page, finished):
     assert shown == [SENTENCE, TARGET]
     tokenizer = read_tokenizer(finished / "model")
     ids = tokenizer.encode([TARGET])[0]
-    cross = tree.findall(".//section")[2]
+    cross = tree.findall(".//section")[0]
     titles = [node.text for node in cross.findall(".//title")]
     assert titles == [*tokenizer.pieces(ids), "</s>", *tokenizer.pieces(tokenizer.encode([SENTENCE])[0]), "</s>"]
     assert "&lt;lo&gt;" in text
@@ -103,7 +92,10 @@ def test_the_page_asks_nothing_of_any_other_place_and_runs_no_script(page):
     assert "<script" not in text
     assert not re.search(r"https?://|@import|url\(", text)
     assert "default-src 'none'" in tree.find(".//meta[@http-equiv]").get("content")
-    assert all(node.get("href", "data:").startswith("data:") for node in tree.iter())
+    ids = {node.get("id") for node in tree.iter()}
+    for node in tree.iter():
+        address = node.get("href", "data:")
+        assert address.startswith("data:") or (node.tag == "use" and address[1:] in ids)
 
 
 def test_one_choice_of_each_kind_is_made_at_first(page):
@@ -112,6 +104,8 @@ def test_one_choice_of_each_kind_is_made_at_first(page):
         pressed[button.get("name")] = pressed.get(button.get("name"), 0) + (button.get("checked") is not None)
     assert set(pressed.values()) == {1}
     assert len(pressed) == 6
+    chosen = [button.get("class") for button in page[1].iter("input") if button.get("checked")]
+    assert "pick-head-all" not in chosen
 
 
 def test_without_a_target_the_model_translates_and_one_head_can_be_asked_for(nmt, finished, tmp_path):
@@ -150,13 +144,7 @@ def test_a_target_needs_no_quotes_of_its_own():
     assert compose("attention", ["ka", "target=null"]).target is None
 
 
-def test_without_matplotlib_a_picture_is_refused_in_one_line(nmt, finished, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    nmt("attention", SENTENCE, f"run={finished}", "output=x.png").refused("'.[figures]'", ".html")
-
-
 def test_a_picture_is_written(nmt, finished, tmp_path: Path):
-    pytest.importorskip("matplotlib")
     done = nmt("attention", SENTENCE, f"target={TARGET} $5", f"run={finished}", "output=x.png", "device=cpu")
     assert done.code == 0, done.err
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")

@@ -6,11 +6,14 @@ import os
 import pytest
 import yaml
 
+from nmt.config import ModelConfig
 from nmt.errors import NMTError
-from nmt.report.run import find_run, last, open_run, read_card, read_metrics, series
+from nmt.report.run import find_run, last, open_run, read_metrics, series
 
 HEADER = "step,loss,learning_rate,tokens_per_second,seconds,valid_loss\n"
 CONFIG = {"name": "x", "prepared": "nowhere", "trainer": {"max_steps": 100}, "model": {}, "data": {}}
+SCORE = {"metric": "bleu", "name": "BLEU", "value": 12.5, "sentences": 4, "signature": "nrefs:1|version:2"}
+FACTS = {"tokens": 4000, "seconds": 61.5, "devices": "1 x cpu", "versions": {"nmt": "0.1", "torch": "2"}}
 
 
 @pytest.fixture
@@ -19,6 +22,21 @@ def run(tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(CONFIG))
     (tmp_path / "metrics.csv").write_text(HEADER + "10,5.5,0.1,1000,1.5,\n20,4.5,0.2,1100,3,\n20,,,,,4.25\n")
     return tmp_path
+
+
+def write_model(run, **training):
+    """A model directory with this training in its description, and no weights."""
+    description = {
+        "format_version": 1,
+        "model": vars(ModelConfig(name="m")),
+        "vocabulary_size": 300,
+        "source": "en",
+        "target": "de",
+        "tokenizer": "0" * 64,
+        "training": {"corpus": "abc", **training},
+    }
+    (run / "model").mkdir(exist_ok=True)
+    (run / "model" / "config.json").write_text(json.dumps(description))
 
 
 def test_columns_are_read_by_name_and_empty_cells_are_none(run):
@@ -85,16 +103,45 @@ def test_an_unfinished_run_is_running_until_it_has_been_silent_for_long(run):
 
 
 def test_a_run_is_finished_by_a_model_of_its_last_update(run):
-    (run / "model").mkdir()
     planned = open_run(run, None).updates
     assert planned > 20
     for updates, state in ((planned, "finished"), (20, "stopped"), (10, "running")):
-        description = {"vocabulary_size": 300, "training": {"updates": updates, "corpus": "abc"}}
-        (run / "model" / "config.json").write_text(json.dumps(description))
+        write_model(run, updates=updates)
         os.utime(run / "metrics.csv", (1000, 1000))
         opened = open_run(run, None)
         assert opened.state(1001) == state
         assert opened.model.updates == updates
+        assert opened.model_is_stale == (updates < 20)
+
+
+def test_the_model_directory_tells_of_its_training(run):
+    write_model(run, updates=30, averaged=[10, 20, 30], config={}, **FACTS, score=SCORE)
+    facts = open_run(run, None).model
+    assert (facts.tokens, facts.devices, facts.versions) == (4000, "1 x cpu", FACTS["versions"])
+    assert vars(facts.score) == SCORE
+
+
+def test_a_model_of_an_older_version_tells_less(run):
+    write_model(run, updates=30)
+    facts = open_run(run, None).model
+    assert (facts.tokens, facts.devices, facts.versions, facts.score) == (None, None, {}, None)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"updates": "x"},
+        {"tokens": "x"},
+        {"devices": 1},
+        {"versions": {"nmt": 1}},
+        {"score": 1},
+        {"score": {"name": "x"}},
+    ],
+    ids=str,
+)
+def test_a_training_of_other_types_is_none(run, broken):
+    write_model(run, **{"updates": 30, **broken})
+    assert open_run(run, None).model is None
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"training": 1}', '{"training": {"updates": "x"}}'])
@@ -151,20 +198,6 @@ def test_huge_numbers_of_a_stranger_are_left_out(run):
     (run / "config.yaml").write_text(yaml.safe_dump({**CONFIG, "trainer": {"max_steps": "many"}}))
     with (run / "metrics.csv").open("a") as file:
         file.write(f"{'9' * 5000},1,,,,\n30,1e308,1e-300,-1e200,5,nan\n")
-    (run / "model").mkdir()
-    training = {"updates": 30, "corpus": "abc"}
-    (run / "model" / "config.json").write_text(json.dumps({"vocabulary_size": 300, "training": training}))
-    (run / "model" / "README.md").write_text(f"| Training | 30 updates, {'9' * 5000} target tokens |\n")
     opened = open_run(run, None)
-    assert (opened.update, opened.updates, opened.model.tokens) == (30, 30, None)
+    assert (opened.update, opened.updates) == (30, 30)
     assert set(opened.rows[-1]) == {"step", "learning_rate", "seconds", "valid_loss"}
-
-
-def test_the_card_tells_score_and_devices(finished):
-    card = read_card(finished / "model")
-    assert card["Quality"].startswith("validation BLEU ")
-    assert card["Quality"].count("|") >= 4
-    facts = open_run(finished, None).model
-    assert facts.tokens == int(card["Training"].split(", ")[1].split()[0].replace(",", ""))
-    assert facts.devices.startswith("1 x cpu")
-    assert facts.versions == {"nmt": card["nmt"]}

@@ -1,0 +1,201 @@
+"""Curves as SVG by matplotlib. Colours are variables of the style sheet, so that dark pages have their own.
+
+A chart is WIDTH x HEIGHT units, and as wide as the page makes it. Text stays text, in the font of the page.
+"""
+
+import io
+import math
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator
+
+from nmt.report.numbers import number
+
+WIDTH, HEIGHT = 400, 216
+LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190
+"""The edges of what is plotted."""
+FENCE = 5
+"""Interquartile ranges beyond the quartiles at which values count as stray."""
+MAX_STOPS = 100
+"""Updates at which the pointer finds values, about."""
+MAX_DOTS = 60
+"""Points of a curve that are drawn as dots, too."""
+VARIABLES = ("ground", "quiet", "grid", "training", "validation", "averaged")
+"""Colours of the style sheet. matplotlib is given a number for each, which is replaced in the SVG."""
+
+Point = tuple[int, float]
+Curves = dict[str, list[Point]]
+"""Values by update of training, validation, and the averaged model, which is a mark of its own and no curve."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves that share axes."""
+
+    title: str
+    unit: str
+    columns: tuple[str, str]
+    """Of metrics.csv: that of training, and that of validation; "" for none."""
+    metric: str = ""
+    """The score of the averaged model that belongs here; "" for none."""
+    log: bool = False
+    from_zero: bool = True
+    percent: bool = False
+    best: Literal["", "lowest", "highest"] = ""
+    """Which point of the validation is marked."""
+
+
+@dataclass
+class Drawing:
+    """A chart as SVG, and what is read above it."""
+
+    chart: Chart
+    curves: Curves
+    svg: Markup
+    best: Point | None
+    stray: int
+    """Values off the scale."""
+    stops: list[tuple[float, float, float, str]]
+    """Strips that the pointer meets: left edge, right edge, the update's own place, and the values there in words."""
+
+
+def colour(name: str) -> str:
+    return f"#00000{VARIABLES.index(name) + 1}"  # black itself would be left out
+
+
+def to_svg(figure: Figure, title: str) -> Markup:
+    """The SVG within an HTML page: as wide as its place, with the style sheet's colours and only ids that are used."""
+    buffer = io.StringIO()
+    # A salt for each chart: the same chart gets the same ids, and two charts of a page have none in common.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r' id="[\w.]+_\d+"| (width|height)="[^"]*pt"| transform="rotate\(-0[^"]*"|font-family: [^;]*; ', "", svg
+    )
+    svg = re.sub(r'([" ]-?\d+\.\d)\d+', r"\1", re.sub(r"\s+", " ", svg))  # nobody sees a millionth of a unit
+    return Markup(re.sub(r"#00000([1-6])", lambda found: f"var(--{VARIABLES[int(found[1]) - 1]})", svg))
+
+
+def new_axes() -> tuple[Figure, Axes]:
+    """Empty axes between the edges of what is plotted, with a grid and no frame."""
+    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
+    size = ((RIGHT - LEFT) / WIDTH, (BOTTOM - TOP) / HEIGHT)
+    axes = figure.add_axes((LEFT / WIDTH, 1 - BOTTOM / HEIGHT, *size), frameon=False)
+    axes.tick_params(which="both", length=0, pad=6, labelcolor=colour("quiet"), labelsize=11)
+    axes.grid(axis="y", color=colour("grid"), linewidth=1)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def linear_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
+    """Round numbers at equal distances; the outer ones lie at or beyond `low` and `high`."""
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        margin = abs(low) / 10 or 1.0
+        low, high = low - margin, high + margin
+    return [float(tick) for tick in MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers from `low` to `high`, both positive: powers of ten, or more where these are few."""
+    factors = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)
+    ticks = LogLocator(subs=factors, numticks=7).tick_values(low, high)
+    within = [float(tick) for tick in ticks if low <= tick <= high]
+    return within if 3 <= len(within) <= 7 else [tick for tick in linear_ticks(low, high) if low <= tick <= high]
+
+
+def typical_range(values: list[float], log: bool) -> tuple[float, float]:
+    """The least and the greatest of the values that lie near the others, so that one bad value hides nothing."""
+    scaled = np.log(values) if log else np.array(values)
+    lower, upper = np.percentile(scaled, [25, 75])
+    fence = FENCE * (upper - lower) or math.inf
+    typical = np.array(values)[(scaled >= lower - fence) & (scaled <= upper + fence)]
+    return float(typical.min()), float(typical.max())
+
+
+def scale_values(axes: Axes, chart: Chart, values: list[float]) -> None:
+    """Set limits and ticks to what is typical of the values."""
+    low, high = typical_range(values, chart.log)
+    if chart.log:
+        axes.set_yscale("log")
+        low, high = low / 1.08, high * 1.08
+        ticks = log_ticks(low, high)
+    else:
+        low, high = (min(low, 0.0), max(high, 0.0) or 1.0) if chart.from_zero else (low, high)
+        ticks = linear_ticks(low, high)
+        low, high = ticks[0], ticks[-1]
+    axes.set_ylim(low, high)
+    axes.set_yticks(ticks, [number(tick) for tick in ticks])
+    axes.set_yticks([], minor=True)
+
+
+def draw_curve(axes: Axes, kind: str, points: list[Point]) -> int:
+    """Draw a curve, with dots where its points are few, and a triangle at the edge for each value beyond.
+
+    Gives how many are beyond.
+    """
+    steps, values = zip(*points, strict=True)
+    marks: dict[str, Any] = {"color": colour(kind), "linestyle": "", "markeredgewidth": 0}
+    if kind == "averaged":
+        axes.plot(steps, values, marker="D", markersize=6, clip_on=False, **marks)
+    else:
+        axes.plot(steps, values, color=colour(kind), linewidth=1.6)
+        if len(steps) == 1 or (kind == "validation" and len(steps) <= MAX_DOTS):
+            axes.plot(steps, values, marker="o", markersize=4, **marks)
+    low, high = axes.get_ylim()
+    rounding = 1e-9 * (high - low)
+    near = [low - rounding <= value <= high + rounding for value in values]
+    stray = [
+        (step, low if value < low else high) for (step, value), inside in zip(points, near, strict=True) if not inside
+    ]
+    for step, edge in stray:
+        axes.plot(step, edge, marker="v" if edge == low else "^", markersize=5, clip_on=False, **marks)
+    return len(stray)
+
+
+def hover_stops(curves: Curves, last_update: int) -> list[tuple[float, float, float, str]]:
+    """Strips side by side at the updates of all validations, and at some others."""
+    shown = [points[:: -math.ceil(len(points) / MAX_STOPS)] for points in curves.values()]
+    steps = sorted({step for points in shown for step, _ in points})
+    xs = [LEFT + (RIGHT - LEFT) * step / last_update for step in steps]
+    middles = [(a + b) / 2 for a, b in pairwise(xs)]
+    by_step = [(kind if len(curves) > 1 else "", dict(points)) for kind, points in curves.items()]
+    stops = []
+    for step, left, right, x in zip(steps, [LEFT, *middles], [*middles, RIGHT], xs, strict=True):
+        values = [f"{kind} {number(values[step])}".strip() for kind, values in by_step if step in values]
+        stops.append((left, right, x, "   ".join([f"update {step:,}", *values])))
+    return stops
+
+
+def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
+    """A chart over updates from 0 to `last_update`; None where there is nothing to draw.
+
+    Values that are not finite are left out, and on log axes those that are not positive.
+    """
+    finite = {k: [p for p in ps if math.isfinite(p[1]) and (p[1] > 0 or not chart.log)] for k, ps in curves.items()}
+    curves = {kind: points for kind, points in finite.items() if points}
+    if not curves:
+        return None
+    figure, axes = new_axes()
+    last_update = max(last_update, 1)
+    axes.set_xlim(0, last_update)
+    ticks = [tick for tick in linear_ticks(0, last_update, 4) if tick <= last_update]
+    axes.set_xticks(ticks, [number(tick) for tick in ticks])
+    scale_values(axes, chart, [value for points in curves.values() for _, value in points])
+    stray = sum(draw_curve(axes, kind, points) for kind, points in curves.items())
+    best = None
+    if chart.best and "validation" in curves:
+        choose = min if chart.best == "lowest" else max
+        best = choose(curves["validation"], key=lambda point: point[1])  # the first of equal ones
+        axes.plot(*best, marker="o", color=colour("ground"), mec=colour("validation"), markersize=9, mew=2)
+    return Drawing(chart, curves, to_svg(figure, chart.title), best, stray, hover_stops(curves, last_update))

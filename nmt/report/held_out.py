@@ -1,0 +1,108 @@
+"""Translate or parse a held-out set with the newest model of a run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from nmt.config import DecodeConfig
+from nmt.data.prepared import PreparedCorpus
+from nmt.errors import NMTError
+from nmt.model_directory.description import read_tokenizer
+from nmt.model_directory.weights import load_model
+from nmt.report.quality import Quality, assess
+from nmt.report.run import Facts, Run, read_facts
+from nmt.storage.foreign import matches
+from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
+from nmt.training.averaging import averaged_model
+from nmt.training.checkpoints import load_checkpoint
+from nmt.training.run_folder import list_checkpoints
+from nmt.translation.load import choose_device
+from nmt.translation.parser import parse_stream
+from nmt.translation.torch_translator import torch_translator
+from nmt.translation.translator import Translator
+
+BUFFER_LINES = 128
+"""Translated together, between two steps of the progress bar."""
+
+
+def checkpoint_facts(path: Path) -> Facts:
+    """What a checkpoint tells of the training that led to it."""
+    content = load_checkpoint(path)
+    about = content["nmt"]
+    return read_facts(about, content["global_step"], about["vocabulary_size"], str(path))
+
+
+def newest_facts(run: Run) -> Facts | None:
+    """The facts of a run's model directory, or else of its last checkpoint; None before the first.
+
+    A corpus of another fingerprint than theirs is taken out of `run`.
+    """
+    checkpoints = list_checkpoints(run.folder)
+    facts = run.model or (checkpoint_facts(checkpoints[-1]) if checkpoints else None)
+    if facts and run.manifest and facts.corpus != run.manifest.fingerprint:
+        run.manifest = None
+        run.corpus_problem = (
+            f"{run.prepared} holds another corpus than the one that this run was trained on "
+            f"(fingerprint {facts.corpus[:16]}); pass prepared=FOLDER where that lies"
+        )
+    return facts
+
+
+def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:
+    """The translator of the model directory, or else of the last checkpoint, and what it is in words."""
+    if run.model:
+        folder = run.folder / "model"
+        translator = torch_translator([load_model(folder, device)], read_tokenizer(folder), decode)
+        return translator, f"the model in {folder}, update {run.model.updates:,}"
+    path = list_checkpoints(run.folder)[-1]
+    average = averaged_model([path])
+    tokenizer_file = run.folder / "tokenizer.model"
+    tokenizer = load_tokenizer(tokenizer_file)
+    if tokenizer_fingerprint(tokenizer_file) != average.state.tokenizer:
+        raise NMTError(f"{tokenizer_file} is not the tokenizer that {path} was trained with")
+    translator = torch_translator([average.model.to(device)], tokenizer, decode)
+    return translator, f"the checkpoint of update {average.updates[0]:,}"
+
+
+def as_parser(run: Run, decode: DecodeConfig) -> DecodeConfig:
+    """A search whose output may be as long as in the run's own validation: trees are longer than translations."""
+    found = run.config.get("decode", {}).get("max_extra_length")
+    longest = found if matches(found, int) else decode.max_extra_length
+    return replace(decode, max_extra_length=max(decode.max_extra_length, longest))
+
+
+def translate_held_out(
+    run: Run, split: str, sentences: int | None, decode: DecodeConfig, device: str, console: Console
+) -> tuple[Quality | None, str]:
+    """Scores of the first `sentences` of a held-out set, None for all, and what was translated in words.
+
+    Without scores, the words say why nothing was translated. Raises NMTError where the corpus is missing.
+    """
+    if sentences == 0:
+        return None, "None were asked for (sentences=0)."
+    if not run.model and not list_checkpoints(run.folder):
+        return None, "The run has no checkpoint yet."
+    if not run.manifest:
+        raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
+    if not (run.prepared / split).is_dir():
+        raise NMTError(f"split={split}: {run.prepared} holds no {split} set; use split=valid")
+    all_sources, all_references = PreparedCorpus(run.prepared, run.manifest).text(split)
+    sources, references = all_sources[:sentences], all_references[:sentences]
+    parses = run.manifest.is_treebank
+    decode = as_parser(run, decode) if parses else decode
+    translator, model = load_newest(run, decode, choose_device(device))
+    whole = len(sources) == len(all_sources)
+    lines = f"{len(sources):,}" if whole else f"the first {len(sources):,} of {len(all_sources):,}"
+    name = {"valid": "validation", "test": "test"}[split]
+    search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
+    done = f"{lines} lines of the {name} set, {search}, by {model}"
+    doing = "parsing" if parses else "translating"
+    console.print(f"{doing} {done}")
+    if parses:
+        texts = (tree.bracketed() for tree, _ in parse_stream(translator, iter(sources), BUFFER_LINES))
+    else:
+        texts = (best[0].text for best in translator.stream(iter(sources), BUFFER_LINES))
+    hypotheses = list(track(texts, doing, len(sources), console=console, disable=not console.is_terminal))
+    return assess(sources, references, hypotheses, parses), f"{done[0].upper()}{done[1:]}."

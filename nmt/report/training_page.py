@@ -1,0 +1,86 @@
+"""The page about a training run."""
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from nmt.config import ModelConfig
+from nmt.data.manifest import flatten
+from nmt.model_directory.shapes import count_parameters
+from nmt.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Curves, draw
+from nmt.report.pages import render
+from nmt.report.quality import Quality, differences, pick
+from nmt.report.run import Facts, Run, last, series
+from nmt.report.tree_drawing import draw_trees
+from nmt.storage.foreign import SMALL, build, read_text
+
+CHARTS = (
+    Chart("Loss", "nats per target token", ("loss", "valid_loss"), from_zero=False, best="lowest"),
+    Chart("Perplexity", "log axis", ("perplexity", "valid_perplexity"), log=True, best="lowest"),
+    Chart("BLEU", "", ("", "valid_bleu"), metric="bleu", best="highest"),
+    Chart("F1", "", ("", "valid_f1"), metric="brackets", best="highest"),
+    Chart("Learning rate", "", ("learning_rate", "")),
+    Chart("Gradient norm", "log axis", ("gradient_norm", ""), log=True),
+    Chart("Throughput", "target tokens per second", ("tokens_per_second", "")),
+    Chart("Padding", "percent of all positions", ("padding", ""), percent=True),
+    Chart("MFU", "model FLOPs, percent of the devices' peak", ("mfu", ""), percent=True),
+    Chart("Skipped updates", "", ("skipped", "")),
+)
+
+
+def curves(run: Run, chart: Chart) -> Curves:
+    """The values of a chart."""
+    training, validation = (series(run.rows, column) for column in chart.columns)
+    if chart.title == "Skipped updates" and not last(run.rows, "skipped"):
+        return {}
+    score = run.model.score if run.model else None
+    averaged = [(run.model.updates, score.value)] if run.model and score and score.metric == chart.metric else []
+    factor = 100 if chart.percent else 1
+    return {
+        "training": [(step, factor * value) for step, value in training],
+        "validation": validation,
+        "averaged": averaged,
+    }
+
+
+def parameters(run: Run, facts: Facts | None) -> int | None:
+    """The parameters of the run's model; None where its vocabulary is not known yet."""
+    known = facts or run.manifest
+    path = f"{run.folder / 'config.yaml'}, model"
+    model = build(ModelConfig, run.config.get("model"), path) if known else None
+    return count_parameters(model, known.vocabulary_size, path) if known and model else None
+
+
+def training_page(
+    run: Run,
+    facts: Facts | None,
+    quality: Quality | None,
+    translated: str,
+    examples: int,
+    defaults: dict[str, Any],
+) -> str:
+    """The HTML of a run's page.
+
+    `facts` are of the newest model, `translated` says what was translated or why nothing was, so many `examples` are
+    shown of each kind, and `defaults` is the configuration that `nmt train` has without options.
+    """
+    now = datetime.now().astimezone()
+    drawings = [draw(chart, curves(run, chart), run.update) for chart in CHARTS]
+    return render(
+        "training_page.html",
+        run=run,
+        facts=facts,
+        quality=quality,
+        translated=translated,
+        examples=pick(quality.examples, examples) if quality else {},
+        now=now,
+        state=run.state(now.timestamp()),
+        written=datetime.fromtimestamp(run.written).astimezone(),
+        parameters=parameters(run, facts),
+        last=partial(last, run.rows),
+        drawings={drawing.chart.title: drawing for drawing in drawings if drawing},
+        plot={"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
+        defaults=flatten(defaults),
+        config_text=read_text(run.folder / "config.yaml", SMALL),
+        **{function.__name__: function for function in (differences, draw_trees, flatten)},
+    )

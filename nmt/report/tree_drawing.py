@@ -1,0 +1,43 @@
+"""Two constituency trees over the same words on one grid: the reference above the words, the parser's below."""
+
+from dataclasses import dataclass
+
+from nmt.parsing.brackets import lacking, tree_of
+from nmt.parsing.trees import Tree
+
+
+@dataclass
+class Label:
+    """A word, tag or constituent, over the words from `start` to before `end`."""
+
+    text: str
+    start: int
+    end: int
+    row: int
+    """Of the grid, from above."""
+    kind: str
+    """word, tag or constituent; missed, a constituent that only the reference has; wrong, that only the parser has."""
+
+
+def heights(tree: Tree) -> list[int]:
+    """The level of each constituent over its words: above all that it holds."""
+    found = [0] * len(tree.constituents)
+    top = [0] * len(tree.words)  # the highest level over each word so far
+    for number in reversed(range(len(found))):  # the inner before the outer
+        _, start, end = tree.constituents[number]
+        found[number] = max(top[start:end]) + 1
+        top[start:end] = [found[number]] * (end - start)
+    return found
+
+
+def draw_trees(reference_line: str, hypothesis_line: str) -> list[Label]:
+    """Both trees; brackets that only one of them has are marked."""
+    reference, hypothesis = tree_of(reference_line, "reference"), tree_of(hypothesis_line, "hypothesis")
+    line = max(heights(reference), default=0) + 2  # the row of the words
+    labels = [Label(word, i, i + 1, line, "word") for i, word in enumerate(reference.words)]
+    for tree, other, kind, step in ((reference, hypothesis, "missed", -1), (hypothesis, reference, "wrong", 1)):
+        labels += [Label(tag, i, i + 1, line + step, "tag") for i, tag in enumerate(tree.tags)]
+        differing = lacking(tree, other, reference.tags)
+        for (text, start, end), height, differs in zip(tree.constituents, heights(tree), differing, strict=True):
+            labels.append(Label(text, start, end, line + step * (height + 1), kind if differs else "constituent"))
+    return labels
