@@ -19,14 +19,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from nmt.config import ModelConfig
+from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
-from nmt.model_directory.description import (
-    EXPORTED,
-    ModelDescription,
-    is_exported,
-    read_description,
-    read_tokenizer,
-)
+from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
 from nmt.model_directory.shapes import check_weights, stored_as, stored_shapes
 from nmt.search.ctranslate2_engine import positions
 from nmt.storage.whole import whole_folder
@@ -39,16 +34,15 @@ def check(description: ModelDescription) -> None:
     """NMTError where CTranslate2 has no such model."""
     model = ModelConfig(**description.model)
     assert model.d_k
-    for problem, broken in (
-        (f"model.d_k={model.d_k} and model.d_v={model.d_v} differ", model.d_k != model.d_v),
-        (f"model.d_k={model.d_k} times model.heads={model.heads} is not model.d_model={model.d_model}",
-         model.d_k * model.heads != model.d_model),
-        (f"model.attention={model.attention} is not scaled_dot_product", model.attention != "scaled_dot_product"),
-        (f"model.attention_window={model.attention_window} hides positions from self-attention",
-         model.attention_window is not None),
+    for expressible, problem in (
+        (model.d_k == model.d_v, f"model.d_k={model.d_k} and model.d_v={model.d_v} differ"),
+        (model.d_k * model.heads == model.d_model,
+         f"model.d_k={model.d_k} times model.heads={model.heads} is not model.d_model={model.d_model}"),
+        (model.attention == "scaled_dot_product", f"model.attention={model.attention} is not scaled_dot_product"),
+        (model.attention_window is None,
+         f"model.attention_window={model.attention_window} hides positions from self-attention"),
     ):  # fmt: skip
-        if broken:
-            raise NMTError(f"format=ctranslate2: {problem}, which CTranslate2 cannot compute; use engine=torch")
+        require(expressible, f"format=ctranslate2: {problem}, which CTranslate2 cannot compute; use engine=torch")
 
 
 def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
@@ -67,11 +61,11 @@ def write(folder: Path, output: Path, precision: str) -> None:
     try:
         with safe_open(folder / "model.safetensors", framework="numpy") as file:
             stored = stored_shapes(folder / "model.safetensors")
-            spec = fill(description, lambda name: file.get_tensor(stored_as(name, stored)).astype(np.float32))
-        pieces = read_tokenizer(folder).vocabulary()
-        spec.register_source_vocabulary(pieces)
-        spec.register_target_vocabulary(pieces)
-        spec.validate()
+            spec = fill(
+                description,
+                read_tokenizer(folder).vocabulary(),
+                lambda name: file.get_tensor(stored_as(name, stored)).astype(np.float32),
+            )
         spec.optimize(precision)
         with whole_folder(output) as temporary:
             spec.save(str(temporary))
@@ -83,7 +77,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
 
 @contextmanager
 def torch_hidden() -> Iterator[None]:
-    """CTranslate2's specifications import torch where there is one: that takes seconds, and is for nothing here."""
+    """CTranslate2's specifications import torch if it is installed, which takes seconds and is not needed here."""
     hidden = "torch" not in sys.modules
     if hidden:
         sys.modules["torch"] = None  # type: ignore[assignment]
@@ -94,7 +88,7 @@ def torch_hidden() -> Iterator[None]:
             del sys.modules["torch"]
 
 
-def fill(description: ModelDescription, weights: Weights) -> Any:
+def fill(description: ModelDescription, vocabulary: list[str], weights: Weights) -> Any:
     """The specification of a model with its weights."""
     with torch_hidden():
         from ctranslate2.specs import Activation, TransformerSpec
@@ -122,6 +116,9 @@ def fill(description: ModelDescription, weights: Weights) -> Any:
         for number, layer in enumerate(side.layer):
             fill_layer(layer, f"{name}_layers.{number}", weights, name == "decoder")
     spec.decoder.projection.weight = weights("output.weight")
+    spec.register_source_vocabulary(vocabulary)
+    spec.register_target_vocabulary(vocabulary)
+    spec.validate()
     return spec
 
 
@@ -137,9 +134,9 @@ def fill_layer(spec: Any, name: str, weights: Weights, decoder: bool) -> None:
         attention.linear[0].weight, attention.linear[1].weight = np.split(joined, [len(joined) // 3])
         attention.linear[2].weight = weights(f"{name}.cross_attention.output")
         fill_norm(attention.layer_norm, f"{name}.residual_2.norm", weights)
-    for linear, place in ((spec.ffn.linear_0, 0), (spec.ffn.linear_1, 2)):
-        linear.weight = weights(f"{name}.feed_forward.{place}.weight")
-        linear.bias = weights(f"{name}.feed_forward.{place}.bias")
+    for linear, index in ((spec.ffn.linear_0, 0), (spec.ffn.linear_1, 2)):
+        linear.weight = weights(f"{name}.feed_forward.{index}.weight")
+        linear.bias = weights(f"{name}.feed_forward.{index}.bias")
     fill_norm(spec.ffn.layer_norm, f"{name}.residual_{3 if decoder else 2}.norm", weights)
 
 

@@ -4,7 +4,6 @@ No torch, which the other engine can do without.
 """
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -17,12 +16,10 @@ from nmt.storage.foreign import check_regular
 Shapes = dict[str, tuple[int, ...]]
 """Name of a parameter -> its shape."""
 FLOATS = {"F64", "F32", "F16", "BF16"}
-LAYERS = 4096
-"""Of encoder or decoder at most."""
-POSITIONS = 2**24
-"""Numbers in a table of sinusoids at most, which no file holds, unless a matrix of the model has more."""
+TABLE_NUMBERS = 2**24
+"""Most numbers in a table of sinusoids, which no file holds, unless a matrix of the model has more."""
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
-"""What may be one matrix (section 3.4)."""
+"""The matrices that may be one (section 3.4)."""
 
 
 def norm(name: str, width: int) -> Shapes:
@@ -44,8 +41,8 @@ def layer(name: str, model: ModelConfig, decoder: bool) -> Shapes:
     shapes = attention(f"{name}.self_attention", model)
     if decoder:
         shapes |= attention(f"{name}.cross_attention", model)
-    for place, (rows, columns) in ((0, (model.d_ff, model.d_model)), (2, (model.d_model, model.d_ff))):
-        shapes |= {f"{name}.feed_forward.{place}.weight": (rows, columns), f"{name}.feed_forward.{place}.bias": (rows,)}
+    for index, (rows, columns) in ((0, (model.d_ff, model.d_model)), (2, (model.d_model, model.d_ff))):
+        shapes |= {f"{name}.feed_forward.{index}.weight": (rows, columns), f"{name}.feed_forward.{index}.bias": (rows,)}
     for number in range(1, 4 if decoder else 3):
         shapes |= norm(f"{name}.residual_{number}.norm", model.d_model)
     return shapes
@@ -65,27 +62,21 @@ def described_shapes(model: ModelConfig, vocabulary_size: int) -> Shapes:
     return shapes
 
 
-def count_parameters(model: ModelConfig, vocabulary_size: int, where: str) -> int:
-    """The numbers in a model's weights, tied matrices once; NMTError, which begins with `where`, if too many."""
-    if max(model.encoder_layers, model.decoder_layers) > LAYERS:
-        raise NMTError(f"{where}: more than {LAYERS:,} layers")
+def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
+    """The numbers in a model's weights, tied matrices once."""
     tied = EMBEDDINGS[1:] if model.tied_embeddings else ()
     shapes = described_shapes(model, vocabulary_size)
     return sum(math.prod(shape) for name, shape in shapes.items() if name not in tied)
 
 
 def stored_as(name: str, stored: Shapes) -> str:
-    """The name by which a file holds a parameter: of matrices that are one, it holds one."""
+    """The name by which a file holds a parameter: of tied matrices it holds one."""
     return name if name in stored else next((other for other in EMBEDDINGS if other in stored), name)
 
 
 def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
     """NMTError, which begins with `problem`, unless these are the names and shapes of such a model's weights."""
-    for side in ("encoder", "decoder"):
-        said, found = getattr(model, f"{side}_layers"), len(set(numbers(stored, f"{side}_layers.")))
-        if said != found or said > LAYERS:
-            raise NMTError(f"{problem}: of {found:,} {side} layers, where there should be {said:,}")
-    if model.max_positions * model.d_model > max([POSITIONS, *map(math.prod, stored.values())]):
+    if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
         raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
     wanted = described_shapes(model, vocabulary_size)
     tied = EMBEDDINGS if model.tied_embeddings else ()
@@ -96,13 +87,8 @@ def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, probl
             raise NMTError(f"{problem}: {name[:80]!r} is {pair[0]}, where there should be {pair[1]}")
 
 
-def numbers(stored: Shapes, prefix: str) -> Iterator[str]:
-    """Of layers, whose names begin with `prefix`."""
-    return (name.removeprefix(prefix).partition(".")[0] for name in stored if name.startswith(prefix))
-
-
 def stored_shapes(path: Path) -> Shapes:
-    """The tensors in a safetensors file, which its own reader has held against the file's size.
+    """The tensors in a safetensors file, which its own reader checks against the file's size.
 
     Raises NMTError where it is none, or holds anything but floating-point numbers.
     """
@@ -115,14 +101,12 @@ def stored_shapes(path: Path) -> Shapes:
     except (OSError, SafetensorError) as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     if not kinds <= FLOATS:
-        raise NMTError(
-            f"{path}: holds numbers of type {min(kinds - FLOATS)}, but weights are {', '.join(sorted(FLOATS))}"
-        )
+        raise NMTError(f"{path}: holds numbers of type {min(kinds - FLOATS)}; weights are {', '.join(sorted(FLOATS))}")
     return shapes
 
 
 def check_weights(folder: Path) -> ModelConfig:
-    """The configuration of a model directory whose weights are of the shapes that it tells.
+    """The configuration of a model directory, once its weights are of the shapes that follow from it.
 
     NMTError where they are not, before any memory is taken for a model that someone has only described.
     """

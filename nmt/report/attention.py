@@ -19,7 +19,7 @@ from nmt.report.markup import Markup, join, tag
 from nmt.report.output import check_output
 from nmt.report.page import head, style_sheet
 from nmt.search.attention_weights import model_attention
-from nmt.search.forced_decoding import aligning_layer, force, pad_inputs
+from nmt.search.forced_decoding import aligning_layer, forced_decoding, pad_inputs
 from nmt.search.torch_engine import TorchEngine, pad_source
 from nmt.storage.whole import write_file
 from nmt.text.tokenizers import Tokenizer, clean
@@ -105,7 +105,7 @@ def look(config: Any) -> Look:
         stack(config, ("decoder", "Decoder self-attention"), found.decoder[0], (outputs, inputs), aligning),
         stack(config, ("decoder", "Cross-attention"), found.cross[0], (outputs, sources), aligning),
     ]
-    [judged] = force([model], [(source, target)], MOST)
+    [judged] = forced_decoding([model], [(source, target)], MOST)
     text = " ".join(tokenizer.decode(target).split())
     total = sum(judged.log_probabilities)
     return Look(config.sentence, text, config.target is not None, folder, total, len(outputs), stacks)

@@ -60,7 +60,7 @@ def count_parameters(run: Run, facts: Facts | None) -> int | None:
     if size is None:
         return None
     path = run.folder / "config.yaml"
-    return shapes.count_parameters(build(ModelConfig, run.config.get("model"), f"{path}, model"), size, str(path))
+    return shapes.count_parameters(build(ModelConfig, run.config.get("model"), f"{path}, model"), size)
 
 
 def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:

@@ -25,4 +25,4 @@ def test_they_are_those_of_the_model(settings):
         model = Transformer(config, 31)
     named = dict(model.named_parameters(remove_duplicate=False))
     assert described_shapes(config, 31) == {name: tuple(parameter.shape) for name, parameter in named.items()}
-    assert count_parameters(config, 31, "") == sum(parameter.numel() for parameter in model.parameters())
+    assert count_parameters(config, 31) == sum(parameter.numel() for parameter in model.parameters())
