@@ -11,7 +11,7 @@ from nmt.config import ModelConfig
 from nmt.errors import NMTError, one_line
 from nmt.interchange.ctranslate2 import check, fill
 from nmt.model_directory.description import read_description, read_tokenizer
-from nmt.model_directory.shapes import Shapes, count_parameters, described_shapes
+from nmt.model_directory.stored import EMBEDDINGS, Shapes
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
 
 SETTINGS = {
@@ -49,12 +49,17 @@ def expected(folder: Path, vocabulary: list[str], size: int) -> Shapes:
     """The variables of the model that is described; ValueError where a file so small cannot hold them."""
     description = read_description(folder)
     check(description)
-    model = ModelConfig(**description.model)
-    if max(count_parameters(model, len(vocabulary)), model.max_positions * model.d_model) > size:
-        raise ValueError("smaller than the model that nmt.json describes")
-    shapes = described_shapes(model, len(vocabulary))
-    spec: Any = fill(description, vocabulary, lambda name: np.broadcast_to(np.float32(0), shapes[name]))
-    return {name: tuple(value.shape) for name, value in spec.variables().items()}
+    model, left = ModelConfig(**description.model), size
+    tied = EMBEDDINGS[1:] if model.tied_embeddings else ()
+
+    def zeros(name: str, *shape: int) -> Any:
+        nonlocal left
+        left -= 0 if name in tied else math.prod(shape)
+        if left < 0 or model.max_positions * model.d_model > size:
+            raise ValueError("smaller than the model that nmt.json describes")
+        return np.broadcast_to(np.float32(0), shape)
+
+    return {name: tuple(value.shape) for name, value in fill(description, vocabulary, zeros).variables().items()}
 
 
 def check_variables(found: Shapes, wanted: Shapes) -> None:

@@ -78,7 +78,7 @@ def write(folder: Path, output: Path) -> None:
 
 
 def replaceable(output: Path) -> bool:
-    """Whether there is nothing, an empty folder, or an earlier export."""
+    """True if there is nothing, an empty folder, or an earlier export."""
     if not output.is_dir():
         return not output.exists()
     try:

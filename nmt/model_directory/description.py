@@ -18,9 +18,9 @@ from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
 
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
-"""What config.json is called in the folder of an exported model, where another program has a config.json of its own."""
+"""The name of config.json in an exported folder, where another program has a config.json of its own."""
 TRAINING = {"updates": int, "averaged": list, "corpus": str, "config": dict}
-"""What is known of a training, where it is known, and its types."""
+"""Keys that a training may have recorded, and their types."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class ModelDescription:
     tokenizer: str
     """SHA-256 of tokenizer.model."""
     training: dict[str, Any]
-    """What is known of the training: updates, averaged checkpoints, configuration."""
+    """Record of the training: updates, averaged checkpoints, configuration."""
     format_version: int = FORMAT_VERSION
 
 
@@ -56,7 +56,7 @@ def find_model_directory(path: str, key: str = "run") -> Path:
 
 
 def is_exported(folder: Path) -> bool:
-    """Whether a folder is a model that was written for another program."""
+    """True for a folder that holds a model for another program."""
     return (folder / EXPORTED).is_file()
 
 
@@ -81,14 +81,14 @@ def read_description(folder: Path) -> ModelDescription:
 
 
 def within(tree: Any, *keys: str) -> Any:
-    """What mappings within mappings hold for these keys; None where one of them is missing, or no mapping."""
+    """The value under these keys of mappings within mappings; None where one of them is missing, or no mapping."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def is_parser(description: ModelDescription) -> bool:
-    """Whether a model was trained on a treebank."""
+    """True for a model that was trained on a treebank."""
     return bool(within(description.training, "config", "data", "kind") == "treebank")
 
 

@@ -9,7 +9,7 @@ or would search worse, is refused.
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.hardware import usable_cores
 from nmt.model_directory.description import ModelDescription, read_description
-from nmt.search.engine import Hypothesis, Pair, batches_by_length, length_penalty
+from nmt.search.engine import Hypothesis, Pair, length_penalty
 
 MAX_POSITIONS = 2048
 """Longest sequence of sinusoidal positions, which CTranslate2 takes as a table."""
@@ -127,48 +127,49 @@ class CTranslate2Engine:
         return [row[: self.config.n_best] for row in results]
 
     def candidates(self, sentences: Sequence[list[int]], suppress: bool) -> list[list[Hypothesis]]:
-        """All that ended or was cut for each sentence, searched in batches of similar length, longest first."""
-        lengths, max_lengths = [len(ids) + 1 for ids in sentences], [self.max_length(ids) for ids in sentences]
-        # The same number of batches for each worker: none waits for another's last one.
-        rounds = math.ceil(sum(lengths) / self.batch_tokens / self.workers)
-        budget = math.ceil(sum(lengths) / max(rounds, 1) / self.workers)
-        results: list[list[Hypothesis]] = [[] for _ in sentences]
-        shorter: dict[int, list[int]] = defaultdict(list)
-        batches = [(max(max_lengths[i] for i in batch), batch) for batch in batches_by_length(lengths, budget)]
-        for longest, index, row in self.run(sentences, batches, suppress):
-            results[index], own = row, max_lengths[index]
-            if own < longest and any(len(candidate.tokens) + 1 >= own for candidate in row):
+        """All that ended or was cut for each sentence."""
+        max_lengths = [self.max_length(ids) for ids in sentences]
+        # One search has one maximal length: similar ones go together, so that no sentence runs on for long.
+        bands, shorter = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+        for index, own in enumerate(max_lengths):
+            bands[own.bit_length()].append(index)
+        longest = {max(max_lengths[index] for index in indices): indices for indices in bands.values()}
+        results = self.run(sentences, longest, suppress)
+        # Sentences that reach their own, smaller maximal length are searched again, grouped by it.
+        for index, own in enumerate(max_lengths):
+            if own not in longest and any(len(candidate.tokens) + 1 >= own for candidate in results[index]):
                 shorter[own].append(index)
-        # Sentences that reach their own maximal length, smaller than their batch's, are searched again, grouped by it.
-        batches = [
-            (own, [indices[number] for number in batch])
-            for own, indices in sorted(shorter.items(), reverse=True)
-            for batch in batches_by_length([lengths[index] for index in indices], budget)
-        ]
-        for _, index, row in self.run(sentences, batches, suppress):
-            results[index] = row
-        return results
+        results |= self.run(sentences, shorter, suppress)
+        return [results[index] for index in range(len(sentences))]
 
     def run(
-        self, sentences: Sequence[list[int]], batches: list[tuple[int, list[int]]], suppress: bool
-    ) -> Iterator[tuple[int, int, list[Hypothesis]]]:
-        """Search batches, each its maximal length and indices of sentences; gives both again with what was found."""
-        # All are queued at once; where the queue of the workers is full, this waits.
-        started = [self.start([sentences[index] for index in batch], longest, suppress) for longest, batch in batches]
-        for (longest, batch), results in zip(batches, started, strict=True):
-            for index, result in zip(batch, results, strict=True):
-                yield longest, index, self.read(result.result())
+        self, sentences: Sequence[list[int]], groups: dict[int, list[int]], suppress: bool
+    ) -> dict[int, list[Hypothesis]]:
+        """Search groups of sentences: maximal length -> indices."""
+        started = [
+            (indices, self.start([sentences[index] for index in indices], longest, suppress))
+            for longest, indices in sorted(groups.items(), reverse=True)
+        ]
+        return {
+            index: self.read(result.result())
+            for indices, results in started
+            for index, result in zip(indices, results, strict=True)
+        }
 
-    def start(self, batch: list[list[int]], longest: int, suppress: bool) -> list[Any]:
-        """Search a batch as soon as a worker is free."""
-        beam = self.config.beam_size
+    def start(self, sentences: Sequence[list[int]], longest: int, suppress: bool) -> list[Any]:
+        """Search sentences as soon as workers are free, in batches of similar length, longest first."""
+        beam, tokens = self.config.beam_size, sum(len(ids) + 1 for ids in sentences)
+        # The same number of batches for each worker: none waits for another's last one.
+        rounds = math.ceil(tokens / self.batch_tokens / self.workers)
         # CTranslate2 ends when enough hypotheses have. A longer one may still win by its penalty: the larger alpha is,
         # the more are waited for.
         wanted = math.ceil(beam * max(1.0, 0.4 + self.config.length_penalty)) + self.config.n_best - 1
         wanted = 1 if beam == 1 else wanted
         return self.translator.translate_batch(  # type: ignore[no-any-return]
-            [self.symbols_of(ids) for ids in batch],
+            [self.symbols_of(ids) for ids in sentences],
             asynchronous=True,
+            max_batch_size=math.ceil(tokens / max(rounds, 1) / self.workers),
+            batch_type="tokens",
             beam_size=beam,
             patience=wanted / beam,
             num_hypotheses=wanted,
@@ -176,6 +177,7 @@ class CTranslate2Engine:
             return_scores=self.has_scores,
             return_end_token=True,  # or its log probability is left out
             max_input_length=0,
+            min_decoding_length=0,
             max_decoding_length=longest - 1,  # at the maximal length a translation can only end
             suppress_sequences=[[self.symbols[number]] for number in (PAD, BOS, UNK)] if suppress else None,
         )

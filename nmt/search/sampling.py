@@ -2,7 +2,7 @@
 
 To each token's log probability a number is added that has Gumbel's distribution, and the largest sum is drawn (Gumbel
 1954; Maddison et al. 2014). The number of a token is a hash of seed, sentence, hypothesis, position and token: how
-sentences are batched rounds probabilities otherwise, and that tells only where two sums are equal but for rounding.
+sentences are batched changes the rounding of probabilities, which matters only where two sums are equal but for it.
 
 Shapes: B sentences, K hypotheses of each, N vocabulary, C tokens that are drawn from.
 """

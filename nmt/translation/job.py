@@ -56,7 +56,7 @@ def remembered(lines: Iterator[str], read: deque[str]) -> Iterator[str]:
 
 
 def is_input(config: TranslateConfig) -> bool:
-    """Whether the output file is the input, by whatever name; a terminal may be both."""
+    """True if the output file is the input, by whatever name; a terminal may be both."""
     output = Path(config.output)
     if not output.is_file():
         return False

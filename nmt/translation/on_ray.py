@@ -57,12 +57,9 @@ class BlockTranslator:
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """A connection to a Ray cluster, or a cluster of this machine, within."""
+    """Connect to a Ray cluster, or start one of this machine."""
     import ray
 
-    if ray.is_initialized():
-        yield
-        return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)

@@ -68,7 +68,7 @@ class Output:
 
 @dataclass
 class Notes:
-    """How far a partial file is certain to be on the disk."""
+    """The extent to which a partial file is certain to be on the disk."""
 
     identity: str
     """SHA-256 of all that decides what the file holds; empty where the input cannot be read a second time."""
@@ -114,7 +114,7 @@ class Partial(Output):
         self.file.seek(self.notes.bytes)
 
     def ends_line(self, size: int) -> bool:
-        """Whether so many bytes of the file are there, and end with a line."""
+        """True if the file has so many bytes, and they end with a line."""
         self.file.seek(max(size - 1, 0))
         return size > 0 and self.file.read(1) == b"\n"
 

@@ -56,9 +56,9 @@ def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
 
 
 def in_word(character: str) -> bool:
-    """Whether a character belongs to the word around it: a letter of a script with capitals, or an accent on one.
+    """True for a letter of a script with capitals, and an accent on one: it belongs to the word around it.
 
-    Scripts with capitals put blanks between words. In other scripts words cannot be told apart.
+    Scripts with capitals put blanks between words; other scripts do not show where words end.
     """
     return character.lower() != character.upper() or unicodedata.combining(character) > 0
 
@@ -177,36 +177,31 @@ class Segmenter:
 class JoinedText:
     """The text of a line's translation, joined from those of its segments."""
 
-    text: str = ""
+    text: str
     tokens: list[list[int]] = field(default_factory=list)
     """Of each segment the tokens that its part of the text is made of."""
     first_words: list[int] = field(default_factory=list)
     """Of each segment the index of its first word in the text."""
-    words: int = 0
-    blank: bool = False
-    """A blank stands between the text and what comes next."""
-
-    def add(self, text: str, tokens: list[int], glued: bool) -> None:
-        """Append a segment's text; where it is glued, its first word goes on with the word before it."""
-        self.blank = bool(self.text) and (self.blank or not glued)
-        joins = bool(self.text) and not self.blank and bool(text)
-        self.tokens.append(tokens)
-        self.first_words.append(self.words - joins)
-        if text:
-            self.text += " " * self.blank + text
-            self.words += len(text.split()) - joins
-            self.blank = False
 
 
 def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
     """The translation of a line from those of its segments, each of which begins with `prefix`: it is kept once."""
     copied_first = bool(segments) and segments[0].copied
-    opening = text(tokenizer, prefix) if copied_first else ""
-    joined, skipped = JoinedText(opening, words=len(opening.split())), len(prefix) if copied_first else 0
+    joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
+    count, blank = len(joined.text.split()), False
     for segment, part in zip(segments, parts, strict=True):
         tokens = part.tokens[skipped:]
-        joined.add(segment.text if segment.copied else text(tokenizer, tokens), tokens, segment.glued)
         skipped = len(prefix)
+        words = segment.text if segment.copied else text(tokenizer, tokens)
+        # An empty translation leaves its blank to the next one. Without a blank its first word goes on with the last.
+        blank = bool(joined.text) and (blank or not segment.glued)
+        goes_on = bool(joined.text) and bool(words) and not blank
+        joined.tokens.append(tokens)
+        joined.first_words.append(count - goes_on)
+        if words:
+            joined.text += " " * blank + words
+            count += len(words.split()) - goes_on
+            blank = False
     return joined
 
 

@@ -82,7 +82,7 @@ def test_mistakes_are_one_line(nmt, finished, files, tmp_path):
     words = ["score", f"run={finished}", *files]
     nmt(*words, "source=nowhere").refused("nowhere: No such file")
     nmt(*words, "hypothesis=.").refused(".: Is a directory")
-    nmt("score", "run=nowhere", *files).refused("model=nowhere: no such folder")
+    nmt("score", "run=nowhere", *files).refused("run=nowhere: no such folder")
     nmt(*words, "device=abacus").refused("device=abacus")
     (tmp_path / "t").write_bytes(b"ka\n\xff\n")
     assert "nmt: t, line 2: invalid UTF-8 at byte 1, replaced" in nmt(*words).err
