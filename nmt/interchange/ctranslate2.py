@@ -22,7 +22,7 @@ from nmt.config import ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
-from nmt.model_directory.stored import stored_as, stored_shapes
+from nmt.model_directory.stored import check_positions, stored_as, stored_shapes
 from nmt.search.ctranslate2_engine import positions
 from nmt.storage.whole import whole_folder
 
@@ -61,6 +61,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
     if output.exists() and not is_exported(output):
         raise NMTError(f"output={output}: there already, and no exported model; name another folder")
     stored, vocabulary = stored_shapes(path), read_tokenizer(folder).vocabulary()
+    check_positions(ModelConfig(**description.model), stored, str(path))
     try:
         with safe_open(path, framework="numpy") as file:
 

@@ -1,24 +1,23 @@
 """The weights of a model by its description and by its file: names and shapes agree before either is believed."""
 
-import math
 from pathlib import Path
 
 import torch
 
 from nmt.config import ModelConfig
-from nmt.errors import NMTError
+from nmt.errors import NMTError, one_line
 from nmt.model import Transformer
 from nmt.model_directory.description import read_description
-from nmt.model_directory.stored import Shapes, stored_as, stored_shapes
-
-TABLE_NUMBERS = 2**24
-"""Most numbers in a table of sinusoids, which no file holds, unless a matrix of the model has more."""
+from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes
 
 
 def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
     """The Transformer with such a configuration, which takes no memory for its weights."""
-    with torch.device("meta"):
-        return Transformer(model, vocabulary_size)
+    try:
+        with torch.device("meta"):
+            return Transformer(model, vocabulary_size)
+    except RuntimeError as error:
+        raise NMTError(f"vocabulary_size={vocabulary_size}: no model has so many ({one_line(error)})") from error
 
 
 def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
@@ -28,8 +27,7 @@ def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
 
 def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
     """NMTError, which begins with `problem`, unless these are the names and shapes of such a model's weights."""
-    if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
-        raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
+    check_positions(model, stored, problem)
     wanted = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
     for name in [*stored, *wanted]:
         held = stored.get(stored_as(name, stored) if model.tied_embeddings else name)

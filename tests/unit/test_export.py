@@ -1,5 +1,7 @@
 """What is exported where, what is refused, and what is said of it."""
 
+import json
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -240,3 +242,21 @@ def test_the_command_takes_a_bare_word(model, nmt, tmp_path):
     assert done.out.startswith(f"{model}/ctranslate2-int8: {model} with format=ctranslate2 precision=int8\n")
     nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, huggingface")
     nmt("export", str(model), "format=huggingface", "precision=int8").refused("precision=int8", "format=huggingface")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"d_ff": 32}, "feed_forward.0.weight is not as config.json describes it, [32, 16]"),
+        ({"decoder_layers": 2}, "decoder_layers.1"),
+        ({"norm": "pre"}, "encoder_norm.weight"),
+    ],
+    ids=str,
+)
+def test_weights_that_are_not_as_described_are_not_converted(model, changes, words):
+    """Shapes that do not fit would have CTranslate2 read memory that is not its own."""
+    described = json.loads((model / "config.json").read_text())
+    described["model"].update(changes)
+    (model / "config.json").write_text(json.dumps(described))
+    with pytest.raises(NMTError, match=re.escape(words)):
+        translated(model)

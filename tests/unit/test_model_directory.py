@@ -251,6 +251,13 @@ def test_a_description_of_other_types_is_one_line(folder, changes, words):
         read_description(folder)
 
 
+@pytest.mark.parametrize("size", [2**62, -1, 0])
+def test_an_impossible_vocabulary_is_one_line(folder, size):
+    change_config(folder, vocabulary_size=size)
+    with pytest.raises(NMTError, match=r"vocabulary_size|not the weights"):
+        load_model(folder)
+
+
 def test_a_link_in_a_model_directory_is_not_followed(folder, tmp_path):
     for name in ("config.json", "model.safetensors"):
         (folder / name).rename(tmp_path / name)
