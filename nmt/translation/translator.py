@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, length_penalty
 from nmt.text.tokenizers import Tokenizer, clean
-from nmt.translation.segments import Limits, LongLine, Segment, Segmenter, join, nth_of_each
+from nmt.translation.limits import Limits
+from nmt.translation.segments import LongLine, Segment, Segmenter, join, nth_of_each
 from nmt.translation.token_scores import Describer, Details
 
 COPY = Hypothesis([], 0.0, 0.0)

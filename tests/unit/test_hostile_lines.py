@@ -20,8 +20,9 @@ from nmt.search.torch_engine import TorchEngine
 from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean, tokenizer_fingerprint, train_tokenizer
 from nmt.translation.job import input_lines
+from nmt.translation.limits import Limits
 from nmt.translation.load import load_translator
-from nmt.translation.segments import Limits, Segment, equal_parts
+from nmt.translation.segments import Segment, equal_parts
 from nmt.translation.translate import translate
 from nmt.translation.translator import Options, Translator
 

@@ -17,8 +17,8 @@ from nmt.model_directory.description import ModelDescription, read_description
 from nmt.preparation.seen import Seen, characters, quantile
 from nmt.search.engine import Hypothesis, TokenScores
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
-from nmt.translation.limits import limits
-from nmt.translation.segments import Limits, Segmenter, unknown_spans
+from nmt.translation.limits import Limits, limits
+from nmt.translation.segments import Segmenter, unknown_spans
 from nmt.translation.token_scores import Describer
 from nmt.translation.translate import render
 from nmt.translation.translator import Options, Translator
