@@ -58,12 +58,12 @@ class Model:
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """log P of each target, given its source: the natural logarithm, end symbol included."""
-        from nmt.search.forced_decoding import force
+        from nmt.search.forced_decoding import forced_decoding
         from nmt.text.tokenizers import clean
 
         sides = zip(*([clean(line) for line in pair] for pair in pairs), strict=True)
         encoded = [self.translator.tokenizer.encode(list(side)) for side in sides]
-        judged = force(self.models, list(zip(*encoded, strict=True)), self.batch_tokens)
+        judged = forced_decoding(self.models, list(zip(*encoded, strict=True)), self.batch_tokens)
         return [sum(judgement.log_probabilities) for judgement in judged]
 
 

@@ -109,9 +109,12 @@ def scores_of(config: ScoreConfig) -> str:
 def run(config: ScoreConfig) -> None:
     """Score a file of translations, for people or machines."""
     if config.run:
-        from nmt.translation.likelihood import score_pairs
+        from nmt.translation.likelihood import PairScorer, read_pairs, score_pairs
 
-        score_pairs(config)
+        assert config.source is not None
+        pairs = read_pairs(config.source, config.hypothesis)
+        scorer = PairScorer(config.run, config.device, config.batch_tokens)
+        score_pairs(scorer, pairs, config.format, config.buffer)
     else:
         sys.stdout.write(scores_of(config))
 

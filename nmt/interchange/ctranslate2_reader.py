@@ -1,4 +1,4 @@
-"""An exported model from anyone: CTranslate2 is handed only what `ctranslate2_model.write` would have written."""
+"""An exported model from anyone: CTranslate2 is handed only what `nmt export` would have written."""
 
 import math
 import struct
@@ -11,7 +11,7 @@ from nmt.config import ModelConfig
 from nmt.errors import NMTError, one_line
 from nmt.interchange.ctranslate2 import check, fill
 from nmt.model_directory.description import read_description, read_tokenizer
-from nmt.model_directory.shapes import Shapes, count_parameters, described_shapes
+from nmt.model_directory.stored import EMBEDDINGS, Shapes
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
 
 SETTINGS = {
@@ -19,53 +19,54 @@ SETTINGS = {
     **{"bos_token": "<s>", "decoder_start_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
 }
 """config.json as CTranslate2 writes it for us."""
-WIDTHS = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
-"""Type of a variable -> bytes of a number: float32, int8, int16, int32, float16, bfloat16."""
-VERSION = 6
+NUMBER_BYTES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
+"""Bytes of a number by its type: float32, int8, int16, int32, float16, bfloat16."""
+FORMAT_VERSION = 6
 
 
 def check_exported(folder: Path) -> None:
-    """NMTError where a folder that was exported for CTranslate2 holds something else, which it might not survive."""
+    """NMTError where an exported folder holds something else, which CTranslate2 might not survive."""
     if read_mapping(folder / "config.json", parse_json) != SETTINGS:
         raise NMTError(f"{folder / 'config.json'}: not as nmt writes it; export the model again")
-    path = folder / "shared_vocabulary.json"
+    path, vocabulary = folder / "shared_vocabulary.json", read_tokenizer(folder).vocabulary()
     try:
-        same = parse_json(read_text(path, LARGE)) == read_tokenizer(folder).vocabulary()
+        same = parse_json(read_text(path, LARGE)) == vocabulary
     except ValueError as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     if not same:
         raise NMTError(f"{path}: not the vocabulary of tokenizer.model; export the model again")
     path = folder / "model.bin"
     check_regular(path)
+    size = path.stat().st_size
     try:
         with path.open("rb") as file:
-            check_variables(read_variables(file, path.stat().st_size), expected(folder, path.stat().st_size))
+            check_variables(read_variables(file, size), expected(folder, vocabulary, size))
     except (OSError, ValueError, struct.error) as error:
         raise NMTError(f"{path}: not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
 
 
-def expected(folder: Path, size: int) -> Shapes:
-    """Name of a variable -> its shape, for the model that is described; ValueError where a file so large holds none."""
+def expected(folder: Path, vocabulary: list[str], size: int) -> Shapes:
+    """The variables of the model that is described; ValueError where a file so small cannot hold them."""
     description = read_description(folder)
     check(description)
-    model = ModelConfig(**description.model)
-    count = count_parameters(model, description.vocabulary_size, str(folder))
-    if max(count, model.max_positions * model.d_model) > size:
-        raise ValueError("smaller than the model that nmt.json describes")
-    shapes = described_shapes(model, description.vocabulary_size)
-    spec: Any = fill(description, lambda name: np.broadcast_to(np.float32(0), shapes[name]))
-    pieces = read_tokenizer(folder).vocabulary()
-    spec.register_source_vocabulary(pieces)
-    spec.register_target_vocabulary(pieces)
-    spec.validate()
-    return {name: tuple(value.shape) for name, value in spec.variables().items()}
+    model, left = ModelConfig(**description.model), size
+    tied = EMBEDDINGS[1:] if model.tied_embeddings else ()
+
+    def zeros(name: str, *shape: int) -> Any:
+        nonlocal left
+        left -= 0 if name in tied else math.prod(shape)
+        if left < 0 or model.max_positions * model.d_model > size:
+            raise ValueError("smaller than the model that nmt.json describes")
+        return np.broadcast_to(np.float32(0), shape)
+
+    return {name: tuple(value.shape) for name, value in fill(description, vocabulary, zeros).variables().items()}
 
 
 def check_variables(found: Shapes, wanted: Shapes) -> None:
-    """ValueError unless these are the variables; of those in int8, each row has a scale, too."""
+    """ValueError unless these are the variables; in int8, each row has a scale too."""
     for name, shape in found.items():
-        of = name.removesuffix("_scale")
-        rows = wanted[of][:1] if name != of and of in wanted else None
+        matrix = name.removesuffix("_scale")
+        rows = wanted[matrix][:1] if name != matrix and matrix in wanted else None
         if shape != wanted.get(name, rows):
             raise ValueError(f"{name[:80]!r} is {list(shape)}")
     missing = wanted.keys() - found.keys()
@@ -74,7 +75,7 @@ def check_variables(found: Shapes, wanted: Shapes) -> None:
 
 
 def read_variables(file: BinaryIO, size: int) -> Shapes:
-    """Name -> shape of the variables in model.bin, and of other names of the same; their numbers are passed over."""
+    """The variables in model.bin, and other names of the same; their numbers are skipped."""
 
     def take(kind: str) -> Any:
         return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
@@ -82,14 +83,14 @@ def read_variables(file: BinaryIO, size: int) -> Shapes:
     def text() -> str:
         return file.read(take("H")).removesuffix(b"\0").decode()
 
-    if take("I") != VERSION or text() != "TransformerSpec":
+    if take("I") != FORMAT_VERSION or text() != "TransformerSpec":
         raise ValueError("of another kind or version")
     take("I")
     shapes: Shapes = {}
     for _ in range(take("I")):
         name = text()
         shapes[name] = tuple(take("I") for _ in range(take("B")))
-        width, length = WIDTHS.get(take("B"), 0), take("I")
+        width, length = NUMBER_BYTES.get(take("B"), 0), take("I")
         if math.prod(shapes[name]) * width != length or file.tell() + length > size:
             raise ValueError(f"{name[:80]!r} is cut")
         file.seek(length, 1)

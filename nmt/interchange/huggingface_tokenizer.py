@@ -4,10 +4,10 @@ MarianTokenizer would spell no bytes: the pipeline is that of PreTrainedTokenize
 end symbol. Its ids are ours, and decoding gives the same text, but for
 
 - characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
-- BPE: where two overlapping pairs make the same piece, sentencepiece merges the left one, the library the one that it
-  was told of first;
+- BPE: where two overlapping pairs make the same subword, sentencepiece merges the left one, the library the one that
+  comes first in its list;
 - unigram: segmentations whose scores are equal but for rounding, and lines that spell a symbol or a byte as
-  sentencepiece writes them, such as <s> or <0x41>: a piece that reaches over the < is not found there;
+  sentencepiece writes them, such as <s> or <0x41>: a subword that reaches over the < is not found there;
 - bytes that are no UTF-8: sentencepiece replaces each byte that is wrong, the library all of their run.
 """
 
@@ -19,7 +19,7 @@ from nmt.text.tokenizers import CONTINUES, ESCAPE, META, SYMBOLS, SentencePieceT
 
 # What str.split takes for white space and NFKC leaves.
 BLANKS = Regex("[\t-\r\x1c- \x85\u1680\u2028\u2029]+")
-# Unigram finds every piece of the vocabulary in the text, those of symbols and bytes too, unless it is cut in them.
+# Unigram finds every subword of the vocabulary in the text, those of symbols and bytes too, unless it is cut in them.
 SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
@@ -37,7 +37,7 @@ def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
 
 
 def cleaning() -> list[normalizers.Normalizer]:
-    """What `clean` does to a line."""
+    """The normalisation of `clean`."""
     return [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
 
 
@@ -53,14 +53,14 @@ def from_sentencepiece(ours: SentencePieceTokenizer) -> tokenizers.Tokenizer:
 
     model = sentencepiece_model_pb2.ModelProto.FromString(ours.model)  # type: ignore[attr-defined]
     unigram = model.trainer_spec.model_type == model.trainer_spec.UNIGRAM
-    pieces = [(piece.piece, piece.score) for piece in model.pieces]
+    subwords = [(subword.piece, subword.score) for subword in model.pieces]
     if unigram:
-        pipeline = tokenizers.Tokenizer(models.Unigram(pieces, model.trainer_spec.unk_id, byte_fallback=True))
+        pipeline = tokenizers.Tokenizer(models.Unigram(subwords, model.trainer_spec.unk_id, byte_fallback=True))
         pipeline.pre_tokenizer = pre_tokenizers.Split(SPELT_SYMBOL, "merged_with_previous")
     else:
-        normal = {piece.piece for piece in model.pieces if piece.type == piece.NORMAL}
-        vocabulary = {piece: place for place, (piece, _) in enumerate(pieces)}
-        merges = [pair for piece, _ in pieces if piece in normal for pair in halves(piece, normal)]
+        normal = {subword.piece for subword in model.pieces if subword.type == subword.NORMAL}
+        vocabulary = {subword: number for number, (subword, _) in enumerate(subwords)}
+        merges = [pair for subword, _ in subwords if subword in normal for pair in halves(subword, normal)]
         pipeline = tokenizers.Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True))
     escapes = [(ESCAPE, ESCAPE + "0"), (META, ESCAPE + "1")]
     pipeline.normalizer = normalizers.Sequence(
@@ -83,7 +83,7 @@ def from_sentencepiece(ours: SentencePieceTokenizer) -> tokenizers.Tokenizer:
     return pipeline
 
 
-def halves(piece: str, known: set[str]) -> list[tuple[str, str]]:
-    """The pairs of pieces that BPE merges into this one."""
-    pairs = [(piece[:cut], piece[cut:]) for cut in range(1, len(piece))]
+def halves(subword: str, known: set[str]) -> list[tuple[str, str]]:
+    """The pairs of subwords that BPE merges into this one."""
+    pairs = [(subword[:cut], subword[cut:]) for cut in range(1, len(subword))]
     return [pair for pair in pairs if known.issuperset(pair)]

@@ -17,22 +17,18 @@ def marian_weights(model: Transformer) -> Weights:
     """Marian's names -> tensors of their own. The model is one that `check` has passed."""
     order_D = torch.cat((torch.arange(0, model.config.d_model, 2), torch.arange(1, model.config.d_model, 2)))
     weights = embedding_weights(model, order_D)
-    for i, layer in enumerate(model.encoder_layers):
-        assert isinstance(layer, EncoderLayer)
-        name = f"model.encoder.layers.{i}"
-        weights |= attention_weights(f"{name}.self_attn", layer.self_attention, order_D)
-        weights |= norm_weights(f"{name}.self_attn_layer_norm", layer.residual_1.norm, order_D)
-        weights |= feed_forward_weights(name, layer.feed_forward, order_D)
-        weights |= norm_weights(f"{name}.final_layer_norm", layer.residual_2.norm, order_D)
-    for i, layer in enumerate(model.decoder_layers):
-        assert isinstance(layer, DecoderLayer)
-        name = f"model.decoder.layers.{i}"
-        weights |= attention_weights(f"{name}.self_attn", layer.self_attention, order_D)
-        weights |= norm_weights(f"{name}.self_attn_layer_norm", layer.residual_1.norm, order_D)
-        weights |= attention_weights(f"{name}.encoder_attn", layer.cross_attention, order_D)
-        weights |= norm_weights(f"{name}.encoder_attn_layer_norm", layer.residual_2.norm, order_D)
-        weights |= feed_forward_weights(name, layer.feed_forward, order_D)
-        weights |= norm_weights(f"{name}.final_layer_norm", layer.residual_3.norm, order_D)
+    for stack, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
+        for i, layer in enumerate(layers):
+            assert isinstance(layer, EncoderLayer | DecoderLayer)
+            name, last = f"model.{stack}.layers.{i}", layer.residual_2
+            weights |= attention_weights(f"{name}.self_attn", layer.self_attention, order_D)
+            weights |= norm_weights(f"{name}.self_attn_layer_norm", layer.residual_1.norm, order_D)
+            if isinstance(layer, DecoderLayer):
+                weights |= attention_weights(f"{name}.encoder_attn", layer.cross_attention, order_D)
+                weights |= norm_weights(f"{name}.encoder_attn_layer_norm", layer.residual_2.norm, order_D)
+                last = layer.residual_3
+            weights |= feed_forward_weights(name, layer.feed_forward, order_D)
+            weights |= norm_weights(f"{name}.final_layer_norm", last.norm, order_D)
     return {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
 
 

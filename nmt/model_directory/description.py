@@ -66,7 +66,7 @@ def find_model_directory(path: str, key: str = "run") -> Path:
 
 
 def is_exported(folder: Path) -> bool:
-    """Whether a folder is a model that was written for another program."""
+    """True for a folder that holds a model for another program."""
     return (folder / EXPORTED).is_file()
 
 
@@ -91,14 +91,14 @@ def read_description(folder: Path) -> ModelDescription:
 
 
 def within(tree: Any, *keys: str) -> Any:
-    """What mappings within mappings hold for these keys; None where one of them is missing, or no mapping."""
+    """The value under these keys of mappings within mappings; None where one of them is missing, or no mapping."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def is_parser(description: ModelDescription) -> bool:
-    """Whether a model was trained on a treebank."""
+    """True for a model that was trained on a treebank."""
     return bool(within(description.training, "config", "data", "kind") == "treebank")
 
 

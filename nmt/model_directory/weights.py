@@ -17,7 +17,7 @@ from nmt.model_directory.description import ModelDescription, read_description
 from nmt.model_directory.shapes import check_weights
 from nmt.storage.whole import TEMPORARY, check_replaceable, whole_folder
 
-OURS = re.compile(
+OUR_NAMES = re.compile(
     rf"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|{TEMPORARY.pattern}"
 )
 """Names in a model directory: the model's own, and those of its exports."""
@@ -28,14 +28,10 @@ def check_ours(folder: Path) -> None:
     check_replaceable(folder)
     if not folder.exists():
         return
-    if not folder.is_dir():
-        raise NMTError(f"{folder} is a file, where a folder is to be written: name another one")
     names = sorted(path.name for path in folder.iterdir())
     for name in names:
-        if not OURS.fullmatch(name):
-            raise NMTError(
-                f"{folder} holds {name}, which is not nmt's and would be lost: move it, or name another folder"
-            )
+        if not OUR_NAMES.fullmatch(name):
+            raise NMTError(f"{folder} holds {name}, not nmt's, which would be lost: move it, or name another folder")
     if names:
         read_description(folder)
 

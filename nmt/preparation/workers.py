@@ -39,10 +39,13 @@ def stop_waiting(pool: ProcessPoolExecutor) -> None:
 
 
 @contextmanager
-def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool within a block; where that ends by an exception, what the workers are doing is not waited for."""
+def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
+    """A pool within a block; where that ends by an exception, what the workers are doing is not waited for.
+
+    `options` are the executor's; an initializer of one's own has to call `begin`.
+    """
     others = set(active_children())
-    pool = ProcessPoolExecutor(count, initializer=begin)
+    pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
     try:
         yield pool
     except BaseException:

@@ -21,7 +21,7 @@ from nmt.errors import NMTError
 from nmt.model_directory.weights import load_model
 from nmt.report.pages import render
 from nmt.search.attention_weights import model_attention
-from nmt.search.forced_decoding import aligning_layer, force, pad_inputs
+from nmt.search.forced_decoding import aligning_layer, forced_decoding, pad_inputs
 from nmt.search.torch_engine import TorchEngine, pad_source
 from nmt.storage.whole import whole_file
 from nmt.text.tokenizers import META, clean
@@ -91,7 +91,7 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     if (longest := max(len(source), len(ids))) > MAX_TOKENS:
         raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     found = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
-    [judged] = force([model], [(source, ids)], MAX_TOKENS)
+    [judged] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.pieces([*tokens, EOS]) for tokens in (source, ids))
     inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))

@@ -18,7 +18,7 @@ from nmt.model.transformer import padding_mask
 
 @contextmanager
 def watching(residuals: Sequence[Residual]) -> Iterator[list[Tensor]]:
-    """What enters the sub-layers within these residuals, as the model runs through them."""
+    """The inputs of the sub-layers within these residuals, as the model runs through them."""
     seen: list[Tensor] = []
 
     def look(residual: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -47,10 +47,7 @@ class Attention:
 
 @torch.inference_mode()
 def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) -> Attention:
-    """All attention weights of a model that reads these sources, and these tokens behind the start symbol.
-
-    Of them the paper draws some (figures 3, 4 and 5).
-    """
+    """All attention weights of a model for these sources and decoder inputs (the paper draws some, figures 3 to 5)."""
     encoder = cast("list[EncoderLayer]", list(model.encoder_layers))
     decoder = cast("list[DecoderLayer]", list(model.decoder_layers))
     with watching([layer.residual_1 for layer in encoder]) as into_encoder:

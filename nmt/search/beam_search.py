@@ -15,29 +15,29 @@ from nmt.model import Transformer
 from nmt.search.engine import Hypothesis, length_penalty
 from nmt.search.sampling import draw, sentence_keys
 
-PIECE = 64
-"""Neighbouring tokens that are passed over together where none of them is the best."""
+BLOCK_TOKENS = 64
+"""Neighbouring entries of the vocabulary that `largest` skips together when none of them can be among the best."""
 
 
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row [M, N] and their places, largest first; fewer where there are fewer.
+    """The k largest of each row [M, N] and their indices, largest first; fewer where there are fewer.
 
-    Only the k pieces of a row with the largest maxima can hold them: so that most of it is read once, and never sorted.
+    Only the k blocks of a row with the largest maxima can hold them, so most of it is read once and never sorted.
     """
     rows, width = x.shape
-    pieces = width // PIECE
+    blocks = width // BLOCK_TOKENS
     if k == 1:
-        values, places = x.max(dim=1, keepdim=True)
-        return values, places
-    if pieces < 4 * k:
+        values, indices = x.max(dim=1, keepdim=True)
+        return values, indices
+    if blocks < 4 * k:
         return x.topk(min(k, width), dim=1)
-    whole = x[:, : pieces * PIECE].unflatten(1, (pieces, PIECE))
+    whole = x[:, : blocks * BLOCK_TOKENS].unflatten(1, (blocks, BLOCK_TOKENS))
     chosen = whole.amax(dim=2).topk(k, dim=1).indices
-    places = (chosen[:, :, None] * PIECE + torch.arange(PIECE, device=x.device)).flatten(1)
-    rest = torch.arange(pieces * PIECE, width, device=x.device).expand(rows, -1)
-    places = torch.cat((places, rest), dim=1)
-    values, found = x.gather(1, places).topk(k, dim=1)
-    return values, places.gather(1, found)
+    indices = (chosen[:, :, None] * BLOCK_TOKENS + torch.arange(BLOCK_TOKENS, device=x.device)).flatten(1)
+    rest = torch.arange(blocks * BLOCK_TOKENS, width, device=x.device).expand(rows, -1)
+    indices = torch.cat((indices, rest), dim=1)
+    values, found = x.gather(1, indices).topk(k, dim=1)
+    return values, indices.gather(1, found)
 
 
 class Finished:
@@ -90,35 +90,42 @@ class Search:
         self.models, self.config = models, config
         self.alpha = config.length_penalty
         self.beam_size = config.n_best if config.do_sample else config.beam_size
+        # The encoder runs once for each sentence; each step adds one key and value per layer.
         self.caches = [model.start(source_BS, self.beam_size) for model in models]
         sentences, device = len(source_BS), source_BS.device
-        limits = (source_BS != PAD).sum(dim=1) + config.max_extra_length
-        if config.max_length is not None:
-            limits = limits.clamp(max=config.max_length + 1)
         prefixes = prefixes or [[]] * sentences
-        if config.no_repeat_ngram_size == 1:
-            # Behind the prefix there are no more tokens than the vocabulary has other words, whatever min_length says.
-            words = models[0].vocabulary_size - UNK
-            limits = limits.minimum(limits.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
         self.prefixes = pad_prefixes(prefixes, device)
-        limits = limits.maximum((self.prefixes != PAD).sum(dim=1) + 1)
-        for model in models:
-            if model.config.positions == "learned":
-                limits = limits.clamp(max=model.config.max_positions)
-        self.limits = limits
+        self.max_lengths = self.longest(source_BS, prefixes)
         """Tokens of each sentence's translation at most, its end symbol counted."""
-        self.nearest_limit, longest = int(limits.min()), int(limits.max())
-        self.penalties_at_limit = ((5 + limits) / 6) ** self.alpha
-        self.never = torch.tensor([PAD, BOS, UNK], device=device)
+        self.least_max_length = int(self.max_lengths.min())
+        self.penalties_at_max_length = ((5 + self.max_lengths) / 6) ** self.alpha
+        self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
         self.sentences = torch.arange(sentences, device=device)
-        """Which sentence of the batch each row is."""
+        """The sentence of the batch that each row belongs to."""
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
-        """Of the living hypotheses; -inf for one that is none."""
+        """Of the unfinished hypotheses; -inf in a slot without one."""
         if not config.do_sample:
+            # At first all slots hold the same hypothesis, the empty one: only one of them may be extended.
             self.log_probabilities[:, 1:] = -torch.inf
-        self.finished = Finished(sentences, config.n_best, longest, device)
+        self.finished = Finished(sentences, config.n_best, int(self.max_lengths.max()), device)
         self.keys = sentence_keys(source_BS, self.beam_size, config.seed) if config.do_sample else None
+
+    def longest(self, source_BS: Tensor, prefixes: Sequence[list[int]]) -> Tensor:
+        """The length that each sentence's translation may have, its end symbol counted, [B]."""
+        config = self.config
+        lengths = (source_BS != PAD).sum(dim=1) + config.max_extra_length
+        if config.max_length is not None:
+            lengths = lengths.clamp(max=config.max_length + 1)
+        if config.no_repeat_ngram_size == 1:
+            # Behind the prefix there are no more tokens than the vocabulary has other words, whatever min_length says.
+            words = self.models[0].vocabulary_size - UNK
+            lengths = lengths.minimum(lengths.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
+        lengths = lengths.maximum((self.prefixes != PAD).sum(dim=1) + 1)
+        for model in self.models:
+            if model.config.positions == "learned":
+                lengths = lengths.clamp(max=model.config.max_positions)
+        return lengths
 
     def run(self) -> list[list[Hypothesis]]:
         """For each sentence its n_best hypotheses, best first."""
@@ -127,39 +134,41 @@ class Search:
         return self.finished.hypotheses()
 
     def advance(self) -> None:
-        """Extend every living hypothesis by one token, collect those that end, drop the sentences that are done."""
+        """Extend every unfinished hypothesis by one token, collect those that end, prune the finished sentences."""
         logp_BKN = self.next_tokens()
         best, parents, tokens = self.draw(logp_BKN) if self.config.do_sample else self.best(logp_BKN)
         ends = tokens == EOS
         self.collect(best, parents, ends)
         best = best.masked_fill(ends, -torch.inf)
         if not self.config.do_sample:
-            # Drawn hypotheses keep their places, which decide what is drawn for them.
+            # Drawn hypotheses keep their slots, which decide what is drawn for them.
             best, chosen = best.topk(self.beam_size, dim=1)
             parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
         self.log_probabilities = best
         past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
+            # Keys and values stay where they are. Only the note of who descends from whom is reordered, which is small.
             for cache in self.caches:
                 cache.reorder(parents)
-        self.leave(self.unfinished())
+        self.prune_finished(self.unfinished())
 
     def next_tokens(self) -> Tensor:
         """Log probabilities of each hypothesis's next token, -inf for those that it must not have, [B, K, N]."""
         last_BK = self.tokens[:, :, -1]
         each = [model.step(last_BK, cache) for model, cache in zip(self.models, self.caches, strict=True)]
         logp = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))
-        logp.index_fill_(2, self.never, -torch.inf)
+        # After the softmax: a log probability stays that of the model, as forced decoding gives it.
+        logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
         position = self.tokens.shape[2]
-        if position >= self.nearest_limit:
-            # A hypothesis that has reached its limit can only end.
-            allow_only(logp, torch.full_like(self.limits, EOS), self.limits <= position)
+        if position >= self.least_max_length:
+            # A hypothesis of maximal length can only end.
+            allow_only(logp, torch.full_like(self.max_lengths, EOS), self.max_lengths <= position)
         if position <= self.prefixes.shape[1]:
             forced = self.prefixes[self.sentences, position - 1]
             allow_only(logp, forced, forced != PAD)
         if position <= self.config.min_length:
-            logp[:, :, EOS].masked_fill_((self.limits > position)[:, None], -torch.inf)
+            logp[:, :, EOS].masked_fill_((self.max_lengths > position)[:, None], -torch.inf)
         if self.config.no_repeat_ngram_size:
             free = position > (self.prefixes != PAD).sum(dim=1)[self.sentences]
             forbid_repetition(logp, self.tokens[:, :, 1:], self.config.no_repeat_ngram_size, free)
@@ -173,11 +182,11 @@ class Search:
         wanted = 1 if self.beam_size == 1 else 2 * self.beam_size
         each, tokens = largest(logp_BKN.flatten(0, 1), wanted)
         each = self.log_probabilities[:, :, None] + each.view(*logp_BKN.shape[:2], -1)
-        best, places = each.flatten(1).topk(min(wanted, each[0].numel()), dim=1)
-        return best, places // each.shape[2], tokens.view(len(each), -1).gather(1, places)
+        best, indices = each.flatten(1).topk(min(wanted, each[0].numel()), dim=1)
+        return best, indices // each.shape[2], tokens.view(len(each), -1).gather(1, indices)
 
     def draw(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A continuation of each hypothesis by chance; the log probabilities are the model's own."""
+        """A random continuation of each hypothesis; the log probabilities are the model's own."""
         assert self.keys is not None
         tokens = draw(logp_BKN, self.config, self.keys[self.sentences], self.tokens.shape[2])
         chosen = self.log_probabilities + logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
@@ -197,38 +206,41 @@ class Search:
         self.finished.add(self.sentences[rows], log_probabilities, tokens, self.alpha)
 
     def unfinished(self) -> Tensor:
-        """True for the sentences in which a living hypothesis may still beat a finished one, [B].
+        """True for the sentences in which an unfinished hypothesis may still beat a finished one, [B].
 
-        The best that can come of log probability p is p / lp(limit): p only falls, and lp is largest at the limit.
+        The best that can come of log probability p is p / lp(max_length): p only falls, and lp is largest there.
         A beam of one ends with its only hypothesis: that is greedy search. Samples all count.
         """
-        living = self.log_probabilities.isfinite().any(dim=1)
+        extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:
-            return living
+            return extendable
         to_beat = self.finished.scores[self.sentences, -1]
         if self.beam_size == 1:
-            return living & to_beat.isinf()
-        return living & (self.log_probabilities[:, 0] / self.penalties_at_limit > to_beat)
+            return extendable & to_beat.isinf()
+        return extendable & (self.log_probabilities[:, 0] / self.penalties_at_max_length > to_beat)
 
-    def leave(self, open_B: Tensor) -> None:
-        """Drop the sentences that are done, some at a time: to move the cache costs, and so does a new shape."""
-        left, rows = int(open_B.sum()), len(open_B)
-        kept = -(-left // 8) * 8 if left > 16 else left
-        if left and kept > 0.8 * rows:
-            if left < rows:
-                self.log_probabilities.masked_fill_(~open_B[:, None], -torch.inf)
+    def prune_finished(self, unfinished_B: Tensor) -> None:
+        """Drop finished sentences from the batch, several at a time.
+
+        Dropping copies the cache, and a new batch size may need new oneDNN kernels. So rows leave when they are a
+        fifth of the batch, and sizes above 16 are multiples of 8. Until then finished rows stay, without hypotheses.
+        """
+        unfinished, rows = int(unfinished_B.sum()), len(unfinished_B)
+        kept = -(-unfinished // 8) * 8 if unfinished > 16 else unfinished
+        if unfinished < rows:
+            self.log_probabilities.masked_fill_(~unfinished_B[:, None], -torch.inf)
+        if unfinished and kept > 0.8 * rows:
             return
-        # Those that are open come first; some of the others fill up.
-        chosen = open_B.byte().argsort(descending=True, stable=True)[:kept]
-        self.log_probabilities.masked_fill_(~open_B[:, None], -torch.inf)
-        for name in ("sentences", "tokens", "log_probabilities", "limits", "penalties_at_limit"):
+        # Unfinished rows come first; some finished ones fill up.
+        chosen = unfinished_B.byte().argsort(descending=True, stable=True)[:kept]
+        for name in ("sentences", "tokens", "log_probabilities", "max_lengths", "penalties_at_max_length"):
             setattr(self, name, getattr(self, name)[chosen])
-        if left:
+        if unfinished:
             self.caches = [cache.select(chosen) for cache in self.caches]
 
 
 def pad_prefixes(prefixes: Sequence[list[int]], device: torch.device) -> Tensor:
-    """Tokens that translations must begin with, [B, longest], padded."""
+    """The tokens that translations must begin with, [B, longest], padded."""
     longest = max(map(len, prefixes))
     rows = [ids + [PAD] * (longest - len(ids)) for ids in prefixes]
     return torch.tensor(rows, dtype=torch.long, device=device).view(len(rows), longest)
@@ -241,13 +253,13 @@ def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
-    """-inf for tokens that would make a hypothesis hold the same n tokens in a row twice, in some sentences."""
+    """-inf for tokens by which a hypothesis would repeat an n-gram, in some sentences."""
     if tokens_BKT.shape[2] < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
     last = tokens_BKT[:, :, None, tokens_BKT.shape[2] - n + 1 :]
     again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
-    # What follows other grams is forbidden on nobody's account: the padding symbol is forbidden anyway.
+    # Other n-grams write to the padding symbol, which is suppressed anyway: scatter needs an index for each.
     logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
 
 

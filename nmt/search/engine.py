@@ -1,11 +1,14 @@
-"""What a search is asked for and what it gives, whichever engine runs it. No torch."""
+"""The interface of the search engines: hypotheses, token scores, batches. No torch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+Pair = tuple[list[int], list[int]]
+"""Source and target tokens, without start and end symbols."""
 
 
 @dataclass
@@ -15,6 +18,16 @@ class Hypothesis:
     tokens: list[int]
     log_probability: float
     score: float
+
+
+@dataclass
+class TokenScores:
+    """The scores that a model gives to a translation, token by token."""
+
+    log_probabilities: list[float]
+    """Of each token, the end symbol last."""
+    attention: npt.NDArray[np.float32] | None = None
+    """Weights from each target token to each source token, both without end symbols."""
 
 
 class Engine(Protocol):
@@ -27,18 +40,10 @@ class Engine(Protocol):
         """
 
 
-@dataclass
-class Judgement:
-    """What a model thinks of a given translation."""
+class Scorer(Protocol):
+    """A model, or several, that scores given translations."""
 
-    log_probabilities: list[float]
-    """Of each of its tokens, the end symbol last."""
-    attention: npt.NDArray[np.float32] | None = None
-    """How much each of its tokens looks at each source token, both without end symbols."""
-
-
-Judge = Callable[[Sequence[tuple[list[int], list[int]]]], list[Judgement]]
-"""What is thought of pairs of source and target tokens, which hold no start or end symbols."""
+    def __call__(self, pairs: Sequence[Pair]) -> list[TokenScores]: ...
 
 
 def length_penalty(length: float, alpha: float) -> float:
@@ -47,11 +52,11 @@ def length_penalty(length: float, alpha: float) -> float:
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Places of items, longest first, in batches of at most `budget` tokens with padding, at least one item each.
+    """Indices of items, longest first, in batches of at most `budget` tokens with padding, at least one item each.
 
-    Batches of more than 16 hold a multiple of 8: kernels belong to a shape, and so few shapes come up.
+    Batches of more than 16 hold a multiple of 8: a oneDNN kernel belongs to one shape, and so few shapes come up.
     """
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     while order:
         size = max(1, budget // lengths[order[0]])
         size = size - size % 8 if size > 16 else size

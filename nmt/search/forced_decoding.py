@@ -1,4 +1,4 @@
-"""Forced decoding: what models think of translations that are given.
+"""Forced decoding: token log probabilities and attention of given translations.
 
 Shapes: B pairs, T target positions, S source positions, D d_model, M positions of all pairs, N vocabulary.
 """
@@ -15,15 +15,15 @@ from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer
 from nmt.model.transformer import padding_mask
 from nmt.search.attention_weights import cross_weights, watching
-from nmt.search.engine import Judgement, batches_by_length
+from nmt.search.engine import Pair, TokenScores, batches_by_length
 from nmt.search.torch_engine import evaluating, pad_source
 
-ROWS = 512
+POSITIONS_AT_ONCE = 512
 """Positions whose logits are in memory at once."""
 
 
 def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:
-    """What the decoder reads, [B, T]: the start symbol and all tokens, then padding."""
+    """The decoder's input, [B, T]: the start symbol and all tokens, then padding."""
     longest = max(map(len, targets)) + 1
     return torch.tensor([[BOS, *ids] + [PAD] * (longest - len(ids) - 1) for ids in targets], device=device)
 
@@ -41,12 +41,12 @@ def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Ten
     """log P of the token that follows each hidden state, [M]; never the logits of all positions at once."""
     parts = [
         model.output(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None])[:, 0]
-        for hidden, tokens in zip(hidden_MD.split(ROWS), tokens_M.split(ROWS), strict=True)
+        for hidden, tokens in zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
     ]
     return torch.cat(parts)
 
 
-def force_batch(
+def score_batch(
     models: Sequence[Transformer], source_BS: Tensor, inputs_BT: Tensor, tokens_BT: Tensor, align: bool
 ) -> tuple[Tensor, Tensor | None]:
     """log P of each real token, one pair after another, [M]; with `align` attention averaged over heads, [B, T, S]."""
@@ -65,29 +65,29 @@ def force_batch(
 
 
 @torch.inference_mode()
-def force(
-    models: Sequence[Transformer], pairs: Sequence[tuple[list[int], list[int]]], budget: int, align: bool = False
-) -> list[Judgement]:
-    """What a model thinks of pairs of source and target tokens, or an ensemble, whose probabilities are averaged.
+def forced_decoding(
+    models: Sequence[Transformer], pairs: Sequence[Pair], budget: int, align: bool = False
+) -> list[TokenScores]:
+    """The token scores of each pair by a model, or by an ensemble, whose probabilities are averaged.
 
-    Neither side holds start or end symbols. Batches have `budget` tokens of the longer side at most, one pair at least.
+    Batches have `budget` tokens of the longer side at most, one pair at least.
     Attention is that of the layer that aligns best, read at the step that has a target token as its output: at the
     step that has it as its input, attention looks for the next one already.
     """
     device = next(models[0].parameters()).device
     lengths = [max(map(len, pair)) + 1 for pair in pairs]
-    judged: dict[int, Judgement] = {}
+    scores: dict[int, TokenScores] = {}
     with evaluating(models):
         for batch in batches_by_length(lengths, budget):
-            sources, targets = zip(*(pairs[place] for place in batch), strict=True)
-            found, attention_BTS = force_batch(
+            sources, targets = zip(*(pairs[index] for index in batch), strict=True)
+            found, attention_BTS = score_batch(
                 models, pad_source(sources, device), pad_inputs(targets, device), pad_source(targets, device), align
             )
             log_probabilities = iter(found.split([len(ids) + 1 for ids in targets]))
-            for row, place in enumerate(batch):
-                source, target = pairs[place]
+            for row, index in enumerate(batch):
+                source, target = pairs[index]
                 weights = attention_BTS[row, : len(target), : len(source)] if attention_BTS is not None else None
-                judged[place] = Judgement(
+                scores[index] = TokenScores(
                     next(log_probabilities).tolist(), None if weights is None else weights.cpu().numpy()
                 )
-    return [judged[place] for place in range(len(pairs))]
+    return [scores[index] for index in range(len(pairs))]

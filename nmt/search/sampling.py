@@ -2,7 +2,7 @@
 
 To each token's log probability a number is added that has Gumbel's distribution, and the largest sum is drawn (Gumbel
 1954; Maddison et al. 2014). The number of a token is a hash of seed, sentence, hypothesis, position and token: how
-sentences are batched rounds probabilities otherwise, and that tells only where two sums are equal but for rounding.
+sentences are batched changes the rounding of probabilities, which matters only where two sums are equal but for it.
 
 Shapes: B sentences, K hypotheses of each, N vocabulary, C tokens that are drawn from.
 """
@@ -19,8 +19,8 @@ MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 """Shifts and factors of SplitMix64 (Steele et al. 2014), whose last shift is 31."""
 STEP = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: SplitMix64's distance from a number to the next."""
-BITS = 40
-"""Of a hash, that make a number between 0 and 1."""
+HASH_BITS = 40
+"""Bits of a hash that make a number between 0 and 1."""
 
 
 def signed(number: int) -> int:
@@ -29,7 +29,7 @@ def signed(number: int) -> int:
 
 
 def shifted(x: Tensor, bits: int) -> Tensor:
-    """64-bit integers moved to the right, zeros behind them."""
+    """64-bit integers shifted to the right, filled with zeros."""
     return (x >> bits).bitwise_and_((1 << (64 - bits)) - 1)
 
 
@@ -55,8 +55,8 @@ def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     """A number of Gumbel's distribution for each of `tokens`, which are [C], or [B, K, C] in each row: [B, K, C]."""
     rows = mix(keys_BK + signed(position * STEP % 2**64))
     hashes = mix(rows[:, :, None] + tokens * signed(STEP))
-    uniform = (shifted(hashes, 64 - BITS).float() + 0.5) * 2.0**-BITS
-    # The tokens that are drawn have small ones, which floating point tells apart; 1 itself has no logarithm here.
+    uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
+    # Small ones give the large numbers, which are drawn, and floating point tells them apart; 1 would give -inf.
     return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()
 
 
@@ -72,5 +72,5 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
         # A hypothesis that has ended may have nothing left that it could go on with: 0 / 0.
         probabilities = likely.double().softmax(dim=2).nan_to_num()
         likely = likely.masked_fill(probabilities.cumsum(dim=2) - probabilities >= config.top_p, -torch.inf)
-    places = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)
-    return tokens.gather(2, places)[:, :, 0]
+    indices = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)
+    return tokens.gather(2, indices)[:, :, 0]

@@ -23,7 +23,7 @@ def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
 
 @contextmanager
 def evaluating(models: Sequence[Transformer]) -> Iterator[None]:
-    """Without dropout, within; afterwards models that were training go on."""
+    """Turn dropout off; afterwards models that were training go on."""
     training = [model for model in models if model.training]
     for model in training:
         model.eval()
@@ -37,7 +37,7 @@ def evaluating(models: Sequence[Transformer]) -> Iterator[None]:
 class TorchEngine:
     """A model, or an ensemble of models of one vocabulary.
 
-    `keeps_kernels` tells that oneDNN keeps many kernels in this process, as it does where nothing is trained.
+    `keeps_kernels`: oneDNN keeps many kernels in this process, as it does where nothing is trained.
     """
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
@@ -52,13 +52,13 @@ class TorchEngine:
         device = next(self.models[0].parameters()).device
         with evaluating(self.models), few_shapes() if self.keeps_kernels else nullcontext():
             for batch in batches_by_length([len(ids) + 1 for ids in sentences], self.config.batch_tokens):
-                source_BS = pad_source([sentences[place] for place in batch], device)
-                found = beam_search(self.models, source_BS, self.config, [prefixes[place] for place in batch])
-                for place, hypotheses in zip(batch, found, strict=True):
+                source_BS = pad_source([sentences[index] for index in batch], device)
+                found = beam_search(self.models, source_BS, self.config, [prefixes[index] for index in batch])
+                for index, hypotheses in zip(batch, found, strict=True):
                     if not hypotheses:
                         raise NMTError(
                             "a line has no translation at all: the model's weights are not all finite numbers, or "
                             "decode.min_length and decode.no_repeat_ngram_size exclude each other"
                         )
-                    results[place] = hypotheses
+                    results[index] = hypotheses
         return results

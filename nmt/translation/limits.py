@@ -1,4 +1,4 @@
-"""Up to which length, and with which characters, a model translates lines as they are."""
+"""The lengths and characters up to which a model translates lines as they are."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from nmt.model_directory.description import ModelDescription, is_parser, positio
 
 @dataclass
 class Limits:
-    """What lines are cut by, in tokens, and in characters; None: by nothing."""
+    """Limits by which lines are cut, in tokens, and known characters; None: no limit."""
 
     usual: int | None = None
     """A line of more tokens is translated sentence by sentence."""
@@ -15,20 +15,20 @@ class Limits:
     """A sentence of more tokens is translated in parts."""
     positions: int | None = None
     """The model has positions for so many tokens, and no more."""
-    why: str = ""
-    """What is said of a line that is cut, behind the count of its tokens; nothing where that was asked for."""
+    reason: str = ""
+    """Ends the notice of a line that is cut, which begins with its length; empty where the user asked for cutting."""
     characters: frozenset[str] | None = None
     """Those that the model has seen in sources; words with others are copied."""
 
 
 def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
-    """The positive numbers that the records of these models' trainings have for these keys, as far as they do."""
+    """The positive numbers that these models' trainings recorded under these keys."""
     found = [within(description.training, *keys) for description in descriptions]
     return [number for number in found if type(number) is int and number > 0]
 
 
 def limits(descriptions: list[ModelDescription], split: str) -> Limits:
-    """What lines are cut by for a model, or an ensemble, of which each sets limits."""
+    """The limits of a model, or of all models of an ensemble; `split` is auto, always or never."""
     ends = [end for end in map(positions, descriptions) if end]
     found = Limits(positions=min(ends, default=None), characters=known_characters(descriptions))
     if split == "never":
@@ -44,7 +44,7 @@ def limits(descriptions: list[ModelDescription], split: str) -> Limits:
         found.usual = 0
     else:
         known = known if usual else f"the model was trained on {found.longest:,} at most"
-        found.why = f"but {known}: translated sentence by sentence (split=never: as one)"
+        found.reason = f"but {known}: translated sentence by sentence (split=never: as one)"
     return found
 
 

@@ -2,14 +2,14 @@
 
 import hashlib
 import importlib.util
-import os
-import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nmt
 from nmt.config import TranslateConfig
+from nmt.config.rules import require
 from nmt.errors import NMTError, how_to_install
 from nmt.model_directory.description import (
     ModelDescription,
@@ -19,19 +19,22 @@ from nmt.model_directory.description import (
     read_tokenizer,
 )
 from nmt.preparation.quickstart import cache_folder
-from nmt.search.engine import Engine, Judge
+from nmt.search.engine import Engine
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer
 from nmt.translation.limits import limits
 from nmt.translation.token_scores import Describer
 from nmt.translation.translator import Options, Translator
 
-MADE_OF = ("config.json", "tokenizer.model", "model.safetensors")
+if TYPE_CHECKING:
+    from nmt.search.torch_engine import TorchEngine
+
+CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 """The files of a model directory that decide what it is as a model of CTranslate2."""
 
 
 def choose_device(name: str) -> str:
-    """auto -> cuda where there is one, else cpu; NMTError for a device that torch has not."""
+    """auto -> cuda where there is one, else cpu; NMTError for a device that torch does not have."""
     import torch
 
     if name == "auto":
@@ -41,107 +44,6 @@ def choose_device(name: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise NMTError(f"device={name}: not available here ({str(error).splitlines()[0]}); use device=cpu") from error
     return name
-
-
-def load_engine(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
-    """The engine of these model directories; NMTError where it is not for them, or not for what is wanted."""
-    if config.engine == "ctranslate2":
-        return load_ctranslate2(config, folders, notice)
-    for folder in folders:
-        if is_exported(folder):
-            raise NMTError(f"run={folder}: exported for another program; pass engine=ctranslate2, or the run")
-    from nmt.kernels.memory import keep_freed_memory
-    from nmt.model_directory.weights import load_model
-    from nmt.search.torch_engine import TorchEngine
-
-    keep_freed_memory()
-    device = choose_device(config.device)
-    return TorchEngine([load_model(folder, device) for folder in folders], config.decode, keeps_kernels=True)
-
-
-def require_ctranslate2(key: str) -> None:
-    """NMTError unless CTranslate2, which `key` asks for, is installed."""
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise NMTError(f"{key}=ctranslate2: not installed; {how_to_install('ctranslate2')}")
-
-
-def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
-    """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
-    if len(folders) > 1:
-        raise NMTError(f"engine=ctranslate2: {len(folders)} models, but it has no ensembles; use engine=torch")
-    if config.device not in ("auto", "cpu"):
-        raise NMTError(f"device={config.device} with engine=ctranslate2: that is for processors; use engine=torch")
-    require_ctranslate2("engine")
-    from nmt.interchange.ctranslate2_reader import check_exported
-    from nmt.search import ctranslate2_engine
-
-    ctranslate2_engine.check(config.decode, config.target_prefix)
-    [folder] = folders
-    longest = ctranslate2_engine.positions(read_description(folder))
-    with ExitStack() as stack:
-        precision = "default"
-        if is_exported(folder):
-            check_exported(folder)
-            precision = "int8" if config.precision == "int8" else precision
-        else:
-            folder = converted(folder, config.precision, notice, stack)
-        engine = ctranslate2_engine.CTranslate2Engine(folder, config.decode, longest, precision, config.threads)
-        # Text has no scores in it; a corpus that Ray writes has.
-        engine.scores = config.format != "text" or config.ray.enabled
-        return engine
-
-
-def ctranslate2_folder(folder: Path, precision: str) -> Path:
-    """Where the model of CTranslate2 is kept that was made of a model directory: by the content of its files.
-
-    That is in our own cache. What comes with a model directory may hold other weights, whatever it says of itself.
-    """
-    parts = [nmt.__version__, *(sha256(folder / name) for name in MADE_OF)]
-    return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
-
-
-def converted(folder: Path, precision: str, notice: Callable[[str], None], stack: ExitStack) -> Path:
-    """A model directory as a model of CTranslate2, from our cache, written there where it is not yet.
-
-    It goes into a temporary folder, which `stack` removes, where the cache cannot be written.
-    """
-    output = ctranslate2_folder(folder, precision)
-    if is_exported(output):
-        return output
-    from nmt.interchange.ctranslate2 import write
-
-    if not can_be_made(output.parent):
-        output = Path(stack.enter_context(tempfile.TemporaryDirectory())) / output.name
-    notice(f"converting the model for CTranslate2, once: {output}")
-    write(folder, output, precision)
-    return output
-
-
-def can_be_made(folder: Path) -> bool:
-    """Whether there is such a folder, which can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
-
-
-def load_judge(config: TranslateConfig, folders: list[Path], engine: Engine) -> Judge:
-    """What these models think of translations, by torch whichever engine finds them; NMTError without its weights."""
-    for folder in folders:
-        if is_exported(folder):
-            raise NMTError(
-                f"format=jsonl needs the model's own weights, which {folder} has not; pass run=RUN, or format=tsv"
-            )
-    from nmt.model_directory.weights import load_model
-    from nmt.search.forced_decoding import force
-    from nmt.search.torch_engine import TorchEngine
-
-    if isinstance(engine, TorchEngine):
-        models = engine.models
-    else:
-        models = [load_model(folder, choose_device(config.device)) for folder in folders]
-    return lambda pairs: force(models, pairs, config.decode.batch_tokens, align=True)
 
 
 def find_models(names: list[str], key: str = "run") -> tuple[list[Path], list[ModelDescription], Tokenizer]:
@@ -161,7 +63,7 @@ def find_models(names: list[str], key: str = "run") -> tuple[list[Path], list[Mo
 def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> Translator:
     """A translator from model directories, which is an ensemble where they are several.
 
-    `notice` is told what a user should know of. Raises NMTError where parts do not belong together.
+    `notice` is called with what a user should know. Raises NMTError where parts do not belong together.
     """
     folders, descriptions, tokenizer = find_models(config.run)
     options = Options(
@@ -171,10 +73,83 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         limits=limits(descriptions, config.split),
         source=descriptions[0].source,
     )
-    engine = load_engine(config, folders, notice)
+    if config.engine == "ctranslate2":
+        return Translator(load_ctranslate2(config, folders, notice), tokenizer, options)
+    engine = load_torch(config, folders)
     translator = Translator(engine, tokenizer, options)
     if config.format == "jsonl":
-        translator.describer = Describer(
-            load_judge(config, folders, engine), tokenizer, config.source_prefix, translator.prefix
-        )
+        from nmt.search.forced_decoding import forced_decoding
+
+        scorer = partial(forced_decoding, engine.models, budget=config.decode.batch_tokens, align=True)
+        translator.describer = Describer(scorer, tokenizer, config.source_prefix, translator.prefix)
     return translator
+
+
+def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
+    """The models of these directories, on the device that is wanted."""
+    for folder in folders:
+        require(
+            not is_exported(folder), f"run={folder}: exported for another program; pass engine=ctranslate2, or the run"
+        )
+    from nmt.kernels.memory import keep_freed_memory
+    from nmt.model_directory.weights import load_model
+    from nmt.search.torch_engine import TorchEngine
+
+    keep_freed_memory()
+    device = choose_device(config.device)
+    return TorchEngine([load_model(folder, device) for folder in folders], config.decode, keeps_kernels=True)
+
+
+def require_ctranslate2(key: str) -> None:
+    """NMTError unless CTranslate2, which `key` asks for, is installed."""
+    if importlib.util.find_spec("ctranslate2") is None:
+        raise NMTError(f"{key}=ctranslate2: not installed; {how_to_install('ctranslate2')}")
+
+
+def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
+    """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
+    for refused, problem in (
+        (len(folders) > 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles"),
+        (config.device not in ("auto", "cpu"), f"device={config.device}: engine=ctranslate2 is for processors"),
+        (config.format == "jsonl", "format=jsonl: engine=ctranslate2 has no word alignments; pass format=tsv"),
+    ):
+        require(not refused, f"{problem}, or use engine=torch")
+    require_ctranslate2("engine")
+    from nmt.interchange.ctranslate2_reader import check_exported
+    from nmt.search.ctranslate2_engine import CTranslate2Engine, check
+
+    check(config.decode, config.target_prefix)
+    [folder], precision = folders, "default"
+    if is_exported(folder):
+        check_exported(folder)
+        precision = "int8" if config.precision == "int8" else precision
+    else:
+        folder = converted(folder, config.precision, notice)
+    # Text has no scores in it; a corpus that Ray writes has.
+    scores = config.format != "text" or config.ray.enabled
+    return CTranslate2Engine(folder, config.decode, precision, config.threads, scores)
+
+
+def converted_folder(folder: Path, precision: str) -> Path:
+    """The folder of our cache for the model of CTranslate2 that a model directory is converted to.
+
+    It is named by the content of the files: a conversion that comes with a model directory may hold other weights,
+    whatever it says of itself.
+    """
+    parts = [nmt.__version__, *(sha256(folder / name) for name in CONVERTED_FILES)]
+    return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
+
+
+def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
+    """A model directory as a model of CTranslate2, from our cache, written there where it is not yet."""
+    output = converted_folder(folder, precision)
+    if is_exported(output):
+        return output
+    from nmt.interchange.ctranslate2 import write
+
+    notice(f"converting the model for CTranslate2, once: {output}")
+    try:
+        write(folder, output, precision)
+    except NMTError as error:
+        raise NMTError(f"{error}; XDG_CACHE_HOME=FOLDER names another cache, `nmt export` does without") from error
+    return output

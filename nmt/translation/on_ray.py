@@ -32,17 +32,15 @@ class BlockTranslator:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         self.notices.clear()
-        before = self.remarks.counts.copy()
-        block, error = Block(**row), ""
+        before, block, error = self.remarks.counts.copy(), Block(**row), ""
         try:
             self.translate(block)
         except NMTError as problem:
             error = str(problem)
         except Exception as problem:
             error = f"{block.file}, from line {block.first}: {type(problem).__name__}: {one_line(problem)}"
-        counts = self.remarks.counts - before
-        told = {"notices": "\n".join(self.notices), "split": counts["split"], "copied": counts["copied"]}
-        return {"lines": block.count, "error": error, **told}
+        counts = {kind: self.remarks.counts[kind] - before[kind] for kind in ("split", "copied")}
+        return {"lines": block.count, "error": error, "notices": "\n".join(self.notices), **counts}
 
     def translate(self, block: Block) -> None:
         if self.translator is None:
@@ -53,24 +51,15 @@ class BlockTranslator:
             found = self.translator.translate(lines[begin : begin + self.config.buffer])
             translations += [best for best, *_ in found]
         for number, translation in enumerate(translations, block.first):
-            self.remarks.see(f"{Path(block.file).name}, line {number}", translation)
+            self.remarks.add(f"{Path(block.file).name}, line {number}", translation)
         write_block(Path(self.config.output), block, lines, translations)
-
-
-def describe(config: TranslateConfig, files: dict[str, str]) -> dict[str, Any]:
-    """All that decides what is written, by name; a folder is not for two of them."""
-    ray = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
-    return {"input": files, **what_decides(config), **ray}
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """A connection to a Ray cluster, or a cluster of this machine, within."""
+    """Connect to a Ray cluster, or start one of this machine."""
     import ray
 
-    if ray.is_initialized():
-        yield
-        return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
@@ -118,7 +107,7 @@ def translate_blocks(config: TranslateConfig, blocks: list[Block], console: Cons
                 status.update(f"translated {done:,} lines")
     except ray.exceptions.RayError as error:
         raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
-    remarks.tell()
+    remarks.summarize()
 
 
 def translate_corpus(config: TranslateConfig, console: Console) -> None:
@@ -128,15 +117,16 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     folder, output = Path(config.output), Path(config.output).absolute()
     runs = [str(find_model_directory(name).resolve()) for name in config.run]
     config = replace(config, run=runs, output=str(output))
+    settings = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
     with console.status("reading the input"):
-        corpus = cut(find_files(config.input), config.ray.lines, config.ray.column)
-        claim(folder, describe(config, corpus.files))
-    missing = [block for block in corpus.blocks if not (output / block.name).is_file()]
-    if len(missing) < len(corpus.blocks):
-        console.print(f"{len(corpus.blocks) - len(missing):,} of {len(corpus.blocks):,} files are there already")
+        blocks, hashes = cut(find_files(config.input), config.ray.lines, config.ray.column)
+        claim(folder, {"input": hashes, **what_decides(config), **settings})
+    missing = [block for block in blocks if not (output / block.name).is_file()]
+    if len(missing) < len(blocks):
+        console.print(f"{len(blocks) - len(missing):,} of {len(blocks):,} files are there already")
     if missing:
         translate_blocks(config, missing, console)
     lost = sum(not (output / block.name).is_file() for block in missing)
     if lost:
         raise NMTError(f"{lost:,} files are not in {output}: all machines of the cluster must share that folder")
-    console.print(f"{sum(block.count for block in corpus.blocks):,} lines are translated in {folder}")
+    console.print(f"{sum(block.count for block in blocks):,} lines are translated in {folder}")

@@ -2,14 +2,10 @@
 
 import hashlib
 import json
-import lzma
-import os
-import socket
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from glob import glob
 from itertools import islice
 from pathlib import Path
@@ -19,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import sha256
-from nmt.storage.whole import write_file
-from nmt.text.files import open_binary
+from nmt.storage.foreign import LARGE, parse_json, read_mapping, sha256
+from nmt.storage.whole import remove_leftovers, whole_file, write_file
+from nmt.text.files import open_binary, reading
 from nmt.translation.job import input_lines
 from nmt.translation.translator import Translation
 
 DESCRIPTION = "_translation.json"
-"""Beside the Parquet files, in a name that their readers pass over."""
+"""Beside the Parquet files, by a name that their readers skip."""
 
 
 @dataclass(frozen=True)
@@ -34,35 +30,28 @@ class Block:
     """Lines, or rows of Parquet, that follow one another in a file."""
 
     file: str
-    place: int
-    """Of the file in the corpus."""
+    number: int
+    """Index of the file in the corpus."""
     first: int
     """Number of the first line, counted from 1."""
     count: int
     offset: int
-    """Bytes before it; nothing for Parquet."""
+    """Bytes before it; 0 for Parquet."""
 
     @property
     def name(self) -> str:
         """The Parquet file of its translations: in the order of names, lines are in the order of the input."""
-        return f"{self.place:06}-{self.first:012}.parquet"
-
-
-@dataclass
-class Corpus:
-    """Blocks, and what identifies each file: its path, and the SHA-256 of its content."""
-
-    blocks: list[Block] = field(default_factory=list)
-    files: dict[str, str] = field(default_factory=dict)
+        return f"{self.number:06}-{self.first:012}.parquet"
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """NMTError for what a damaged or missing file raises."""
-    try:
-        yield
-    except (EOFError, OSError, lzma.LZMAError, zlib.error, pa.ArrowException) as error:
-        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+def reading_file(path: Path) -> Iterator[None]:
+    """NMTError in one line for a missing or damaged file."""
+    with reading(path):
+        try:
+            yield
+        except pa.ArrowException as error:
+            raise OSError(one_line(error)) from error
 
 
 def find_files(pattern: str) -> list[Path]:
@@ -78,36 +67,32 @@ def find_files(pattern: str) -> list[Path]:
     return files
 
 
-def cut(files: list[Path], size: int, column: str) -> Corpus:
-    """Read all files once, to cut them into blocks of `size` lines; what they hold is not kept."""
-    corpus = Corpus()
-    for place, path in enumerate(files):
-        with reading(path):
-            if is_parquet(path):
-                corpus.blocks += cut_parquet(path, place, size, column)
-                corpus.files[str(path)] = sha256(path.resolve())
+def cut(files: list[Path], size: int, column: str) -> tuple[list[Block], dict[str, str]]:
+    """Read all files once: blocks of `size` lines, and the SHA-256 of each file's text by its path."""
+    blocks, hashes = list[Block](), dict[str, str]()
+    for number, path in enumerate(files):
+        with reading_file(path):
+            if path.suffix == ".parquet":
+                blocks += cut_parquet(path, number, size, column)
+                hashes[str(path)] = sha256(path.resolve())
             else:
                 digest = hashlib.sha256()
-                corpus.blocks += cut_text(path, place, size, digest.update)
-                corpus.files[str(path)] = digest.hexdigest()
-    return corpus
+                blocks += cut_text(path, number, size, digest.update)
+                hashes[str(path)] = digest.hexdigest()
+    return blocks, hashes
 
 
-def is_parquet(path: Path) -> bool:
-    return path.suffix == ".parquet"
-
-
-def cut_text(path: Path, place: int, size: int, seen: Callable[[bytes], None]) -> Iterator[Block]:
+def cut_text(path: Path, number: int, size: int, update: Callable[[bytes], None]) -> Iterator[Block]:
     first, offset = 1, 0
     with open_binary(path) as file:
         while lines := list(islice(file, size)):
-            yield Block(str(path), place, first, len(lines), offset)
+            yield Block(str(path), number, first, len(lines), offset)
             content = b"".join(lines)
-            seen(content)
+            update(content)
             first, offset = first + len(lines), offset + len(content)
 
 
-def cut_parquet(path: Path, place: int, size: int, column: str) -> Iterator[Block]:
+def cut_parquet(path: Path, number: int, size: int, column: str) -> Iterator[Block]:
     with pq.ParquetFile(path) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
     if column not in schema.names:
@@ -115,23 +100,22 @@ def cut_parquet(path: Path, place: int, size: int, column: str) -> Iterator[Bloc
     if not (pa.types.is_string(schema.field(column).type) or pa.types.is_large_string(schema.field(column).type)):
         raise NMTError(f"{path}: column {column} holds no text but {schema.field(column).type}")
     for begin in range(0, rows, size):
-        yield Block(str(path), place, begin + 1, min(size, rows - begin), 0)
+        yield Block(str(path), number, begin + 1, min(size, rows - begin), 0)
 
 
 def read_block(block: Block, column: str, notice: Callable[[str], None]) -> list[str]:
-    """The lines of a block; `notice` is told of invalid UTF-8."""
+    """The lines of a block; `notice` is called for invalid UTF-8."""
     path = Path(block.file)
-    with reading(path):
-        if is_parquet(path):
+    with reading_file(path):
+        if path.suffix == ".parquet":
             return read_rows(block, column)
         with open_binary(path) as file:
             if file.seekable():
                 file.seek(block.offset)
             else:
                 deque(islice(file, block.first - 1), maxlen=0)  # of a compressed one, nothing but reading leads there
-            return list(
-                input_lines(islice(file, block.count), block.first, lambda words: notice(f"{path.name}: {words}"))
-            )
+            lines = islice(file, block.count)
+            return list(input_lines(lines, block.first, lambda words: notice(f"{path.name}: {words}")))
 
 
 def read_rows(block: Block, column: str) -> list[str]:
@@ -150,7 +134,7 @@ def read_rows(block: Block, column: str) -> list[str]:
 
 
 def write_block(folder: Path, block: Block, lines: list[str], translations: list[Translation]) -> None:
-    """Write under a temporary name, then rename: a file of that name is always whole."""
+    """Write the Parquet file of a block: whole, or not there."""
     table = pa.table(
         {
             "file": pa.array([block.file] * block.count, pa.string()),
@@ -161,29 +145,23 @@ def write_block(folder: Path, block: Block, lines: list[str], translations: list
             "log_probability": pa.array([translation.log_probability for translation in translations], pa.float64()),
         }
     )
-    temporary = folder / f".{block.name}-{socket.gethostname()}-{os.getpid()}"
-    try:
+    with whole_file(folder / block.name) as temporary:
         pq.write_table(table, temporary)
-        temporary.replace(folder / block.name)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise NMTError(f"cannot write {folder / block.name} ({error.strerror}): is the disk full?") from error
 
 
 def claim(folder: Path, description: dict[str, Any]) -> None:
-    """Make a folder the place of this translation; NMTError where it holds another one, or anything else."""
+    """Make a folder the output of this translation; NMTError where it holds another one, or anything else."""
     path = folder / DESCRIPTION
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not path.is_file() and any(folder.iterdir()):
             raise NMTError(f"output={folder} holds other files: name a new folder, or an empty one")
-        if not path.is_file():
-            write_file(path, json.dumps(description, indent=2) + "\n")
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise NMTError(f"output={folder}: cannot be used ({error})") from error
+    if not path.is_file():
+        write_file(path, json.dumps(description, indent=2) + "\n")
+    found = read_mapping(path, parse_json, LARGE)
     other = [key for key in description if found.get(key) != description[key]]
     if other:
         raise NMTError(f"output={folder} holds a translation with other {', '.join(other)}: name another folder")
-    for left in folder.glob(".*.parquet-*"):
-        left.unlink(missing_ok=True)  # of a run that was killed
+    remove_leftovers(folder)  # of a run that was killed

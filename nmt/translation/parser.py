@@ -25,13 +25,13 @@ def check_parsers(names: list[str]) -> None:
 
 
 def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
-    """Of a line's trees the one that needs the least mending, the best of equals; and how much it needs."""
+    """Of a line's trees the one that needs the fewest repairs, the best of equals; and their number."""
     words = escape(line).split()
     return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
 
 
 def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, int]]:
-    """The tree of each line, and how much of it had to be mended."""
+    """The tree of each line, and the number of its repairs."""
     found = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
 
@@ -39,7 +39,7 @@ def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, in
 def parse_stream(
     translator: Translator | DeviceTranslator, lines: Iterator[str], buffer: int
 ) -> Iterator[tuple[Tree, int]]:
-    """The tree of each line, and how much of it had to be mended."""
+    """The tree of each line, and the number of its repairs."""
     read = deque[str]()
     sentences = map(model_sentence, remembered(lines, read))
     for translations in translator.stream(sentences, buffer):

@@ -1,7 +1,7 @@
 """An output file that is whole or not there, and a command that goes on where it was killed.
 
-Lines go to `.NAME.nmt-partial`, which at the end gets the file's own name. Beside it `.NAME.nmt-partial.json` tells for
-which input, model and options it is, and how far it is certain to be on the disk.
+Lines go to `.NAME.nmt-partial`, which at the end gets the file's own name. Beside it `.NAME.nmt-partial.json` records
+the input, model and options that it is for, and how far it is certain to be on the disk.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ from nmt.model_directory.description import find_model_directory
 from nmt.storage.foreign import build, parse_json, read_mapping, sha256
 from nmt.storage.whole import cannot_write, sync, write_file
 
-EVERY = 5.0
+SAVE_SECONDS = 5.0
 """Seconds between two times that what is written is brought to the disk."""
 
 
@@ -46,16 +46,16 @@ def model_hash(folder: Path) -> str:
 
 @dataclass
 class Output:
-    """Where lines are written to; `done` lines of the input were so before, by the same command."""
+    """A file or stream for lines; `done` lines of the input were written before, by the same command."""
 
     name: str
     file: BinaryIO
     done: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    """What is to be told at the end, of those lines too."""
+    """For the summary at the end, of those lines too."""
 
     def write(self, text: str, done: int) -> None:
-        """Write what the input has come to after so many lines, at once; NMTError where the disk is full."""
+        """Write the output for the input up to line `done`, at once; NMTError where the disk is full."""
         try:
             self.file.write(text.encode())
             self.file.flush()
@@ -68,36 +68,31 @@ class Output:
 
 @dataclass
 class Notes:
-    """How far a partial file is certain to be on the disk."""
+    """The extent to which a partial file is certain to be on the disk."""
 
     identity: str
-    """SHA-256 of all that decides what the file holds."""
+    """SHA-256 of all that decides what the file holds; empty where the input cannot be read a second time."""
     lines: int = 0
     """Of the input."""
-    rows: int = 0
-    """Of the file: several for a line with n_best."""
     bytes: int = 0
+    """Of the file."""
     counts: dict[str, int] = field(default_factory=dict)
 
 
 class Partial(Output):
-    """An output file that is not whole yet.
-
-    `identity` is all that decides what it holds; None where the input does not come a second time.
-    """
+    """An output file that is not whole yet."""
 
     def __init__(self, path: Path, identity: dict[str, Any] | None) -> None:
         self.path = path
         self.partial = path.with_name(f".{path.name}.nmt-partial")
         self.notes_file = path.with_name(f".{path.name}.nmt-partial.json")
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest() if identity else ""
-        self.notes = Notes(digest)
-        self.saved = 0.0
+        self.notes, self.saved = Notes(digest), 0.0
         super().__init__(str(path), self.open())
         self.go_on()
 
     def open(self) -> BinaryIO:
-        """The partial file, which another process may not write at the same time, and no link leads elsewhere."""
+        """The partial file; NMTError where it is a link, or another process writes it."""
         try:
             file = os.fdopen(os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
         except OSError as error:
@@ -113,25 +108,21 @@ class Partial(Output):
         """Find the end of what was certainly written for the same input, model and options; start anew without."""
         with suppress(NMTError):
             found = build(Notes, read_mapping(self.notes_file, parse_json), str(self.notes_file))
-            if self.notes.identity == found.identity != "" and found.lines > 0 and self.rows(found.bytes) == found.rows:
+            if self.notes.identity == found.identity != "" and found.lines > 0 and self.ends_line(found.bytes):
                 self.notes, self.done, self.counts = found, found.lines, Counter(found.counts)
         self.file.truncate(self.notes.bytes)
         self.file.seek(self.notes.bytes)
 
-    def rows(self, size: int) -> int | None:
-        """How many rows so many bytes of the file are; None where they are not there, or end within one."""
-        self.file.seek(0)
-        count, block = 0, b""
-        while size > 0 and (block := self.file.read(min(size, 2**20))):
-            count, size = count + block.count(b"\n"), size - len(block)
-        return count if size == 0 and block.endswith(b"\n") else None
+    def ends_line(self, size: int) -> bool:
+        """True if the file has so many bytes, and they end with a line."""
+        self.file.seek(max(size - 1, 0))
+        return size > 0 and self.file.read(1) == b"\n"
 
     def write(self, text: str, done: int) -> None:
         super().write(text, done)
         self.notes.lines, self.notes.counts = done, dict(self.counts)
-        self.notes.rows += text.count("\n")
         self.notes.bytes += len(text.encode())
-        if self.notes.identity and time.monotonic() - self.saved > EVERY:
+        if self.notes.identity and time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
 
     def save(self) -> None:
@@ -141,7 +132,7 @@ class Partial(Output):
         self.saved = time.monotonic()
 
     def finish(self) -> None:
-        """The file gets its own name."""
+        """Give the file its own name."""
         try:
             sync(self.partial)
             self.partial.replace(self.path)
@@ -175,6 +166,6 @@ def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Partial
 
 
 def close(file: BinaryIO) -> None:
-    """Close a file to which all was written, or could not be, as was said already."""
+    """Close a file, whatever could not be written to it: that was reported already."""
     with suppress(OSError):
         file.close()

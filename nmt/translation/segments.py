@@ -1,9 +1,11 @@
-"""What is translated at once: a line, its sentences where it is long, the stretches between what can only be copied."""
+"""Lines in segments: sentences of a long line, and stretches between characters that can only be copied."""
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeVar
 
 from nmt.errors import NMTError
 from nmt.search.engine import Hypothesis
@@ -12,52 +14,68 @@ from nmt.text.tokenizers import Tokenizer, clean
 from nmt.translation.limits import Limits
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
-"""Of markup; `a < b` is none."""
+"""A tag of markup; `a < b` is none."""
+Item = TypeVar("Item")
 
 
 @dataclass
-class Piece:
-    """Tokens that are translated at once: those of a line, or of a stretch of it; or a stretch that is copied."""
+class Segment:
+    """A line, or a stretch of it, that is translated at once or copied."""
 
     ids: list[int]
+    """Its tokens; of what is copied none."""
     text: str
     start: int = 0
-    """The character of the clean line that `text` begins at."""
+    """Index in the clean line of the character that `text` begins with."""
     skipped: int = 0
-    """Tokens of `text` before these ones."""
+    """Tokens of `text` before these ones, where this is a part of a sentence."""
     prefixed: int = 0
-    """Tokens of the source prefix that stand before those of a part of `text`."""
+    """Tokens of the source prefix before those of a part of a sentence."""
     copied: bool = False
     glued: bool = False
     """No blank stands before it."""
-    of: int = 0
-    """Tokens of what it was cut from, where those were too many."""
+    cut_from: int = 0
+    """Tokens of the longer segment that this is cut from, if any."""
 
 
 class LongLine(NMTError):
-    """A line that the model has no positions for; `place` is counted from 0."""
+    """A line that the model has no positions for; `index` is counted from 0."""
 
-    def __init__(self, place: int, problem: str) -> None:
-        super().__init__(f"line {place + 1}: {problem}")
-        self.place, self.problem = place, problem
+    def __init__(self, index: int, problem: str) -> None:
+        super().__init__(index, problem)
+        self.index, self.problem = index, problem
+
+    def __str__(self) -> str:
+        return f"line {self.index + 1}: {self.problem}"
 
 
 def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
-    """All of `ids`, in as few parts of at most `longest` as can be."""
+    """All of `ids`, in the fewest parts of at most `longest`."""
     length = -(-len(ids) // -(-len(ids) // longest))
     yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
 
 
-def of_a_word(character: str) -> bool:
-    """Whether a character is a part of the word around it: a letter of a script with capitals, which all have blanks.
+def in_word(character: str) -> bool:
+    """True for a letter of a script with capitals, and an accent on one: it belongs to the word around it.
 
-    Scripts without blanks have words that cannot be told, and none of those is cased.
+    Scripts with capitals put blanks between words; other scripts do not show where words end.
     """
     return character.lower() != character.upper() or unicodedata.combining(character) > 0
 
 
-def unseen(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
-    """Where characters stand that are not known, in order: whole tags, whole words, or the characters themselves.
+def unknown_words(line: str, known: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Spans of the words that hold unknown characters, and of unknown characters outside of words."""
+    for is_word, group in groupby(range(len(line)), lambda index: in_word(line[index])):
+        indices = list(group)
+        begin, end = indices[0], indices[-1] + 1
+        if not is_word:
+            yield from ((index, index + 1) for index in indices if line[index] not in known)
+        elif not known.issuperset(line[begin:end]):
+            yield begin, end
+
+
+def unknown_spans(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
+    """Spans to copy, in order: tags, words and characters that are not known.
 
     What has neither letter nor digit between two of them, or between one and an end of the line, goes with them.
     """
@@ -65,7 +83,7 @@ def unseen(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
         return []
     tags = [found.span() for found in TAG.finditer(line) if not known.issuperset(found[0])]
     merged, last = list[tuple[int, int]](), 0
-    for begin, end in sorted([*tags, *unseen_words(line, known)]):
+    for begin, end in sorted([*tags, *unknown_words(line, known)]):
         if not any(map(str.isalnum, line[last:begin])):
             begin = merged.pop()[0] if merged else 0
         last = max(last, end)
@@ -75,23 +93,8 @@ def unseen(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
     return merged
 
 
-def unseen_words(line: str, known: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Where words of characters stand that are not all known, or such characters outside of words."""
-    end = 0
-    for place, character in enumerate(line):
-        if place < end or character in known:
-            continue
-        begin, end = place, place + 1
-        if of_a_word(character):
-            while begin > 0 and of_a_word(line[begin - 1]):
-                begin -= 1
-            while end < len(line) and of_a_word(line[end]):
-                end += 1
-        yield begin, end
-
-
-class Cutter:
-    """Cuts lines into pieces by the limits of a model. `language` is that of the sentences."""
+class Segmenter:
+    """Cuts lines into segments by the limits of a model. `language` is that of the sentences."""
 
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str, language: str) -> None:
         self.tokenizer, self.limits, self.source_prefix, self.language = tokenizer, limits, source_prefix, language
@@ -101,114 +104,113 @@ class Cutter:
         """Tokens of texts behind the prefix; none of a blank one."""
         return self.tokenizer.encode([clean(self.source_prefix + text) if text.strip() else "" for text in texts])
 
-    def cut(self, lines: list[str]) -> list[list[Piece]]:
-        """The pieces of each line, none of an empty one; LongLine where one is longer than the model's positions."""
-        pieces = []
-        for place, (line, ids) in enumerate(zip(lines, self.encode(lines), strict=True)):
-            try:
-                pieces.append(self.pieces(line, ids))
-            except LongLine as error:
-                raise LongLine(place, error.problem) from error
-        return pieces
+    def segment(self, lines: list[str]) -> list[list[Segment]]:
+        """The segments of each line, none of an empty one; LongLine where the model's positions do not suffice."""
+        segments = [self.of_line(line, ids) for line, ids in zip(lines, self.encode(lines), strict=True)]
+        positions = self.limits.positions
+        for index, line in enumerate(segments):
+            longest = max((len(segment.ids) for segment in line), default=0)
+            if positions is not None and longest > positions:
+                raise LongLine(
+                    index,
+                    f"{longest:,} tokens and an end symbol are more than the model has positions for "
+                    f"(model.max_positions={positions + 1}); split=auto translates such lines sentence by sentence",
+                )
+        return segments
 
-    def pieces(self, line: str, ids: list[int]) -> list[Piece]:
+    def of_line(self, line: str, ids: list[int]) -> list[Segment]:
         if not ids:
             return []
-        known = self.limits.characters
-        cleaned = clean(line)
-        copied = unseen(cleaned, known) if known is not None else []
+        known, cleaned = self.limits.characters, clean(line)
+        copied = unknown_spans(cleaned, known) if known is not None else []
         if not copied:
-            return self.sentences(Piece(ids, line), cleaned)
-        found, last = list[Piece](), 0
+            return self.sentences(Segment(ids, line), cleaned)
+        segments, last = list[Segment](), 0
         for begin, end in [*copied, (len(cleaned), len(cleaned))]:
-            for stretch, is_copied in (((last, begin), False), ((begin, end), True)):
-                found += self.stretch(cleaned, *stretch, is_copied)
+            segments += self.stretch(cleaned, last, begin, copied=False)
+            segments += self.stretch(cleaned, begin, end, copied=True)
             last = end
-        return found
+        return segments
 
-    def stretch(self, line: str, begin: int, end: int, copied: bool) -> list[Piece]:
-        """The pieces of a stretch of a clean line; none where that is blank."""
+    def stretch(self, line: str, begin: int, end: int, copied: bool) -> list[Segment]:
+        """The segments of a stretch of a clean line; none where that is blank."""
         text = line[begin:end].strip()
         if not text:
             return []
         begin += line[begin:end].index(text)
-        piece = Piece([], text, begin, copied=copied, glued=begin > 0 and line[begin - 1] != " ")
+        segment = Segment([], text, begin, copied=copied, glued=begin > 0 and line[begin - 1] != " ")
         if copied:
-            return [piece]
-        [piece.ids] = self.encode([text])
-        return self.sentences(piece, text)
+            return [segment]
+        [segment.ids] = self.encode([text])
+        return self.sentences(segment, text)
 
-    def sentences(self, piece: Piece, cleaned: str) -> list[Piece]:
-        """A piece, or its sentences where it is too long; parts of those that are too long themselves."""
-        limits = self.limits
-        if limits.longest is None:
-            if limits.positions is not None and len(piece.ids) > limits.positions:
-                raise LongLine(
-                    0,
-                    f"{len(piece.ids):,} tokens and an end symbol are more than the model has positions for "
-                    f"(model.max_positions={limits.positions + 1}); split=auto translates such lines in pieces",
-                )
-            return [piece]
-        if len(piece.ids) <= (limits.longest if limits.usual is None else limits.usual):
-            return [piece]
+    def sentences(self, segment: Segment, cleaned: str) -> list[Segment]:
+        """A segment, or its sentences where it is too long; parts of those that are too long themselves."""
+        longest, usual = self.limits.longest, self.limits.usual
+        if longest is None or len(segment.ids) <= (longest if usual is None else usual):
+            return [segment]
         sentences = split_sentences(cleaned, self.language)
-        if len(sentences) == 1 and len(piece.ids) <= limits.longest:
-            return [piece]
-        found, start = list[Piece](), 0
+        if len(sentences) == 1 and len(segment.ids) <= longest:
+            return [segment]
+        segments, start = list[Segment](), 0
         for sentence, ids in zip(sentences, self.encode(sentences), strict=True):
             start = cleaned.index(sentence, start)
-            whole = Piece(ids, sentence, piece.start + start)
-            found += [whole] if len(ids) <= limits.longest else self.parts(whole, limits.longest)
+            whole = Segment(ids, sentence, segment.start + start)
+            segments += [whole] if len(ids) <= longest else self.parts(whole, longest)
             start += len(sentence)
-        found[0].glued = piece.glued
-        for part in found:
-            part.of = len(piece.ids)
-        return found
+        segments[0].glued = segment.glued
+        for part in segments:
+            part.cut_from = len(segment.ids)
+        return segments
 
-    def parts(self, piece: Piece, longest: int) -> list[Piece]:
-        """A sentence that is too long itself, in parts of at most `longest` tokens, behind the prefix each."""
-        prefix, parts, skipped = self.prefix, list[Piece](), 0
-        [ids] = self.tokenizer.encode([clean(piece.text)])
+    def parts(self, sentence: Segment, longest: int) -> list[Segment]:
+        """A sentence that is too long, in parts of at most `longest` tokens, behind the prefix each."""
+        prefix, parts, skipped = self.prefix, list[Segment](), 0
+        [ids] = self.tokenizer.encode([clean(sentence.text)])
         for part in equal_parts(ids, longest - len(prefix)):
-            parts.append(Piece(prefix + part, piece.text, piece.start, skipped, len(prefix)))
+            parts.append(Segment(prefix + part, sentence.text, sentence.start, skipped, len(prefix)))
             skipped += len(part)
         return parts
 
 
 @dataclass
-class Told:
-    """A translation that is made of pieces: its text, and of each piece the tokens it tells and its first word."""
+class JoinedText:
+    """The text of a line's translation, joined from those of its segments."""
 
-    text: str = ""
+    text: str
     tokens: list[list[int]] = field(default_factory=list)
+    """Of each segment the tokens that its part of the text is made of."""
     first_words: list[int] = field(default_factory=list)
-    words: int = 0
-    blank: bool = False
-
-    def add(self, text: str, tokens: list[int], glued: bool) -> None:
-        """A text goes on with the word before it where it is glued to that."""
-        self.blank = bool(self.text) and (self.blank or not glued)
-        joins = bool(self.text) and not self.blank and bool(text)
-        self.tokens.append(tokens)
-        self.first_words.append(self.words - joins)
-        if text:
-            self.text += " " * self.blank + text
-            self.words += len(text.split()) - joins
-            self.blank = False
+    """Of each segment the index of its first word in the text."""
 
 
-def tell(tokenizer: Tokenizer, pieces: list[Piece], parts: list[Hypothesis], prefix: Sequence[int]) -> Told:
-    """The translation of a line from hypotheses of its pieces, which begin with `prefix` each: it does so once."""
-    copied_first = bool(pieces) and pieces[0].copied
-    opening = text(tokenizer, prefix) if copied_first else ""
-    told, skipped = Told(opening, words=len(opening.split())), len(prefix) if copied_first else 0
-    for piece, part in zip(pieces, parts, strict=True):
+def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
+    """The translation of a line from those of its segments, each of which begins with `prefix`: it is kept once."""
+    copied_first = bool(segments) and segments[0].copied
+    joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
+    count, blank = len(joined.text.split()), False
+    for segment, part in zip(segments, parts, strict=True):
         tokens = part.tokens[skipped:]
-        told.add(piece.text if piece.copied else text(tokenizer, tokens), tokens, piece.glued)
         skipped = len(prefix)
-    return told
+        words = segment.text if segment.copied else text(tokenizer, tokens)
+        # An empty translation leaves its blank to the next one. Without a blank its first word goes on with the last.
+        blank = bool(joined.text) and (blank or not segment.glued)
+        goes_on = bool(joined.text) and bool(words) and not blank
+        joined.tokens.append(tokens)
+        joined.first_words.append(count - goes_on)
+        if words:
+            joined.text += " " * blank + words
+            count += len(words.split()) - goes_on
+            blank = False
+    return joined
 
 
 def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """What tokens say, on one line: bytes that spell a line end must not become one, as line i answers line i."""
+    """The text of tokens on one line: bytes that spell a line end must not become one, as line i answers line i."""
     return " ".join(tokenizer.decode(tokens).split())
+
+
+def nth_of_each(lists: list[list[Item]]) -> Iterator[list[Item]]:
+    """The first of each list, the second of each, ...; of a list that is too short its last. [] once, of no lists."""
+    for n in range(max(map(len, lists), default=1)):
+        yield [items[min(n, len(items) - 1)] for items in lists]

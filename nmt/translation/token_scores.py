@@ -1,30 +1,28 @@
-"""What is told of translations beside their texts: tokens, their log probabilities, which words answer which. No torch.
+"""Token scores and word alignment of a translation. No torch.
 
 Words are what blanks separate in a line, or in a translation, as users see it.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from nmt.config import EOS
-from nmt.search.engine import Hypothesis, Judge, Judgement
+from nmt.search.engine import Hypothesis, Scorer, TokenScores
 from nmt.text.tokenizers import META, SYMBOLS, Tokenizer, clean
-from nmt.translation.segments import Piece, tell, text
+from nmt.translation.segments import Segment, join, nth_of_each, text
 
 END = SYMBOLS[EOS]
-Item = TypeVar("Item")
 
 
 @dataclass
 class Details:
-    """What a model thinks of a translation, token by token.
+    """A translation's tokens with their log probabilities, and its word alignment.
 
-    The end symbol comes last, without standing among the tokens; where a line was translated in pieces, that of each
-    piece but the last does. What was copied has no tokens. `alignment` are pairs of a source word and a target word,
-    counted from 0.
+    The last log probability is the end symbol's, which does not stand among the tokens; where a line was cut into
+    segments, the end symbol of each but the last does. What was copied has no tokens. `alignment` are pairs of a source
+    word and a target word, counted from 0.
     """
 
     tokens: list[str]
@@ -37,12 +35,8 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     words, before, begin = list[int](), 0, 0
     for end, symbol in enumerate(tokenizer.pieces(ids), 1):
         own = tokenizer.decode(ids[end - 1 : end])
-        if (
-            words
-            and own.isprintable()
-            and "\ufffd" not in own
-            and not (symbol.startswith(META) or " " in own or not own)
-        ):
+        printable = bool(own) and own.isprintable() and "\ufffd" not in own
+        if words and printable and not symbol.startswith(META) and " " not in own:
             words.append(words[-1])
             continue
         # From the last blank on: to decode all tokens before each would take hours for a long line.
@@ -56,7 +50,7 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
 
 
 class SourceWords:
-    """The words of a line that the tokens of its pieces belong to."""
+    """The words of a line that the tokens of its segments belong to."""
 
     def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
         self.tokenizer, self.prefix = tokenizer, prefix
@@ -65,108 +59,81 @@ class SourceWords:
         spans = [found.span() for found in re.finditer(r"\S+", clean(line))]
         self.starts, self.ends = [start for start, _ in spans], [end for _, end in spans]
         self.encoded: dict[str, list[int]] = {}
-        """The words of the tokens of a text that several pieces are parts of."""
+        """The words of the tokens of a text that several segments are parts of."""
 
     def first(self, start: int) -> int:
         """The word that stands at a character of the clean line, or ends before it without a blank, or comes next."""
-        place = bisect_left(self.starts, start)
-        return place - 1 if place and self.ends[place - 1] >= start else place
+        index = bisect_left(self.starts, start)
+        return index - 1 if index and self.ends[index - 1] >= start else index
 
-    def words(self, text: str) -> list[int]:
-        if text not in self.encoded:
-            self.encoded[text] = words_of_tokens(self.tokenizer, self.tokenizer.encode([text])[0])
-        return self.encoded[text]
-
-    def of(self, piece: Piece) -> list[int | None]:
+    def of(self, segment: Segment) -> list[int | None]:
         """The word of each token; None where that is a word of the prefix alone. Of what is copied, each word of it."""
-        first, own = self.first(piece.start), clean(piece.text)
-        if piece.copied:
+        first, own = self.first(segment.start), clean(segment.text)
+        if segment.copied:
             return list(self.owners[first : first + len(own.split())])
-        whole = own if piece.prefixed else clean(self.prefix + piece.text)
+        whole = own if segment.prefixed else clean(self.prefix + segment.text)
         before = len(whole.split()) - len(own.split())
-        words = self.words(whole)[piece.skipped : piece.skipped + len(piece.ids) - piece.prefixed]
-        none: list[int | None] = [None] * piece.prefixed
+        if whole not in self.encoded:
+            self.encoded[whole] = words_of_tokens(self.tokenizer, self.tokenizer.encode([whole])[0])
+        words = self.encoded[whole][segment.skipped : segment.skipped + len(segment.ids) - segment.prefixed]
+        none: list[int | None] = [None] * segment.prefixed
         return none + [self.owners[first + word - before] if word >= before else None for word in words]
 
 
-def alignment(judgement: Judgement, sources: list[int | None], targets: list[int]) -> set[tuple[int, int]]:
-    """Pairs of words, of which a token of the target word looks most at a token of the source word."""
-    places = [place for place, word in enumerate(sources) if word is not None]
+def alignment(scores: TokenScores, sources: list[int | None], targets: list[int]) -> set[tuple[int, int]]:
+    """Pairs of words, of which a token of the target word attends most to a token of the source word."""
+    indices = [index for index, word in enumerate(sources) if word is not None]
     owners = [word for word in sources if word is not None]
-    if not places or not targets:
+    if not indices or not targets:
         return set()
-    assert judgement.attention is not None
-    # Of a prefix that is not told again, the first tokens have no words.
-    best = judgement.attention[-len(targets) :, places].argmax(axis=1)
-    return {(owners[place], target) for place, target in zip(best, targets, strict=True)}
+    assert scores.attention is not None
+    # The first tokens have no words where they are a prefix that the text does not repeat.
+    best = scores.attention[-len(targets) :, indices].argmax(axis=1)
+    return {(owners[index], target) for index, target in zip(best, targets, strict=True)}
 
 
 class Describer:
-    """Finds the details of translations, whichever engine has found these."""
+    """Finds the details of translations. `target_prefix` are the tokens that all of them begin with."""
 
     def __init__(
-        self, judge: Judge, tokenizer: Tokenizer, source_prefix: str = "", target_prefix: Sequence[int] = ()
+        self, scorer: Scorer, tokenizer: Tokenizer, source_prefix: str = "", target_prefix: Sequence[int] = ()
     ) -> None:
-        """`target_prefix` are the tokens that all translations begin with."""
-        self.judge, self.tokenizer, self.source_prefix = judge, tokenizer, source_prefix
+        self.scorer, self.tokenizer, self.source_prefix = scorer, tokenizer, source_prefix
         self.target_prefix = target_prefix
 
     def describe(
-        self, lines: list[str], pieces: list[list[Piece]], found: list[list[list[Hypothesis]]]
+        self, lines: list[str], segments: list[list[Segment]], found: list[list[list[Hypothesis]]]
     ) -> list[list[Details]]:
-        """The details of each line's translations, all judged together; `found` are the hypotheses of each piece."""
-        pairs = [
-            (piece.ids, hypothesis.tokens)
-            for line_pieces, line_found in zip(pieces, found, strict=True)
-            for piece, hypotheses in zip(line_pieces, line_found, strict=True)
-            for hypothesis in hypotheses
-            if not piece.copied
-        ]
-        judged = iter(self.judge(pairs))
-        return [
-            self.line_details(
-                line,
-                line_pieces,
-                [
-                    [(h, Judgement([]) if piece.copied else next(judged)) for h in hypotheses]
-                    for piece, hypotheses in zip(line_pieces, line_found, strict=True)
-                ],
-            )
-            for line, line_pieces, line_found in zip(lines, pieces, found, strict=True)
-        ]
-
-    def line_details(
-        self, line: str, pieces: list[Piece], judged: list[list[tuple[Hypothesis, Judgement]]]
-    ) -> list[Details]:
-        """Of the translations of one line."""
-        source = SourceWords(self.tokenizer, line, self.source_prefix)
-        words = [source.of(piece) for piece in pieces]
-        return [self.join(pieces, words, parts) for parts in nth_of_each(judged)]
-
-    def join(
-        self, pieces: list[Piece], sources: list[list[int | None]], parts: list[tuple[Hypothesis, Judgement]]
-    ) -> Details:
-        """The details of a translation that is made of these parts; `sources` are the words of their pieces' tokens."""
-        details = Details([], [], [])
-        told = tell(self.tokenizer, pieces, [hypothesis for hypothesis, _ in parts], self.target_prefix)
-        pairs = set[tuple[int, int]]()
-        for number, (words, (hypothesis, judgement)) in enumerate(zip(sources, parts, strict=True)):
-            first = told.first_words[number]
-            if pieces[number].copied:
-                pairs |= {(source, first + place) for place, source in enumerate(words) if source is not None}
-                continue
-            # Without a text there is no word to align.
-            tokens = told.tokens[number] if text(self.tokenizer, told.tokens[number]) else []
-            found = alignment(judgement, words, words_of_tokens(self.tokenizer, tokens))
-            pairs |= {(source, first + target) for source, target in found}
-            details.tokens += [END] * bool(details.token_log_probabilities)
-            details.tokens += self.tokenizer.pieces(hypothesis.tokens)
-            details.token_log_probabilities += judgement.log_probabilities
-        details.alignment += sorted(pairs)
+        """The details of each line's translations, all scored together; `found` are each segment's hypotheses."""
+        rows = [list(zip(*row, strict=True)) for row in zip(segments, found, strict=True)]
+        pairs = [(s.ids, h.tokens) for row in rows for s, hypotheses in row if not s.copied for h in hypotheses]
+        scores = iter(self.scorer(pairs))
+        details = []
+        for line, row in zip(lines, rows, strict=True):
+            source = SourceWords(self.tokenizer, line, self.source_prefix)
+            words = [source.of(segment) for segment, _ in row]
+            parts = [
+                [(segment, h, TokenScores([]) if segment.copied else next(scores)) for h in hypotheses]
+                for segment, hypotheses in row
+            ]
+            details.append([self.join(words, nth) for nth in nth_of_each(parts)])
         return details
 
-
-def nth_of_each(lists: list[list[Item]]) -> Iterator[list[Item]]:
-    """The first of each list, the second of each, ...; of a list that is too short its last. [] once, of no lists."""
-    for n in range(max(map(len, lists), default=1)):
-        yield [items[min(n, len(items) - 1)] for items in lists]
+    def join(self, words: list[list[int | None]], parts: list[tuple[Segment, Hypothesis, TokenScores]]) -> Details:
+        """The details of a translation made of these parts; `words` are those of their segments' tokens."""
+        details, pairs = Details([], [], []), set[tuple[int, int]]()
+        segments, hypotheses = [part[0] for part in parts], [part[1] for part in parts]
+        joined = join(self.tokenizer, segments, hypotheses, self.target_prefix)
+        for number, (segment, hypothesis, scores) in enumerate(parts):
+            sources, first, tokens = words[number], joined.first_words[number], joined.tokens[number]
+            if segment.copied:
+                pairs |= {(source, first + index) for index, source in enumerate(sources) if source is not None}
+                continue
+            # Without a text there is no word to align.
+            targets = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
+            pairs |= {(source, first + target) for source, target in alignment(scores, sources, targets)}
+            details.tokens += [END] * bool(details.token_log_probabilities)
+            details.tokens += self.tokenizer.pieces(hypothesis.tokens)
+            details.token_log_probabilities += scores.log_probabilities
+        details.alignment += sorted(pairs)
+        return details

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from nmt.config import TranslateConfig
-from nmt.translation.devices import DeviceTranslator
+from nmt.translation.devices import DeviceTranslator, on_devices
 from nmt.translation.job import open_job, warn
 from nmt.translation.load import load_translator
 from nmt.translation.translator import Translation, Translator
@@ -19,9 +19,15 @@ def render(number: int, source: str, translations: list[Translation], format: st
     if format == "tsv":
         # A translation holds no tab: white space in it is single blanks.
         return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
-    records = [{"text": t.text, "score": t.score, "log_probability": t.log_probability} for t in translations]
-    for record, translation in zip(records, translations, strict=True):
-        record |= vars(translation.details) if translation.details else {}
+    records = [
+        {
+            "text": t.text,
+            "score": t.score,
+            "log_probability": t.log_probability,
+            **(vars(t.details) if t.details else {}),
+        }
+        for t in translations
+    ]
     line = {"line": number, "source": source, "translations": records}
     if translations[0].copied:
         line["copied"] = translations[0].copied
@@ -32,17 +38,17 @@ def open_translator(config: TranslateConfig, stack: ExitStack) -> Translator | D
     """The translator for one device or several; `stack` ends the processes of several."""
     if config.devices == 1:
         return load_translator(config, warn)
-    return stack.enter_context(DeviceTranslator(config, warn))
+    return stack.enter_context(on_devices(config, warn))
 
 
 class Remarks:
-    """What is said of lines that were not simply translated: of the first of each kind at once, of all at the end."""
+    """Notices of lines that were cut or copied from: of the first of each kind at once, of their number at the end."""
 
     def __init__(self, counts: Counter[str], notice: Callable[[str], None]) -> None:
         self.counts, self.notice = counts, notice
 
-    def see(self, where: str, translation: Translation) -> None:
-        """Look at the translation of a line; `where` is its place in words."""
+    def add(self, where: str, translation: Translation) -> None:
+        """Count a line's translation, `where` it is in words."""
         found = ", ".join(map(repr, translation.copied))
         copied = f"characters that the model was not trained on, copied as they are: {found}" if found else ""
         for kind, words in (("split", translation.split), ("copied", copied)):
@@ -50,8 +56,8 @@ class Remarks:
                 self.notice(f"{where}: {words}")
             self.counts[kind] += bool(words)
 
-    def tell(self) -> None:
-        """Say how many there were, where there was more than one."""
+    def summarize(self) -> None:
+        """Give the number of lines of each kind, where there was more than one."""
         for kind, words in (
             ("split", "were longer than the lines that the model was trained on, and translated sentence by sentence"),
             ("copied", "held characters that the model was not trained on, which were copied"),
@@ -67,6 +73,6 @@ def translate(config: TranslateConfig) -> None:
         job = open_job(config, {"command": "translate", "format": config.format}, stack)
         remarks = Remarks(job.output.counts, warn)
         for number, source, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            remarks.see(f"line {number}", translations[0])
+            remarks.add(f"line {number}", translations[0])
             job.output.write(render(number, source, translations, config.format), number)
-    remarks.tell()
+    remarks.summarize()

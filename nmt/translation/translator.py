@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, length_penalty
 from nmt.text.tokenizers import Tokenizer, clean
-from nmt.translation.segments import Cutter, Limits, LongLine, Piece, tell
-from nmt.translation.token_scores import Describer, Details, nth_of_each
+from nmt.translation.limits import Limits
+from nmt.translation.segments import LongLine, Segment, Segmenter, join, nth_of_each
+from nmt.translation.token_scores import Describer, Details
 
 COPY = Hypothesis([], 0.0, 0.0)
-"""What is found for a piece that is copied."""
+"""Stands for the translation of a segment that is copied."""
 
 
 @dataclass
@@ -27,12 +28,12 @@ class Translation:
     split: str = ""
     """Why its line was cut into sentences or their parts, where it was."""
     copied: list[str] = field(default_factory=list)
-    """Stretches of its line that were copied, for characters that the model cannot know."""
+    """Stretches of its line that were copied, for characters that the model does not know."""
 
 
 @dataclass
 class Options:
-    """What is done to lines before and after the search."""
+    """Treatment of lines before and after the search."""
 
     length_penalty: float = 0.6
     source_prefix: str = ""
@@ -40,9 +41,9 @@ class Options:
     target_prefix: str = ""
     """Every translation begins with it."""
     limits: Limits = field(default_factory=Limits)
-    """What lines are cut by."""
+    """Limits by which lines are cut."""
     source: str = ""
-    """The language of the lines, whose sentences the pieces are."""
+    """The language of the lines, for finding their sentences."""
 
 
 class Translator:
@@ -52,13 +53,13 @@ class Translator:
 
     def __init__(self, engine: Engine, tokenizer: Tokenizer, options: Options | None = None) -> None:
         self.engine, self.tokenizer, self.options = engine, tokenizer, options or Options()
-        self.cutter = Cutter(tokenizer, self.options.limits, self.options.source_prefix, self.options.source)
+        self.segmenter = Segmenter(tokenizer, self.options.limits, self.options.source_prefix, self.options.source)
         self.prefix = tokenizer.encode([clean(self.options.target_prefix)])[0]
         self.check_prefixes()
 
     def check_prefixes(self) -> None:
         """NMTError where a prefix leaves no room for anything else."""
-        source, positions = len(self.cutter.prefix), self.options.limits.positions
+        source, positions = len(self.segmenter.prefix), self.options.limits.positions
         longest = self.options.limits.longest or positions
         if longest is not None and source >= longest:
             raise NMTError(f"source_prefix has {source} tokens, but the model takes {longest} at most")
@@ -70,32 +71,40 @@ class Translator:
 
         Raises LongLine for the first line that the model has no positions for.
         """
-        pieces = self.cutter.cut(lines)
-        flat = [piece.ids for line_pieces in pieces for piece in line_pieces if not piece.copied]
-        searched = iter(self.engine.search(flat, [self.prefix] * len(flat)))
-        found = [[[COPY] if piece.copied else next(searched) for piece in line_pieces] for line_pieces in pieces]
-        translations = [self.join(*line) for line in zip(pieces, found, strict=True)]
+        segments = self.segmenter.segment(lines)
+        searched = [segment.ids for line in segments for segment in line if not segment.copied]
+        hypotheses = iter(self.engine.search(searched, [self.prefix] * len(searched)))
+        found = [[[COPY] if segment.copied else next(hypotheses) for segment in line] for line in segments]
+        translations = [self.join(*line) for line in zip(segments, found, strict=True)]
         if self.describer:
-            for line, details in zip(translations, self.describer.describe(lines, pieces, found), strict=True):
+            for line, details in zip(translations, self.describer.describe(lines, segments, found), strict=True):
                 for translation, described in zip(line, details, strict=True):
                     translation.details = described
-        return [best_first(line) for line in translations]
+        # Joined anew, the second best of segments may win by its length.
+        return [sorted(line, key=lambda translation: -translation.score) for line in translations]
 
-    def join(self, pieces: list[Piece], found: list[list[Hypothesis]]) -> list[Translation]:
-        """The translations of a line, the n-th of them made of the n-th of every piece."""
-        too_many, why = max((piece.of for piece in pieces), default=0), self.options.limits.why
-        split = f"{too_many:,} tokens, {why}" if too_many and why else ""
-        copied = [piece.text for piece in pieces if piece.copied]
-        joined = []
+    def join(self, segments: list[Segment], found: list[list[Hypothesis]]) -> list[Translation]:
+        """The translations of a line, the n-th of them made of the n-th of every segment."""
+        cut_from, reason = max((segment.cut_from for segment in segments), default=0), self.options.limits.reason
+        split = f"{cut_from:,} tokens, {reason}" if cut_from and reason else ""
+        copied = [segment.text for segment in segments if segment.copied]
+        translations = []
         for parts in nth_of_each(found):
-            told = tell(self.tokenizer, pieces, parts, self.prefix)
+            text = join(self.tokenizer, segments, parts, self.prefix).text
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             length = sum(len(part.tokens) + 1 for part in parts if part is not COPY)
             score = log_probability / length_penalty(length, self.options.length_penalty)
             if len(parts) == 1 and not copied:
                 score = parts[0].score
-            joined.append(Translation(told.text, score, log_probability, split=split, copied=copied))
-        return joined
+            translations.append(Translation(text, score, log_probability, split=split, copied=copied))
+        return translations
+
+    def translate_block(self, lines: list[str]) -> tuple[list[list[Translation]], LongLine | None]:
+        """Translations of the lines before the first one that the model has no positions for, and that error."""
+        try:
+            return self.translate(lines), None
+        except LongLine as error:
+            return self.translate(lines[: error.index]), error
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
         """Translations of a stream of lines, in order and as soon as can be.
@@ -105,16 +114,11 @@ class Translator:
         """
         done = 0
         for block in arriving_blocks(lines, buffer):
-            try:
-                yield from self.translate(block)
-            except LongLine as error:
-                yield from self.translate(block[: error.place])
-                raise LongLine(done + error.place, error.problem) from error
+            translations, error = self.translate_block(block)
+            yield from translations
+            if error:
+                raise LongLine(done + error.index, error.problem) from error
             done += len(block)
-
-
-def best_first(translations: list[Translation]) -> list[Translation]:
-    return sorted(translations, key=lambda translation: -translation.score)
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:

@@ -101,7 +101,7 @@ def blocks(path: Path) -> None:
     """What a cluster is told to translate: rows of Parquet, or lines."""
     from nmt.translation.parquet import cut, find_files, read_block
 
-    for block in cut(find_files(str(path)), 7, "source").blocks:
+    for block in cut(find_files(str(path)), 7, "source")[0]:
         read_block(block, "source", print)
 
 

@@ -1,4 +1,4 @@
-"""What a model thinks of pairs: `nmt score model=...` and the details of `nmt translate format=jsonl`."""
+"""What a model thinks of pairs: `nmt score run=...` and the details of `nmt translate format=jsonl`."""
 
 import gzip
 import json
@@ -30,15 +30,13 @@ def expected(run: Path) -> list[list[float]]:
     for pair in zip(SOURCES, TARGETS, strict=True):
         source, target = tokenizer.encode([" ".join(line.split()) for line in pair])
         logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))[0]
-        places = torch.arange(len(target) + 1), torch.tensor([*target, EOS])
-        found.append(logits.log_softmax(-1)[places].tolist())
+        indices = torch.arange(len(target) + 1), torch.tensor([*target, EOS])
+        found.append(logits.log_softmax(-1)[indices].tolist())
     return found
 
 
-@pytest.mark.parametrize("spelling", [["--model"], ["--model="], ["model="]], ids=str)
-def test_pairs_are_scored_line_by_line(nmt, finished, files, spelling):
-    words = [spelling[0], str(finished)] if spelling == ["--model"] else [f"{spelling[0]}{finished}"]
-    done = nmt("score", *words, *files, "format=tsv", "buffer=2")
+def test_pairs_are_scored_line_by_line(nmt, finished, files):
+    done = nmt("score", f"run={finished}", *files, "format=tsv", "buffer=2")
     assert done.code == 0, done.err
     wanted = expected(finished)
     for row, tokens, number in zip(done.out.splitlines(), wanted, range(1, 6), strict=True):
@@ -54,7 +52,7 @@ def test_pairs_are_scored_line_by_line(nmt, finished, files, spelling):
 
 
 def test_machines_are_told_each_token(nmt, finished, files):
-    done = nmt("score", "--model", str(finished), *files, "--json", "batch_tokens=7")
+    done = nmt("score", f"run={finished}", *files, "--json", "batch_tokens=7")
     records = [json.loads(line) for line in done.out.splitlines()]
     for record, target, wanted in zip(records, TARGETS, expected(finished), strict=True):
         assert record["token_log_probabilities"] == pytest.approx(wanted, abs=1e-4)
@@ -64,28 +62,27 @@ def test_machines_are_told_each_token(nmt, finished, files):
 
 
 def test_an_ensemble_of_a_model_and_itself_is_that_model(nmt, finished, files):
-    once = nmt("score", f"model={finished}", *files).out
-    assert nmt("score", "--model", str(finished), "--model", str(finished), *files).out == once
-    assert nmt("score", f"model=[{finished},{finished}]", *files).out == once
+    once = nmt("score", f"run={finished}", *files).out
+    assert nmt("score", f"run=[{finished},{finished}]", *files).out == once
     assert len(once.splitlines()) == len(SOURCES)
     assert all("perplexity" in line for line in once.splitlines())
 
 
 def test_compressed_files_are_read(nmt, finished, files, tmp_path):
-    plain = nmt("score", f"model={finished}", *files).out
+    plain = nmt("score", f"run={finished}", *files).out
     for name in ("s", "t"):
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
     words = ["source=s.gz", "hypothesis=t.gz", "device=cpu"]
-    assert nmt("score", f"model={finished}", *words).out == plain
+    assert nmt("score", f"run={finished}", *words).out == plain
     (tmp_path / "s.gz").write_bytes((tmp_path / "s.gz").read_bytes()[:-9])
-    nmt("score", f"model={finished}", *words).failed("s.gz: cannot be read")
+    nmt("score", f"run={finished}", *words).failed("s.gz: cannot be read")
 
 
 def test_mistakes_are_one_line(nmt, finished, files, tmp_path):
-    words = ["score", f"model={finished}", *files]
+    words = ["score", f"run={finished}", *files]
     nmt(*words, "source=nowhere").refused("nowhere: No such file")
     nmt(*words, "hypothesis=.").refused(".: Is a directory")
-    nmt("score", "model=nowhere", *files).refused("model=nowhere: no such folder")
+    nmt("score", "run=nowhere", *files).refused("run=nowhere: no such folder")
     nmt(*words, "device=abacus").refused("device=abacus")
     (tmp_path / "t").write_bytes(b"ka\n\xff\n")
     assert "nmt: t, line 2: invalid UTF-8 at byte 1, replaced" in nmt(*words).err
@@ -96,7 +93,7 @@ def test_mistakes_are_one_line(nmt, finished, files, tmp_path):
 def test_empty_files_are_no_mistake(nmt, finished, files, tmp_path):
     for name in ("s", "t"):
         (tmp_path / name).write_text("")
-    done = nmt("score", f"model={finished}", *files)
+    done = nmt("score", f"run={finished}", *files)
     assert (done.code, done.out) == (0, "")
     assert "nothing to score" in done.err
 

@@ -19,7 +19,7 @@ from nmt.model import Transformer
 from nmt.model.embedding import sinusoids as torch_sinusoids
 from nmt.model_directory.description import EXPORTED, ModelDescription, read_description
 from nmt.model_directory.weights import load_model, write_model_directory
-from nmt.search.ctranslate2_engine import CTranslate2Engine, positions
+from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.search.engine import length_penalty
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
@@ -89,10 +89,9 @@ def sentences() -> list[list[int]]:
 def searches(folder: Path, sentences: list[list[int]], **settings):
     """What torch and CTranslate2 find."""
     config = DecodeConfig(**{"beam_size": 4, "max_extra_length": 8, **settings})
-    longest = positions(read_description(folder / "float32"))
     engines = (
         TorchEngine([load_model(folder / "model")], config),
-        CTranslate2Engine(folder / "float32", config, longest, threads=1),
+        CTranslate2Engine(folder / "float32", config, threads=1),
     )
     return [engine.search(sentences, [[]] * len(sentences)) for engine in engines]
 
@@ -116,9 +115,7 @@ def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, 
     "settings",
     [
         {"max_extra_length": 0},
-        {"max_length": 3, "beam_size": 1},
-        {"min_length": 7},
-        {"min_length": 7, "beam_size": 1},
+        {"max_extra_length": 0, "beam_size": 1},
         {"batch_tokens": 20},
     ],
     ids=str,
@@ -127,14 +124,9 @@ def test_limits_are_those_of_torch(folder, sentences, settings):
     assert_same(*searches(folder, sentences, **settings), least=29)
 
 
-def test_a_length_can_be_prescribed(folder, sentences):
-    found = searches(folder, sentences, beam_size=1, min_length=7, max_length=7)[1]
-    assert {len(hypothesis.tokens) for hypotheses in found for hypothesis in hypotheses} == {7}
-
-
 def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
     model = load_model(each / "model")
-    for settings in ({}, {"min_length": 7}, {"max_extra_length": 0}):
+    for settings in ({}, {"max_extra_length": 0}):
         found = searches(each, sentences, n_best=3, **settings)[1]
         for ids, hypotheses in zip(sentences, found, strict=True):
             assert len(hypotheses) == 3
@@ -149,25 +141,30 @@ def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
 
 
 def test_int8_is_close(each, sentences):
-    """By the log probabilities of the same translations."""
+    """By the log probabilities of the same translations.
+
+    Processors without VNNI add products of 8 bits in 16, which overflow: int8 arithmetic itself is less close there.
+    """
     config = DecodeConfig(beam_size=4, max_extra_length=8)
-    precise, small = (CTranslate2Engine(each / name, config, 40, threads=1) for name in ("float32", "int8"))
-    requests = [precise.request(ids) for ids in sentences]
-    pairs = [
-        (r, c.tokens)
-        for r, candidates in zip(requests, precise.candidates(requests, False), strict=True)
-        for c in candidates
-    ]
-    expected, found = (np.concatenate(engine.forced_decoding(pairs)) for engine in (precise, small))
-    assert 0 < np.abs(expected - found).mean() < 0.1
-    assert np.corrcoef(expected, found)[0, 1] > 0.99
+    precise, stored, computed = (
+        CTranslate2Engine(each / name, config, precision, threads=1)
+        for name, precision in (("float32", "float32"), ("int8", "float32"), ("int8", "int8"))
+    )
+    rows = precise.candidates(sentences, False)
+    pairs = [(ids, candidate.tokens) for ids, row in zip(sentences, rows, strict=True) for candidate in row]
+    expected, weights, arithmetic = (
+        np.concatenate(engine.forced_decoding(pairs)) for engine in (precise, stored, computed)
+    )
+    assert 0 < np.abs(expected - weights).mean() < 0.1
+    assert np.corrcoef(expected, weights)[0, 1] > 0.99
+    assert np.corrcoef(expected, arithmetic)[0, 1] > 0.7
     assert (each / "int8" / "model.bin").stat().st_size < (each / "float32" / "model.bin").stat().st_size
 
 
 def test_workers_and_their_number_change_nothing(folder, sentences):
     config = DecodeConfig(beam_size=4, max_extra_length=8)
     one, three = (
-        CTranslate2Engine(folder / "float32", config, 40, threads=threads).search(sentences, [[]] * len(sentences))
+        CTranslate2Engine(folder / "float32", config, threads=threads).search(sentences, [[]] * len(sentences))
         for threads in (1, 3)
     )
     assert [[h.tokens for h in hypotheses] for hypotheses in one] == [[h.tokens for h in h3] for h3 in three]
@@ -187,9 +184,9 @@ def eager(folder, tmp_path) -> Path:
 
 
 def test_symbols_that_are_no_text_are_never_written(eager, sentences):
-    model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra_length=8), 2048, threads=1)
-    raw = model.candidates([model.request(ids) for ids in sentences], False)
-    assert any(piece in candidate.tokens for row in raw for candidate in row for piece in ("<pad>", "<unk>"))
+    model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra_length=8), threads=1)
+    raw = model.candidates(sentences, False)
+    assert any({PAD, UNK}.intersection(candidate.tokens) for row in raw for candidate in row)
     for hypotheses in searches(eager, sentences, n_best=4)[1]:
         assert not any({PAD, 1, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
 
@@ -198,9 +195,9 @@ def test_symbols_that_are_no_text_are_never_written(eager, sentences):
 def test_text_alone_is_the_same_text(folder, sentences, beam_size):
     """A greedy search computes no scores for it; what a long search finds is cut where a short one ends."""
     config = DecodeConfig(beam_size=beam_size, max_extra_length=0)
-    engine = CTranslate2Engine(folder / "float32", config, 40, threads=1)
+    engine = CTranslate2Engine(folder / "float32", config, threads=1)
     scored = engine.search(sentences, [[]] * len(sentences))
-    engine.scores = False
+    engine = CTranslate2Engine(folder / "float32", config, threads=1, scores=False)
     found = engine.search(sentences, [[]] * len(sentences))
     assert [h.tokens for h, *_ in found] == [h.tokens for h, *_ in scored]
     assert all(math.isnan(h.score) == (beam_size == 1) for h, *_ in found)
@@ -217,8 +214,8 @@ def test_sinusoids_are_those_of_the_model():
     assert torch.equal(torch.from_numpy(sinusoids(300, 20)), torch_sinusoids(300, 20))
 
 
-def test_a_sentence_without_positions_is_an_error_that_names_them(folder):
-    engine = CTranslate2Engine(folder / "float32", DecodeConfig(), 40, threads=1)
+def test_a_sentence_without_positions_is_an_error_that_names_them(tmp_path):
+    engine = CTranslate2Engine(make(tmp_path, **KINDS["learned"]) / "float32", DecodeConfig(), threads=1)
     with pytest.raises(NMTError, match="41 tokens is longer than the 40 positions"):
         engine.search([[5] * 40], [[]])
 

@@ -10,7 +10,7 @@ from nmt.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
 from nmt.model import Transformer
 from nmt.search.attention_weights import model_attention
 from nmt.search.beam_search import beam_search
-from nmt.search.forced_decoding import aligning_layer, force
+from nmt.search.forced_decoding import aligning_layer, forced_decoding
 from nmt.search.torch_engine import pad_source
 
 VOCABULARY = 40
@@ -38,26 +38,28 @@ def by_forward(model: Transformer, source: list[int], target: list[int]) -> torc
 @pytest.mark.parametrize("budget", [1, 12, 1000])
 def test_log_probabilities_are_those_of_the_models_logits(norm, budget):
     model = random_model(1, norm=norm)
-    for (source, target), judged in zip(PAIRS, force([model], PAIRS, budget, align=True), strict=True):
+    for (source, target), judged in zip(PAIRS, forced_decoding([model], PAIRS, budget, align=True), strict=True):
         assert judged.log_probabilities == pytest.approx(by_forward(model, source, target).tolist(), abs=1e-5)
         assert judged.attention.shape == (len(target), len(source))
 
 
 def test_an_ensemble_averages_the_probabilities_of_each_token():
     models = [random_model(seed, decoder_layers=layers) for seed, layers in ((1, 1), (2, 2), (3, 3))]
-    for (source, target), judged in zip(PAIRS, force(models, PAIRS, 30), strict=True):
+    for (source, target), judged in zip(PAIRS, forced_decoding(models, PAIRS, 30), strict=True):
         mean = torch.stack([by_forward(model, source, target).exp() for model in models]).mean(0).log()
         assert judged.log_probabilities == pytest.approx(mean.tolist(), abs=1e-5)
 
 
-@pytest.mark.parametrize("settings", [{}, {"do_sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram_size": 2}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"do_sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram_size": 2}]
+)
 def test_found_translations_have_the_log_probability_that_the_search_gave_them(settings):
     models = [random_model(seed) for seed in (1, 2)]
     config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=6, **settings)
     sources = [source for source, _ in PAIRS if source]
     found = beam_search(models, pad_source(sources, torch.device("cpu")), config, [[7]] * len(sources))
     pairs = [(source, h.tokens) for source, hypotheses in zip(sources, found, strict=True) for h in hypotheses]
-    judged = force(models, pairs, 50)
+    judged = forced_decoding(models, pairs, 50)
     expected = [h.log_probability for hypotheses in found for h in hypotheses]
     assert [sum(j.log_probabilities) for j in judged] == pytest.approx(expected, abs=1e-4)
 
@@ -101,7 +103,7 @@ def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatc
 
 def test_attention_of_a_pair_is_the_mean_over_heads_and_models_at_the_step_that_predicts_the_token():
     models = [random_model(1), random_model(2, decoder_layers=1, heads=2)]
-    judged = force(models, PAIRS, 1000, align=True)
+    judged = forced_decoding(models, PAIRS, 1000, align=True)
     for (source, target), found in zip(PAIRS, judged, strict=True):
         inputs = torch.tensor([[BOS, *target]]), torch.tensor([[*source, EOS]])
         each = [model_attention(m, inputs[1], inputs[0]).cross[0, aligning_layer(m)].mean(0) for m in models]
@@ -111,19 +113,19 @@ def test_attention_of_a_pair_is_the_mean_over_heads_and_models_at_the_step_that_
 
 def test_the_model_runs_on_as_before():
     model = random_model(1).train()
-    force([model], PAIRS, 30, align=True)
+    forced_decoding([model], PAIRS, 30, align=True)
     assert model.training
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
 def test_no_pairs_are_judged_at_once():
-    assert force([random_model(1)], [], 30) == []
+    assert forced_decoding([random_model(1)], [], 30) == []
 
 
 def test_positions_are_taken_in_turns_without_changing_anything(monkeypatch):
     model = random_model(1)
-    once = force([model], PAIRS, 1000)
-    monkeypatch.setattr("nmt.search.forced_decoding.ROWS", 3)
-    for a, b in zip(once, force([model], PAIRS, 1000), strict=True):
+    once = forced_decoding([model], PAIRS, 1000)
+    monkeypatch.setattr("nmt.search.forced_decoding.POSITIONS_AT_ONCE", 3)
+    for a, b in zip(once, forced_decoding([model], PAIRS, 1000), strict=True):
         assert math.isfinite(sum(a.log_probabilities))
         assert a.log_probabilities == pytest.approx(b.log_probabilities, abs=1e-6)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from nmt.search.beam_search import PIECE, largest
+from nmt.search.beam_search import BLOCK_TOKENS, largest
 
-WIDTHS = [1, 5, 63, 64, 65, 4 * PIECE - 1, 4 * PIECE, 1000, 8 * PIECE * 4 + 17, 5003]
+WIDTHS = [1, 5, 63, 64, 65, 4 * BLOCK_TOKENS - 1, 4 * BLOCK_TOKENS, 1000, 8 * BLOCK_TOKENS * 4 + 17, 5003]
 
 
 def rows(width: int, kind: str) -> torch.Tensor:
@@ -23,12 +23,12 @@ def rows(width: int, kind: str) -> torch.Tensor:
 @pytest.mark.parametrize("kind", ["random", "ties", "few finite", "the best at the end"])
 @pytest.mark.parametrize("k", [1, 2, 8, 33])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_values_are_those_of_a_sort_and_places_are_where_they_stand(width, k, kind):
+def test_values_are_those_of_a_sort_and_indices_are_where_they_stand(width, k, kind):
     x = rows(width, kind)
-    values, places = largest(x, k)
+    values, indices = largest(x, k)
     assert torch.equal(values, x.sort(dim=1, descending=True).values[:, :k])
-    assert torch.equal(x.gather(1, places), values)
-    assert all(len(set(row)) == len(row) for row in places.tolist())
+    assert torch.equal(x.gather(1, indices), values)
+    assert all(len(set(row)) == len(row) for row in indices.tolist())
 
 
 @pytest.mark.parametrize("k", [1, 2, 8])

@@ -32,7 +32,7 @@ def file(request, tmp_path) -> Path:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 100])
 def test_blocks_hold_every_line_once_in_order(file, size):
-    blocks = cut([file], size, "source").blocks
+    blocks = cut([file], size, "source")[0]
     assert all(1 <= block.count <= size for block in blocks)
     assert [block.first for block in blocks] == [*range(1, 8, size)]
     read = [read_block(block, "source", pytest.fail) for block in blocks]
@@ -43,21 +43,21 @@ def test_blocks_hold_every_line_once_in_order(file, size):
 def test_names_of_blocks_are_in_the_order_of_the_input(tmp_path):
     for name in "abc":
         (tmp_path / name).write_text("line\n" * 25)
-    names = [block.name for block in cut(find_files(str(tmp_path)), 2, "source").blocks]
+    names = [block.name for block in cut(find_files(str(tmp_path)), 2, "source")[0]]
     assert len(names) == 39
     assert names == sorted(set(names))
 
 
 def test_a_missing_text_is_an_empty_one(tmp_path):
     pq.write_table(pa.table({"source": ["a", None, "b"]}), tmp_path / "a.parquet")
-    [block] = cut([tmp_path / "a.parquet"], 5, "source").blocks
+    [block], _ = cut([tmp_path / "a.parquet"], 5, "source")
     assert read_block(block, "source", pytest.fail) == ["a", "", "b"]
 
 
 def test_invalid_utf8_is_told_with_file_and_line(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a\nb\n\xff\n")
     told: list[str] = []
-    block = cut([tmp_path / "a.txt"], 2, "source").blocks[1]
+    block = cut([tmp_path / "a.txt"], 2, "source")[0][1]
     assert read_block(block, "source", told.append) == ["\ufffd"]
     assert told == ["a.txt: line 3: invalid UTF-8 at byte 1, replaced"]
 
@@ -109,7 +109,7 @@ def test_a_folder_is_for_one_translation(tmp_path):
     folder, description = tmp_path / "new" / "folder", {"input": {"a": "1"}, "split": True}
     claim(folder, description)
     (folder / "000000-000000000001.parquet").touch()
-    (folder / ".000000-000000000002.parquet-host-1").touch()
+    (folder / ".000000-000000000002.parquet.0123abcd.nmt-tmp").touch()
     claim(folder, description)
     assert {path.name for path in folder.iterdir()} == {"_translation.json", "000000-000000000001.parquet"}
     for other, named in (({"input": {"a": "2"}}, "input"), ({"split": False}, "split")):
@@ -129,6 +129,6 @@ def test_the_content_of_files_identifies_a_corpus(tmp_path):
     found = set()
     for content in ("a\nb\n", "a\nc\n", "a\nb\n"):
         path.write_text(content)
-        assert cut([path], 1, "source").files == cut([path], 2, "source").files
-        found.add(cut([path], 1, "source").files[str(path)])
+        assert cut([path], 1, "source")[1] == cut([path], 2, "source")[1]
+        found.add(cut([path], 1, "source")[1][str(path)])
     assert len(found) == 2

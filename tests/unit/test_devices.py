@@ -4,19 +4,26 @@ import os
 import queue
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import asdict
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
 import torch
 
-from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config import DecodeConfig, ModelConfig, TranslateConfig
 from nmt.errors import NMTError
-from nmt.translation.devices import Answer, DeviceTranslator, device_names
+from nmt.model import Transformer
+from nmt.model_directory.description import read_description
+from nmt.model_directory.weights import write_model_directory
+from nmt.translation.devices import Answer, DeviceTranslator, device_names, on_devices, translate_block
 from nmt.translation.load import load_translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
@@ -34,7 +41,7 @@ def config(checkpoint: str, devices: int) -> TranslateConfig:
 
 @pytest.fixture(scope="module")
 def two(checkpoint) -> Iterator[DeviceTranslator]:
-    with DeviceTranslator(config(checkpoint, 2), print) as translator:
+    with on_devices(config(checkpoint, 2), print) as translator:
         yield translator
 
 
@@ -90,26 +97,66 @@ def test_an_error_while_reading_comes_after_the_lines_before_it(two):
 
 def test_notices_of_all_devices_are_told_once(two, capsys):
     for count in ("1,234", "99"):
-        two.tell(Answer(notices=[f"a line of {count} tokens"]))
+        future = Future()
+        future.set_result(Answer([], None, [f"a line of {count} tokens"]))
+        two.answer(future)
     assert capsys.readouterr().out == "a line of 1,234 tokens\n"
 
 
 def test_an_error_in_a_process_is_one_line_that_names_the_device(checkpoint):
     with (
-        DeviceTranslator(config(checkpoint, 1), print) as translator,
         pytest.raises(NMTError, match=r"^cpu: \w+Error: [^\n]+$"),
+        on_devices(config(checkpoint, 1), print) as translator,
     ):
-        translator.workers[0].translate([None])
+        translator.answer(translator.pool.submit(translate_block, [None]))
 
 
-def test_a_process_that_is_killed_is_told_and_ends_the_stream(checkpoint):
-    with DeviceTranslator(config(checkpoint, 1), print) as translator:
-        stream = translator.stream(random_lines(20), 4)
-        next(stream)
-        os.kill(translator.workers[0].process.pid, signal.SIGKILL)
-        with pytest.raises(NMTError, match=r"^the process that translates on cpu died \(exit code -9\)"):
-            list(stream)
-    assert translator.workers[0].process.exitcode == -9
+def translate_and_kill(checkpoint: str) -> None:
+    """Translate, and kill all processes after the first line."""
+    others = set(active_children())
+    with on_devices(config(checkpoint, 2), print) as translator:
+        for _ in translator.stream(random_lines(200), 4):
+            for process in set(active_children()) - others:
+                os.kill(process.pid, signal.SIGKILL)
+
+
+def test_a_process_that_is_killed_is_one_line_and_ends_the_stream(checkpoint):
+    before = set(active_children())
+    with pytest.raises(NMTError, match=r"^a process that translates died: is memory short\?$"):
+        translate_and_kill(checkpoint)
+    assert set(active_children()) <= before
+
+
+def test_an_error_while_loading_is_the_same_line_as_with_one_device(checkpoint, tmp_path):
+    broken = tmp_path / "model"
+    shutil.copytree(checkpoint, broken)
+    (broken / "model.safetensors").write_bytes(b"nothing")
+    with (
+        pytest.raises(NMTError, match=r"model\.safetensors: cannot be read"),
+        on_devices(config(str(broken), 2), print) as translator,
+    ):
+        list(translator.stream(["ka"], 1))
+
+
+def with_positions(checkpoint: str, folder: Path, positions: int) -> str:
+    """A model directory whose model has so many learned positions."""
+    description = read_description(Path(checkpoint))
+    config = ModelConfig(**{**description.model, "positions": "learned", "max_positions": positions})
+    description.model = asdict(config)
+    model = Transformer(config, description.vocabulary_size)
+    write_model_directory(folder / "model", model, Path(checkpoint) / "tokenizer.model", description, "")
+    return str(folder / "model")
+
+
+def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoint, tmp_path):
+    settings = TranslateConfig(
+        [with_positions(checkpoint, tmp_path, 12)], device="cpu", devices=2, decode=DECODE, split="never"
+    )
+    with on_devices(settings, print) as translator:
+        stream = translator.stream(["ka", "", "ka " * 12, "nu"], 1)
+        assert [next(stream)[0].text != "" for _ in range(2)] == [True, False]
+        with pytest.raises(NMTError, match=r"^line 3: 12 tokens "):
+            next(stream)
 
 
 @pytest.mark.parametrize(

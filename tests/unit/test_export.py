@@ -1,5 +1,7 @@
 """What is exported where, what is refused, and what is said of it."""
 
+import json
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -19,7 +21,7 @@ from nmt.model_directory.description import EXPORTED, ModelDescription
 from nmt.model_directory.weights import write_model_directory
 from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
-from nmt.translation.load import ctranslate2_folder, load_translator
+from nmt.translation.load import converted_folder, load_translator
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
@@ -144,12 +146,12 @@ def test_a_model_directory_is_converted_at_its_first_use(model, cache):
 @pytest.mark.parametrize("changed", ["model.safetensors", "config.json", "tokenizer.model"])
 def test_a_conversion_belongs_to_the_content_of_a_model(model, changed):
     """By whatever name and time; so a model that came back is not converted again."""
-    before = ctranslate2_folder(model, "float32")
+    before = converted_folder(model, "float32")
     content = (model / changed).read_bytes()
     (model / changed).write_bytes(content + b" ")
-    assert ctranslate2_folder(model, "float32") not in (before, ctranslate2_folder(model, "int8"))
+    assert converted_folder(model, "float32") not in (before, converted_folder(model, "int8"))
     (model / changed).write_bytes(content)
-    assert ctranslate2_folder(model.rename(model.with_name("other")), "float32") == before
+    assert converted_folder(model.rename(model.with_name("other")), "float32") == before
 
 
 def test_a_conversion_that_came_with_a_model_is_not_trusted(model, tmp_path):
@@ -163,10 +165,12 @@ def test_a_conversion_that_came_with_a_model_is_not_trusted(model, tmp_path):
     assert translated(model) == ours
 
 
-def test_without_a_cache_a_model_is_converted_for_once(model, cache):
+def test_a_cache_that_cannot_be_written_is_one_line_that_names_another(model, cache):
     cache.parent.mkdir(exist_ok=True)
     cache.write_text("no folder")
-    assert translated(model) == translated(model, engine="torch", device="cpu")
+    with pytest.raises(NMTError, match=r"cannot write .*XDG_CACHE_HOME=FOLDER") as refused:
+        translated(model)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
@@ -180,15 +184,16 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"device": "cuda"}, "device=cuda with engine=ctranslate2"),
-        ({"checkpoint": 2}, "2 checkpoints, but it has no ensembles"),
+        ({"device": "cuda"}, "device=cuda: engine=ctranslate2 is for processors.*engine=torch"),
+        ({"checkpoint": 2}, "2 models, but it has no ensembles"),
         ({"decode": DecodeConfig(do_sample=True)}, "decode.do_sample=true.*engine=torch"),
         ({"decode": DecodeConfig(no_repeat_ngram_size=2)}, "decode.no_repeat_ngram_size=2.*engine=torch"),
         ({"target_prefix": "ka"}, "target_prefix=ka.*engine=torch"),
         ({"decode": DecodeConfig(max_length=8)}, "decode.max_length=8.*engine=torch"),
         ({"decode": DecodeConfig(length_penalty=1.1)}, "decode.length_penalty=1.1.*engine=torch"),
         ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
-        ({"checkpoint": 0, "format": "jsonl"}, "format=jsonl needs the model's own weights"),
+        ({"checkpoint": 0, "format": "jsonl"}, "format=jsonl: engine=ctranslate2 has no word alignments.*engine=torch"),
+        ({"decode": DecodeConfig(min_length=2)}, "decode.min_length=2.*engine=torch"),
     ],
     ids=str,
 )
@@ -205,7 +210,7 @@ def test_a_broken_model_is_named(model, tmp_path):
     write(model, tmp_path / "out", "float32")
     (tmp_path / "out" / "model.bin").write_bytes(b"nothing")
     with pytest.raises(NMTError, match="out: not a model that CTranslate2 can load"):
-        CTranslate2Engine(tmp_path / "out", GREEDY, 100)
+        CTranslate2Engine(tmp_path / "out", GREEDY)
 
 
 def test_torch_is_never_imported(model, tmp_path):
@@ -237,3 +242,21 @@ def test_the_command_takes_a_bare_word(model, nmt, tmp_path):
     assert done.out.startswith(f"{model}/ctranslate2-int8: {model} with format=ctranslate2 precision=int8\n")
     nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, huggingface")
     nmt("export", str(model), "format=huggingface", "precision=int8").refused("precision=int8", "format=huggingface")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"d_ff": 32}, "feed_forward.0.weight is not as config.json describes it, [32, 16]"),
+        ({"decoder_layers": 2}, "decoder_layers.1"),
+        ({"norm": "pre"}, "encoder_norm.weight"),
+    ],
+    ids=str,
+)
+def test_weights_that_are_not_as_described_are_not_converted(model, changes, words):
+    """Shapes that do not fit would have CTranslate2 read memory that is not its own."""
+    described = json.loads((model / "config.json").read_text())
+    described["model"].update(changes)
+    (model / "config.json").write_text(json.dumps(described))
+    with pytest.raises(NMTError, match=re.escape(words)):
+        translated(model)

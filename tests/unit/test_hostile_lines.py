@@ -20,10 +20,11 @@ from nmt.search.torch_engine import TorchEngine
 from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean, tokenizer_fingerprint, train_tokenizer
 from nmt.translation.job import input_lines
+from nmt.translation.limits import Limits
 from nmt.translation.load import load_translator
-from nmt.translation.segments import Limits, Piece, equal_parts
+from nmt.translation.segments import Segment, equal_parts
 from nmt.translation.translate import translate
-from nmt.translation.translator import Options, Translator, best_first
+from nmt.translation.translator import Options, Translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]
@@ -94,13 +95,13 @@ def translator(tokenizer: Tokenizer, options: Options | None = None, **settings)
 
 
 class Recorder:
-    """An engine that translates every piece into its own tokens, the worst first where it is asked for several."""
+    """An engine that translates every segment into its own tokens, the worst first where it is asked for several."""
 
     def __init__(self, n_best: int = 1) -> None:
-        self.n_best, self.pieces, self.prefixes = n_best, [], []
+        self.n_best, self.segments, self.prefixes = n_best, [], []
 
     def search(self, sentences, prefixes):
-        self.pieces, self.prefixes = list(sentences), list(prefixes)
+        self.segments, self.prefixes = list(sentences), list(prefixes)
         return [
             [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.n_best)]
             for ids, prefix in zip(sentences, prefixes, strict=True)
@@ -213,25 +214,25 @@ def test_sentences_are_the_whole_line(text):
     longest=st.integers(4, 40),
     tag=st.sampled_from(["", "ka ", "lo mi "]),
 )
-def test_every_token_of_a_long_line_is_in_some_piece_behind_its_prefix(tokenizer, line, longest, tag):
+def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokenizer, line, longest, tag):
     engine = Recorder()
     prefix = tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
-    limits = Limits(longest=longest, why="too many")
+    limits = Limits(longest=longest, reason="too many")
     [[found]] = Translator(engine, tokenizer, Options(source_prefix=tag, limits=limits)).translate([line])
-    assert all(0 < len(piece) <= longest for piece in engine.pieces)
-    assert all(piece[: len(prefix)] == prefix for piece in engine.pieces)
-    # A character may be spelt in bytes of two pieces: tokens are joined before they are decoded.
-    together = tokenizer.decode([id for piece in engine.pieces for id in piece[len(prefix) :]])
+    assert all(0 < len(segment) <= longest for segment in engine.segments)
+    assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
+    # A character may be spelt in bytes of two segments: tokens are joined before they are decoded.
+    together = tokenizer.decode([id for segment in engine.segments for id in segment[len(prefix) :]])
     assert together.replace(" ", "") == clean(line).replace(" ", "")
-    assert bool(found.split) == (len(engine.pieces) > 1)
+    assert bool(found.split) == (len(engine.segments) > 1)
 
 
 def test_sentences_stay_whole_where_they_fit(bpe):
     engine, sentences = Recorder(), [sentence.capitalize() for sentence in TEXT[:4]]
     longest = max(map(len, bpe.encode(sentences)))
     Translator(engine, bpe, Options(limits=Limits(longest=longest))).translate([" ".join(sentences)])
-    assert [bpe.decode(piece) for piece in engine.pieces] == sentences
+    assert [bpe.decode(segment) for segment in engine.segments] == sentences
 
 
 @pytest.mark.parametrize(("count", "longest"), [(1, 1), (5, 2), (9, 3), (10, 4), (100, 7), (7, 100)])
@@ -246,16 +247,16 @@ def test_parts_are_nearly_equal_and_all_there_is(count, longest):
 def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
     ours = Translator(Recorder(n_best=3), bpe, Options(limits=Limits(longest=5), length_penalty=0.7))
     [found] = ours.translate([" ".join(TEXT[:2])])
-    pieces = ours.engine.pieces
-    length = sum(len(piece) + 1 for piece in pieces)
-    assert [t.log_probability for t in found] == [-float(len(pieces) * n) for n in (1, 2, 3)]
+    segments = ours.engine.segments
+    length = sum(len(segment) + 1 for segment in segments)
+    assert [t.log_probability for t in found] == [-float(len(segments) * n) for n in (1, 2, 3)]
     assert [t.score for t in found] == pytest.approx([t.log_probability / length_penalty(length, 0.7) for t in found])
 
 
 def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
-    """The second best of a piece may be longer and so much less probable that it ranks first when joined."""
+    """The second best of a segment may be longer and so much less probable that it ranks first when joined."""
     ours = Translator(Recorder(), bpe, Options(length_penalty=1.0))
-    pieces = [
+    hypotheses = [
         [
             Hypothesis([70], -1.0, -1.0 / length_penalty(2, 1.0)),
             Hypothesis([71] * 9, -2.2, -2.2 / length_penalty(10, 1.0)),
@@ -265,9 +266,10 @@ def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
             Hypothesis([73] * 9, -9.5, -9.5 / length_penalty(10, 1.0)),
         ],
     ]
-    scores = [
-        translation.score for translation in best_first(ours.join([Piece([70], "ka"), Piece([72], "lo")], pieces))
-    ]
+    ours.engine.search = lambda sentences, prefixes: hypotheses
+    ours.segmenter.segment = lambda lines: [[Segment([70], "ka"), Segment([72], "lo")]]
+    [found] = ours.translate(["ka lo"])
+    scores = [translation.score for translation in found]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == pytest.approx(-11.7 / length_penalty(20, 1.0))
 
@@ -299,7 +301,7 @@ def test_a_target_prefix_longer_than_the_longest_translation_is_all_there_is(bpe
 def test_a_source_prefix_is_what_stands_before_the_line(bpe, line):
     engine = Recorder()
     Translator(engine, bpe, Options(source_prefix="ka \t lo")).translate([line])
-    assert [bpe.decode(piece) for piece in engine.pieces] == ([clean("ka lo" + line)] if line.strip() else [])
+    assert [bpe.decode(segment) for segment in engine.segments] == ([clean("ka lo" + line)] if line.strip() else [])
 
 
 @pytest.mark.parametrize("buffer", [1, 2, 3, 100])

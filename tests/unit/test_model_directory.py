@@ -214,7 +214,7 @@ def test_a_vocabulary_of_another_size_is_refused(folder):
     ("changes", "words"),
     [
         ({"encoder_layers": 10**9}, "model.encoder_layers=1000000000: must be between"),
-        ({"encoder_layers": 1000}, "of 1 encoder layers, where there should be 1,000"),
+        ({"encoder_layers": 1000}, "'encoder_layers.1.self_attention.input' is nothing"),
         ({"d_ff": 10**6}, "feed_forward"),
         ({"max_positions": 10**12}, "model.max_positions=1000000000000: must be between"),
         ({"d_ff": -1}, "model.d_ff=-1"),
@@ -251,6 +251,13 @@ def test_a_description_of_other_types_is_one_line(folder, changes, words):
         read_description(folder)
 
 
+@pytest.mark.parametrize("size", [2**62, -1, 0])
+def test_an_impossible_vocabulary_is_one_line(folder, size):
+    change_config(folder, vocabulary_size=size)
+    with pytest.raises(NMTError, match=r"vocabulary_size|not the weights"):
+        load_model(folder)
+
+
 def test_a_link_in_a_model_directory_is_not_followed(folder, tmp_path):
     for name in ("config.json", "model.safetensors"):
         (folder / name).rename(tmp_path / name)
@@ -273,12 +280,12 @@ def test_a_run_and_a_model_directory_both_lead_to_the_model(folder, tmp_path):
 def test_a_run_without_an_averaged_model_says_how_to_get_one(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "step=00000010.ckpt").touch()
-    with pytest.raises(NMTError, match=r"^checkpoint=.*not averaged yet.*nmt average run="):
+    with pytest.raises(NMTError, match=r"^run=.*not averaged yet.*nmt average run="):
         find_model_directory(str(tmp_path))
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(NMTError, match=r"^checkpoint=.*/nowhere: no such folder$"):
+    with pytest.raises(NMTError, match=r"^run=.*/nowhere: no such folder$"):
         find_model_directory(str(tmp_path / "nowhere"))
 
 

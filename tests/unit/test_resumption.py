@@ -72,7 +72,6 @@ def test_a_file_is_whole_or_not_there(tmp_path):
         (IDENTITY, {"bytes": 99}),
         (IDENTITY, {"bytes": -4}),
         (IDENTITY, {"bytes": 3}),
-        (IDENTITY, {"rows": 3}),
         (IDENTITY, {"lines": "2"}),
         (IDENTITY, {"lines": 0}),
         (IDENTITY, {"counts": 7}),

@@ -27,7 +27,7 @@ def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
     """What `translate` writes for a file of this content."""
     (folder / "input").write_bytes(content)
     defaults = {
-        "checkpoint": checkpoint,
+        "run": checkpoint,
         "input": str(folder / "input"),
         "output": str(folder / "output"),
         "device": "cpu",
@@ -164,20 +164,20 @@ def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
         ({"input": "."}, r"\.: Is a directory"),
         ({"output": "missing/output"}, "missing/output: No such file"),
         ({"device": "abacus"}, "device=abacus: not available.*device=cpu"),
-        ({"checkpoint": "missing"}, "run=missing: no such folder"),
+        ({"run": "missing"}, "run=missing: no such folder"),
     ],
     ids=str,
 )
 def test_what_is_not_there_is_named(checkpoint, tmp_path, settings, named):
     with pytest.raises(NMTError, match=f"^{named}"):
-        run(**{"checkpoint": checkpoint, "folder": tmp_path, "content": b"ka\n", **settings})
+        run(checkpoint, tmp_path, b"ka\n", **settings)
 
 
 def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
     before = run(checkpoint, tmp_path, b"ka\nlo\n")
-    for settings in ({"checkpoint": "missing"}, {"device": "abacus"}, {"input": str(tmp_path / "missing")}):
+    for settings in ({"run": "missing"}, {"device": "abacus"}, {"input": str(tmp_path / "missing")}):
         with pytest.raises(NMTError):
-            run(**{"checkpoint": checkpoint, "folder": tmp_path, "content": b"mi\n", **settings})
+            run(checkpoint, tmp_path, b"mi\n", **settings)
     assert (tmp_path / "output").read_bytes() == before
 
 

@@ -15,10 +15,10 @@ from nmt.config import TokenizerConfig
 from nmt.data.manifest import read_manifest
 from nmt.model_directory.description import ModelDescription, read_description
 from nmt.preparation.seen import Seen, characters, quantile
-from nmt.search.engine import Hypothesis, Judgement
+from nmt.search.engine import Hypothesis, TokenScores
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
-from nmt.translation.limits import limits
-from nmt.translation.segments import Cutter, Limits, unseen
+from nmt.translation.limits import Limits, limits
+from nmt.translation.segments import Segmenter, unknown_spans
 from nmt.translation.token_scores import Describer
 from nmt.translation.translate import render
 from nmt.translation.translator import Options, Translator
@@ -42,9 +42,9 @@ class Echo:
 
 
 def diagonal(pairs):
-    """A judge that sees the n-th token of one side in the n-th of the other."""
+    """A scorer that sees the n-th token of one side in the n-th of the other."""
     shapes = [(len(target), len(source)) for source, target in pairs]
-    return [Judgement([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s]) for t, s in shapes]
+    return [TokenScores([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s]) for t, s in shapes]
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def diagonal(pairs):
     ],
 )
 def test_what_is_copied_by_hand(line, copied):
-    assert [line[begin:end].strip() for begin, end in unseen(line, KNOWN)] == copied
+    assert [line[begin:end].strip() for begin, end in unknown_spans(line, KNOWN)] == copied
 
 
 def test_a_long_word_takes_no_quadratic_time():
-    assert unseen("x" * 200_000, KNOWN) == [(0, 200_000)]
-    assert unseen("k" * 200_000 + "x", KNOWN) == [(0, 200_001)]
-    assert len(unseen("<ka " * 50_000, KNOWN)) == 50_000
+    assert unknown_spans("x" * 200_000, KNOWN) == [(0, 200_000)]
+    assert unknown_spans("k" * 200_000 + "x", KNOWN) == [(0, 200_001)]
+    assert len(unknown_spans("<ka " * 50_000, KNOWN)) == 50_000
 
 
 lines = st.lists(
@@ -129,8 +129,8 @@ def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
 
 
 def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
-    cutter = Cutter(tokenizer, Limits(**options), "", "en")
-    return [tokenizer.decode(piece.ids).strip() for piece in cutter.cut([line])[0]]
+    segmenter = Segmenter(tokenizer, Limits(**options), "", "en")
+    return [tokenizer.decode(segment.ids).strip() for segment in segmenter.segment([line])[0]]
 
 
 def test_long_lines_are_cut_into_sentences_and_longer_ones_than_were_seen_into_parts(tokenizer):
@@ -153,7 +153,7 @@ LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "
 
 
 @pytest.mark.parametrize(
-    ("training", "split", "usual", "longest", "why"),
+    ("training", "split", "usual", "longest", "reason"),
     [
         ({}, "auto", None, None, ""),
         (FILTERED, "auto", 256, 256, "trained on 256 at most"),
@@ -164,10 +164,10 @@ LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "
         ({**FILTERED, "lengths": {"source": {"p99": True, "max": -1}}}, "auto", 256, 256, "256"),
     ],
 )
-def test_limits_are_what_a_model_has_seen(training, split, usual, longest, why):
+def test_limits_are_what_a_model_has_seen(training, split, usual, longest, reason):
     found = limits([described(**training)], split)
     assert (found.usual, found.longest) == (usual, longest)
-    assert re.search(why, found.why)
+    assert re.search(reason, found.reason)
 
 
 def test_limits_of_an_ensemble_are_those_of_all_its_models():

@@ -9,11 +9,12 @@ import torch
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
-from nmt.search.engine import Hypothesis, Judgement
-from nmt.search.forced_decoding import force
+from nmt.search.engine import Hypothesis, TokenScores
+from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import META, Tokenizer, clean, train_tokenizer
-from nmt.translation.segments import Limits, Piece
+from nmt.translation.limits import Limits
+from nmt.translation.segments import Segment
 from nmt.translation.token_scores import Describer, Details, SourceWords, words_of_tokens
 from nmt.translation.translate import render
 from nmt.translation.translator import Options, Translation, Translator
@@ -35,8 +36,8 @@ def tokenizer(request) -> Tokenizer:
     return train_tokenizer(lines, TokenizerConfig(kind=request.param, vocabulary_size=620))
 
 
-def line_piece(tokenizer: Tokenizer, line: str, prefix: str = "") -> Piece:
-    return Piece(tokenizer.encode([clean(prefix + line)])[0], line)
+def line_segment(tokenizer: Tokenizer, line: str, prefix: str = "") -> Segment:
+    return Segment(tokenizer.encode([clean(prefix + line)])[0], line)
 
 
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
@@ -50,7 +51,7 @@ def test_tokens_of_each_word_spell_that_word(tokenizer, line):
 
 
 def words_by_decoding_all_before(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
-    """What words_of_tokens gives, in quadratic time."""
+    """The words of tokens, in quadratic time."""
     words = []
     for end in range(1, len(ids) + 1):
         text = tokenizer.decode(ids[:end])
@@ -79,26 +80,26 @@ def test_tokens_that_give_no_text_belong_to_the_first_word(tokenizer):
 @pytest.mark.parametrize("prefix", ["", "<2de> ", "to de: "])
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
 def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
-    piece = line_piece(tokenizer, line, prefix)
-    words = SourceWords(tokenizer, line, prefix).of(piece)
-    of_prefix = [i for i, word in zip(piece.ids, words, strict=True) if word is None]
+    segment = line_segment(tokenizer, line, prefix)
+    words = SourceWords(tokenizer, line, prefix).of(segment)
+    of_prefix = [i for i, word in zip(segment.ids, words, strict=True) if word is None]
     assert tokenizer.decode(of_prefix).strip() == prefix.strip()
     for place, word in enumerate(line.split()):
-        spelt = tokenizer.decode([i for i, p in zip(piece.ids, words, strict=True) if p == place])
+        spelt = tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == place])
         assert spelt.strip() == clean(word)
 
 
 def test_a_prefix_that_is_glued_to_the_first_word_is_part_of_it(tokenizer):
-    piece = line_piece(tokenizer, "ka lo", "x y")
-    words = SourceWords(tokenizer, "ka lo", "x y").of(piece)
+    segment = line_segment(tokenizer, "ka lo", "x y")
+    words = SourceWords(tokenizer, "ka lo", "x y").of(segment)
     assert {None, 0, 1} == set(words)
-    assert tokenizer.decode([i for i, p in zip(piece.ids, words, strict=True) if p == 0]).strip() == "yka"
+    assert tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == 0]).strip() == "yka"
 
 
 def diagonal(pairs):
-    """A judge that sees the n-th token of one side in the n-th of the other, the last where there is none."""
+    """A scorer that sees the n-th token of one side in the n-th of the other, the last where there is none."""
     return [
-        Judgement(
+        TokenScores(
             [-1.0] * (len(target) + 1),
             np.eye(max(len(source), len(target)), dtype=np.float32)[: len(target), : len(source)],
         )
@@ -110,7 +111,7 @@ def test_alignment_by_hand(tokenizer):
     line = "ka  lo mi"
     ids = tokenizer.encode(["ka lo mi"])[0]
     [[details]] = Describer(diagonal, tokenizer).describe(
-        [line], [[Piece(ids, line)]], [[[Hypothesis(ids, -1.0, -1.0)]]]
+        [line], [[Segment(ids, line)]], [[[Hypothesis(ids, -1.0, -1.0)]]]
     )
     assert details.alignment == [(0, 0), (1, 1), (2, 2)]
     assert details.token_log_probabilities == [-1.0] * (len(ids) + 1)
@@ -118,17 +119,17 @@ def test_alignment_by_hand(tokenizer):
 
 
 def test_words_of_the_prefix_are_aligned_to_nothing(tokenizer):
-    piece = line_piece(tokenizer, "ka lo", "mi ")
-    found = [[[Hypothesis(piece.ids, -1.0, -1.0)]]]
-    [[details]] = Describer(diagonal, tokenizer, "mi ").describe(["ka lo"], [[piece]], found)
+    segment = line_segment(tokenizer, "ka lo", "mi ")
+    found = [[[Hypothesis(segment.ids, -1.0, -1.0)]]]
+    [[details]] = Describer(diagonal, tokenizer, "mi ").describe(["ka lo"], [[segment]], found)
     assert (0, 1) in details.alignment
     assert (1, 2) in details.alignment
     assert {source for source, _ in details.alignment} == {0, 1}
 
 
 def test_an_empty_line_and_an_empty_translation_have_no_alignment(tokenizer):
-    piece = line_piece(tokenizer, "ka")
-    details = Describer(diagonal, tokenizer).describe(["", "ka"], [[], [piece]], [[], [[Hypothesis([], -1.0, -1.0)]]])
+    segment = line_segment(tokenizer, "ka")
+    details = Describer(diagonal, tokenizer).describe(["", "ka"], [[], [segment]], [[], [[Hypothesis([], -1.0, -1.0)]]])
     assert details == [[Details([], [], [])], [Details([], [-1.0], [])]]
 
 
@@ -140,7 +141,7 @@ class Echo:
 
 
 @pytest.mark.parametrize("longest", [3, 5, 9, 1000])
-def test_lines_in_pieces_keep_the_indices_of_the_whole_line(tokenizer, longest):
+def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest):
     lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
     translator = Translator(Echo(), tokenizer, Options(limits=Limits(longest=longest), source="en", source_prefix="x "))
     translator.describer = Describer(diagonal, tokenizer, "x ")
@@ -167,7 +168,7 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
     translator = Translator(TorchEngine(models, decode), tokenizer, options)
     plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
     translator.describer = Describer(
-        lambda pairs: force(models, pairs, 100, align=True), tokenizer, "x ", translator.prefix
+        lambda pairs: forced_decoding(models, pairs, 100, align=True), tokenizer, "x ", translator.prefix
     )
     described = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
     for before, after in zip(plain, described, strict=True):

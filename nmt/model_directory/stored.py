@@ -1,0 +1,49 @@
+"""Names and shapes of the weights in a safetensors file. No torch."""
+
+import math
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from nmt.config import ModelConfig
+from nmt.errors import NMTError, one_line
+from nmt.storage.foreign import check_regular
+
+Shapes = dict[str, tuple[int, ...]]
+"""Name of a parameter -> its shape."""
+FLOATS = {"F64", "F32", "F16", "BF16"}
+TABLE_NUMBERS = 2**24
+"""Most numbers in a table of sinusoids, unless a matrix of the model has more."""
+EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
+"""The matrices that may be one (section 3.4)."""
+
+
+def stored_as(name: str, stored: Shapes) -> str:
+    """The name by which a file holds a parameter: of tied matrices it holds one."""
+    if name in stored or name not in EMBEDDINGS:
+        return name
+    return next((other for other in EMBEDDINGS if other in stored), name)
+
+
+def check_positions(model: ModelConfig, stored: Shapes, problem: str) -> None:
+    """NMTError, which begins with `problem`, for a larger table of sinusoids than a described model may ask for."""
+    if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
+        raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
+
+
+def stored_shapes(path: Path) -> Shapes:
+    """The tensors in a safetensors file, which its own reader checks against the file's size.
+
+    Raises NMTError where it is none, or holds anything but floating-point numbers.
+    """
+    check_regular(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            kinds = {str(part.get_dtype()) for part in slices.values()}
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+    except (OSError, SafetensorError) as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    if not kinds <= FLOATS:
+        raise NMTError(f"{path}: holds numbers of type {min(kinds - FLOATS)}; weights are {', '.join(sorted(FLOATS))}")
+    return shapes
