@@ -48,7 +48,7 @@ def parameters(run: Run, facts: Facts | None) -> int | None:
     known = facts or run.manifest
     path = f"{run.folder / 'config.yaml'}, model"
     model = build(ModelConfig, run.config.get("model"), path) if known else None
-    return count_parameters(model, known.vocabulary_size, path) if known and model else None
+    return count_parameters(model, known.vocabulary_size) if known and model else None
 
 
 def training_page(

@@ -57,8 +57,7 @@ def test_every_experiment_of_table_3_is_a_row():
 )
 def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     papers, small = (
-        compose("train", rows("table3", f"scale={scale}")[f"table3-{name}"].training)
-        for scale in ("paper", "laptop")
+        compose("train", rows("table3", f"scale={scale}")[f"table3-{name}"].training) for scale in ("paper", "laptop")
     )
     by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
     sizes = {key: value * by[key] if key in by else value for key, value in vars(small.model).items()}
