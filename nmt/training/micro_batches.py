@@ -77,8 +77,9 @@ class Trial:
         module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed)
         module.trainer = trainer
         trainer.strategy.connect(module)
-        self.module = trainer.precision_plugin.convert_module(module).to(trainer.strategy.root_device)
-        assert isinstance(self.module, TranslationModule)
+        converted = trainer.precision_plugin.convert_module(module).to(trainer.strategy.root_device)
+        assert isinstance(converted, TranslationModule)
+        self.module: TranslationModule = converted
         self.module.on_fit_start()
         self.optimizer = self.module.configure_optimizers()
         make_resident(self.module, self.optimizer)
