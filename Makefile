@@ -55,6 +55,7 @@ check: $(INSTALLED) ## Formatter, linter, type checker: what every change must p
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	MYPYPATH=recipes/paper $(BIN)/mypy recipes/paper
 
 format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff format .

@@ -35,7 +35,7 @@ STRETCH_SECONDS = 0.05
 FLOAT_BYTES = 4
 LENGTHS = (64, 512)
 """Sequences whose paths are counted."""
-COUNTED = {
+COUNTED: dict[str, Any] = {
     **{"n": [64, 128, 256], "d": [64, 128, 256], "k": [3, 7, 15], "r": [8, 16, 32]},
     **{"at_n": 64, "at_d": 64, "at_k": 3, "at_r": 16},
 }
@@ -66,22 +66,22 @@ def cases(grid: Grid) -> list[tuple[Sizes, Layer]]:
 
 def measure(grid: Grid, device: torch.device) -> dict[str, Any]:
     """Time and memory of a forward pass of every layer at every size, with all that they were measured with."""
-    points: dict[tuple[str, Sizes], dict[str, Any]] = {}
-    for at, layer in cases(grid) * grid["rounds"]:
-        module, x = prepare(layer, grid["batch"], at, device)
-        if (layer.name, at) not in points:
-            sizes = dict(zip(("n", "d", "width"), at, strict=True))
-            memory = peak_memory(module, x)
-            points[layer.name, at] = {"layer": layer.name, **sizes, "memory": memory, "seconds": []}
-        points[layer.name, at]["seconds"].append(seconds(module, x))
+    points: list[dict[str, Any]] = []
+    for (n, d, width), layer in cases(grid):
+        memory = peak_memory(*prepare(layer, grid["batch"], (n, d, width), device))
+        points.append({"layer": layer.name, "n": n, "d": d, "width": width, "memory": memory, "seconds": []})
+    for _ in range(grid["rounds"]):
+        for point, (at, layer) in zip(points, cases(grid), strict=True):
+            point["seconds"].append(seconds(*prepare(layer, grid["batch"], at, device)))
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{processor()}, one core"
     setup = {"device": name, "dtype": "float32", "torch": torch.__version__, "grid": grid}
-    return {"setup": setup, "points": list(points.values())}
+    return {"setup": setup, "points": points}
 
 
 def largest_bytes(grid: Grid) -> int:
     """About what the largest point takes: two matrices of scores, of all heads."""
-    return max(2 * FLOAT_BYTES * grid["batch"] * n * n * max(1, d // D_K) for (n, d, _), _ in cases(grid))
+    pairs = max(n * n * max(1, d // D_K) for (n, d, _), _ in cases(grid))
+    return int(2 * FLOAT_BYTES * grid["batch"] * pairs)
 
 
 def prepare(layer: Layer, batch: int, at: Sizes, device: torch.device) -> tuple[nn.Module, Tensor]:
@@ -108,12 +108,16 @@ def seconds(module: nn.Module, x: Tensor) -> float:
 def peak_memory(module: nn.Module, x: Tensor) -> int:
     """Bytes that a forward pass holds at its peak, input and weights not counted.
 
-    All that torch takes and gives back while it runs is added up, what its kernels take for themselves among it; the
-    process's own size would show also what the C library keeps.
+    On a processor all that torch takes and gives back while it runs is added up, what its kernels take for themselves
+    among it; the process's own size would show also what the C library keeps.
     """
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler tells standard error of every start
-    if x.device.type != "cpu":
+    if x.device.type == "cuda":
         module(x)  # what libraries take once and keep
+        torch.cuda.reset_peak_memory_stats(x.device)
+        before = torch.cuda.memory_allocated(x.device)
+        module(x)
+        return torch.cuda.max_memory_allocated(x.device) - before
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler tells standard error of every start
     with profile(profile_memory=True) as profiler:
         module(x)
     assert profiler.kineto_results is not None
@@ -217,7 +221,9 @@ def curves(found: dict[str, Any], layer: Layer, quantity: str) -> dict[str, Curv
 def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
     """Our columns of Table 1 (section 4): powers of each axis, longest chains, longest paths."""
     width = found["setup"]["grid"][f"at_{layer.width}"] if layer.width else 0
-    counted = {axis: [(x, count(layer, at)[0]) for x, at in line] for axis, line in lines(COUNTED, layer).items()}
+    counted: dict[str, Curve] = {
+        axis: [(x, count(layer, at)[0]) for x, at in line] for axis, line in lines(COUNTED, layer).items()
+    }
     path = growth({n: path_length(layer.sees, n, width) for n in LENGTHS})
     if layer.width == "k":
         path += f"; dilated {growth({n: path_length(dilated, n, width) for n in LENGTHS})}"

@@ -63,7 +63,7 @@ class Convolution(nn.Sequential):
         super().__init__(first, *([nn.Conv1d(d, d, 1)] if separable else []))
 
     def forward(self, x_BND: Tensor) -> Tensor:
-        output: Tensor = super().forward(x_BND.transpose(1, 2))
+        output: Tensor = super().forward(x_BND.transpose(1, 2))  # type: ignore[no-untyped-call]
         return output.transpose(1, 2)
 
 

@@ -64,8 +64,13 @@ def write_pages(folder: Path, page: Page) -> list[Path]:
 
 def render(page: Page, kind: str) -> str:
     """The page as md or html."""
-    layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    environment = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=kind == "html", **layout)
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=kind == "html",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     environment.filters |= {"plain": plain, "code": code, "block": block}
     # The style sheet of nmt's own reports.
     style = (Path(nmt.__file__).parent / "report" / "page.css").read_text(encoding="utf-8")

@@ -125,7 +125,7 @@ def run_table(options: SimpleNamespace, name: str, rows: list[Row], runner: Runn
 
 
 def results_folder(options: SimpleNamespace, table: str) -> Path:
-    return Path(options.output) / table / "results" / options.scale.name
+    return Path(options.output) / table / "results" / str(options.scale.name)
 
 
 def is_measured(options: SimpleNamespace, table: str, row: Row) -> bool:
