@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
-from nmt.report.content import duration
+from nmt.report.numbers import duration
 from plan import HERE, read_yaml
 from results import Result
 

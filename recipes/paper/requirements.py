@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import table4
 import torch
 from complexity import largest_bytes
-from nmt.report.content import duration
+from nmt.report.numbers import duration
 from plan import Row
 
 from nmt.commands import compose

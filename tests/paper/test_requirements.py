@@ -5,7 +5,7 @@ import shutil
 import pytest
 import requirements
 import torch
-from nmt.report.content import duration
+from nmt.report.numbers import duration
 from plan import read_options
 from reproduce import main, plan
 from requirements import checkpoint_bytes, corpus, disk, expected_flops, gpus, hours, layers
