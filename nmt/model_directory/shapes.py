@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 
 from nmt.config import ModelConfig
+from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
 from nmt.model import Transformer
 from nmt.model_directory.description import read_description
@@ -13,11 +14,12 @@ from nmt.model_directory.stored import Shapes, check_positions, stored_as, store
 
 def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
     """The Transformer with such a configuration, which takes no memory for its weights."""
+    require(vocabulary_size > 0, f"vocabulary_size={vocabulary_size}: must be positive")
     try:
         with torch.device("meta"):
             return Transformer(model, vocabulary_size)
     except RuntimeError as error:
-        raise NMTError(f"vocabulary_size={vocabulary_size}: no model has so many ({one_line(error)})") from error
+        raise NMTError(f"vocabulary_size={vocabulary_size}: too large ({one_line(error)})") from error
 
 
 def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:

@@ -111,9 +111,9 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
     for refused, problem in (
         (len(folders) > 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles"),
         (config.device not in ("auto", "cpu"), f"device={config.device}: engine=ctranslate2 is for processors"),
-        (config.format == "jsonl", "format=jsonl: engine=ctranslate2 has no word alignments; pass format=tsv"),
+        (config.format == "jsonl", "format=jsonl: engine=ctranslate2 has no word alignments"),
     ):
-        require(not refused, f"{problem}, or use engine=torch")
+        require(not refused, f"{problem}; use engine=torch")
     require_ctranslate2("engine")
     from nmt.interchange.ctranslate2_reader import check_exported
     from nmt.search.ctranslate2_engine import CTranslate2Engine, check
@@ -147,9 +147,11 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
         return output
     from nmt.interchange.ctranslate2 import write
 
-    notice(f"converting the model for CTranslate2, once: {output}")
     try:
-        write(folder, output, precision)
-    except NMTError as error:
-        raise NMTError(f"{error}; XDG_CACHE_HOME=FOLDER names another cache, `nmt export` does without") from error
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"cannot write {output.parent} ({error.strerror})"
+        raise NMTError(f"{reason}: XDG_CACHE_HOME=FOLDER names another cache, `nmt export` needs none") from error
+    notice(f"converting the model for CTranslate2, once: {output}")
+    write(folder, output, precision)
     return output

@@ -191,7 +191,9 @@ def test_more_devices_than_there_are_are_refused(monkeypatch, device, gpus, name
 
 
 def children(process: subprocess.Popen) -> list[int]:
-    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    """Processes that any of its threads started."""
+    tasks = Path(f"/proc/{process.pid}/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 def wait_until_gone(processes: list[int]) -> None:
