@@ -97,7 +97,7 @@ def look(config: Any) -> Look:
     if max(len(source), len(target)) > MOST:
         raise NMTError(f"sentence: {max(len(source), len(target))} tokens; at most {MOST} can be drawn")
     found = model_attention(model, pad_source([source], device), pad_inputs([target], device))
-    sources, inputs, outputs = (tokenizer.pieces(ids) for ids in ([*source, EOS], target, [*target, EOS]))
+    sources, inputs, outputs = (tokenizer.subwords(ids) for ids in ([*source, EOS], target, [*target, EOS]))
     inputs = ["<s>", *inputs]
     aligning, deepest = aligning_layer(model) + 1, len(model.encoder_layers)
     stacks = [

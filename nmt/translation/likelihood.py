@@ -80,7 +80,7 @@ def render(number: int, target: list[int], judged: Judgement, tokenizer: Tokeniz
         "log_probability": log_probability,
         "perplexity": per_token,
         "length": tokens,
-        "tokens": tokenizer.pieces(target),
+        "tokens": tokenizer.subwords(target),
         "token_log_probabilities": judged.log_probabilities,
     }
     return json.dumps(record, ensure_ascii=False) + "\n"

@@ -35,7 +35,7 @@ class Details:
 def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """The word that each token belongs to, in the text that all of them decode to; a blank belongs to the next word."""
     words, before, begin = list[int](), 0, 0
-    for end, symbol in enumerate(tokenizer.pieces(ids), 1):
+    for end, symbol in enumerate(tokenizer.subwords(ids), 1):
         own = tokenizer.decode(ids[end - 1 : end])
         if (
             words
@@ -160,7 +160,7 @@ class Describer:
             found = alignment(judgement, words, words_of_tokens(self.tokenizer, tokens))
             pairs |= {(source, first + target) for source, target in found}
             details.tokens += [END] * bool(details.token_log_probabilities)
-            details.tokens += self.tokenizer.pieces(hypothesis.tokens)
+            details.tokens += self.tokenizer.subwords(hypothesis.tokens)
             details.token_log_probabilities += judgement.log_probabilities
         details.alignment += sorted(pairs)
         return details
