@@ -66,7 +66,7 @@ def measure(precision: str) -> Speed:
     updates, start = -1, 0.0  # the first one warms up
     while updates < 2 or time.perf_counter() - start < SECONDS:
         with context:
-            hidden = model.hidden(tokens, tokens).flatten(0, 1)
+            hidden = model.decoder_states(tokens, tokens).flatten(0, 1)
             loss, _ = label_smoothed_cross_entropy(hidden, model.output.weight, tokens.flatten(), 0.1)
         loss.backward()
         optimizer.step()

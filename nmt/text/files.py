@@ -173,7 +173,8 @@ def read_texts(name: str | Path) -> Iterator[str]:
 
 def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError:
     """The error to raise where two texts have different numbers of lines."""
-    first, second = (f"{name} has {number:,}" for name, number in zip(names, counts, strict=True))
+    told = ["standard input" if str(name) == "-" else name for name in names]
+    first, second = (f"{name} has {number:,}" for name, number in zip(told, counts, strict=True))
     return NMTError(f"{first} lines but {second}: they are not parallel")
 
 

@@ -58,9 +58,10 @@ def large_losses(counts: dict[str, Any]) -> list[str]:
     notices, read = [], counts["read"]
     for reason, count in counts["dropped"].items():
         if 3 * count > read:
-            asked = f", by {KEYS[reason]}: is that" if reason in KEYS else ": are they"
-            goal = "want?" if reason in KEYS else "want to train on?"
-            notices.append(f"{count:,} of {read:,} training pairs were dropped as {reason!r}{asked} what you {goal}")
+            question = ": are they what you want to train on?"
+            if reason in KEYS:
+                question = f", by {KEYS[reason]}: is that what you want?"
+            notices.append(f"{count:,} of {read:,} training pairs were dropped as {reason!r}{question}")
     return notices
 
 

@@ -30,7 +30,7 @@ def same_sums(device: torch.device) -> Iterator[None]:
 
 
 class CompiledHidden:
-    """`Transformer.hidden` by one graph for all shapes, which every process compiles from the same example.
+    """`Transformer.decoder_states` by one graph for all shapes, which every process compiles from the same example.
 
     (Of additive attention there are three, for small tables of scores are reduced by other kernels.)
 
@@ -39,7 +39,7 @@ class CompiledHidden:
 
     def __init__(self, model: Transformer) -> None:
         self.model = model
-        self.compiled = torch.compile(model.hidden, dynamic=True, fullgraph=True)
+        self.compiled = torch.compile(model.decoder_states, dynamic=True, fullgraph=True)
 
     def widen(self, tokens: Tensor) -> Tensor:
         """Padding up to one of few widths, so that freed memory fits again.

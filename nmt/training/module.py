@@ -56,7 +56,7 @@ class TranslationModule(LightningModule):
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
-        forward = self.compiled if self.compiled and self.training else self.model.hidden
+        forward = self.compiled if self.compiled and self.training else self.model.decoder_states
         hidden = forward(batch.source, batch.target_in, batch.padded).flatten(0, 1)
         targets = batch.target_out.flatten()
         if len(batch.places) < len(targets):

@@ -46,7 +46,7 @@ def test_one_graph_gives_the_hidden_states_and_gradients_of_every_shape(options,
     compiled.compile(torch.device("cpu"))
     for shape in SHAPES:
         source, target = drawn(*shape)
-        expected, hidden = model.hidden(source, target), compiled(source, target)
+        expected, hidden = model.decoder_states(source, target), compiled(source, target)
         torch.testing.assert_close(hidden, expected, rtol=1e-5, atol=1e-5)
         above, parameters = torch.randn(expected.shape), [*model.encoder_layers.parameters()]
         gradients = torch.autograd.grad((hidden * above).sum(), parameters)
