@@ -35,7 +35,7 @@ OUT_OF_MEMORY = re.compile(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a device or the processor has no memory left."""
+    """True for an error that says that a device or the processor has no memory left."""
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return True
     said = isinstance(error, RuntimeError | ImportError) and OUT_OF_MEMORY.search(str(error)) is not None

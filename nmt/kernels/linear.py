@@ -41,7 +41,7 @@ def few_shapes() -> Iterator[None]:
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
-    """Whether `product` takes tensors like `x`, and pays."""
+    """True where `product` takes tensors like `x`, and pays."""
     return (
         ONEDNN
         and x.numel() * len(weight) >= SMALLEST_PRODUCT

@@ -39,7 +39,7 @@ class FeedForward(nn.Sequential):
         for linear in (inner, outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
-        super().__init__(inner, nn.ReLU(inplace=True), outer)
+        super().__init__(inner, nn.ReLU(), outer)
 
 
 class EncoderLayer(nn.Module):

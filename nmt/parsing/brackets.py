@@ -31,7 +31,7 @@ def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
 
 
 def counts(bracket: Bracket) -> bool:
-    """Whether a bracket counts: neither a top bracket does, nor one around punctuation alone."""
+    """False for a top bracket, and for one around punctuation alone."""
     label, start, end = bracket
     return label not in TOPS and start < end
 

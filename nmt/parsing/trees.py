@@ -115,7 +115,7 @@ class Builder:
         self.constituents[index] = self.constituents[index]._replace(end=len(self.words))
 
     def levels(self, label: str) -> int:
-        """How many constituents must close until the innermost open one of that label has; 0 if there is none."""
+        """The constituents to close until the innermost open one of that label is; 0 if there is none."""
         inwards = (self.constituents[index].label for index in reversed(self.opened))
         return next((level for level, found in enumerate(inwards, 1) if found == label), 0)
 
@@ -124,7 +124,7 @@ class Builder:
         self.tags.append(PUNCTUATION_TAGS.get(word, tag) if tag == UNKNOWN else tag)
 
     def tree(self) -> Tree:
-        """What was read, without constituents that hold no word."""
+        """The tree that was read, without constituents that hold no word."""
         assert not self.opened
         return Tree(self.words, self.tags, [c for c in self.constituents if c.start < c.end])
 

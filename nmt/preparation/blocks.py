@@ -92,7 +92,7 @@ def learn_vocabulary(
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
-    """Whether each pair of a block has, on either side, the letters of a line of that side."""
+    """True for each pair of a block of which one side has the letters of a line of that side."""
     return np.array(
         [letters(source) in sides[0] or letters(target) in sides[1] for source, target in text_pairs(block)], dtype=bool
     )

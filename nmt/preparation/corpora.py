@@ -19,7 +19,7 @@ HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 def hub_answers() -> bool:
-    """Whether the Hugging Face hub can be reached within seconds: its own clients retry for half a minute."""
+    """Ask the Hugging Face hub for a sign of life, for seconds: its own clients retry for half a minute."""
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
     try:
         with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=5):

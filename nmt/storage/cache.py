@@ -1,9 +1,9 @@
-"""What can be made or fetched again, kept for the next time."""
+"""Downloads and conversions, kept for the next time."""
 
 import os
 from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """The folder of downloads and conversions: $XDG_CACHE_HOME/nmt or ~/.cache/nmt."""
+    """$XDG_CACHE_HOME/nmt or ~/.cache/nmt."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nmt"

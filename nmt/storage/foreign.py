@@ -10,9 +10,10 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
+from io import BufferedReader
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -40,7 +41,7 @@ def check_regular(path: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file for reading; NMTError where it cannot be read."""
     check_regular(path)
     try:
@@ -132,7 +133,7 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
 
 
 def matches(value: Any, kind: Any) -> bool:
-    """Whether a parsed value is of an annotated type; an int is a float, a bool is neither."""
+    """True for a parsed value of an annotated type; an int is a float, a bool is neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -162,12 +163,10 @@ def build(cls: type[Config], tree: Any, where: str) -> Config:
     for field in fields(cls):
         name, kind = field.name, hints[field.name]
         if name in tree:
-            if is_dataclass(kind):
-                values[name] = build(kind, tree[name], f"{where}, {name}")
-            elif matches(tree[name], kind):
-                values[name] = tree[name]
-            else:
+            nested = is_dataclass(kind)
+            if not nested and not matches(tree[name], kind):
                 raise NMTError(f"{where}: {name}={one_line(ValueError(repr(tree[name])))[:40]} is of another type")
+            values[name] = build(kind, tree[name], f"{where}, {name}") if nested else tree[name]
         elif (field.default is MISSING and field.default_factory is MISSING) or field.default == "???":
             raise NMTError(f"{where}: no key {name!r}")
     try:

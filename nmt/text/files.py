@@ -184,7 +184,7 @@ def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> It
     for lines in zip_longest(*sides):
         counts = [number + (line is not None) for number, line in zip(counts, lines, strict=True)]
         if counts[0] == counts[1]:
-            yield lines
+            yield lines[0], lines[1]
     if counts[0] != counts[1]:
         raise not_parallel(names, counts)
 
@@ -214,7 +214,7 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
 
 
 def is_table(name: str) -> bool:
-    """Whether the name is that of a file that holds both sides."""
+    """True for the name of a file that holds both sides."""
     for suffix in MAGIC:
         name = name.removesuffix(suffix)
     return name.endswith((".tsv", ".jsonl"))
@@ -228,7 +228,7 @@ def parse_tsv(line: str) -> Pair:
 
 
 def is_text(value: Any) -> TypeGuard[str]:
-    """Whether a parsed value is text; an escape may spell half a surrogate pair, which no file can hold."""
+    """True for text that a file can hold: an escape in JSON may spell half a surrogate pair."""
     return isinstance(value, str) and not SURROGATE.search(value)
 
 
