@@ -8,10 +8,10 @@ heads leads, read at the step that has a target token as its output, or as its i
 import sys
 from pathlib import Path
 
-import datasets
 import numpy as np
 import torch
 
+from nmt.data.prepared import PreparedSplit
 from nmt.model_directory.description import find_model_directory
 from nmt.model_directory.weights import load_model
 from nmt.search.attention_weights import model_attention
@@ -48,8 +48,8 @@ def best_sources(pairs: list[Pair], count: int, rounds: int = 6) -> list[np.ndar
 
 
 def main(name: str, prepared: str, count: int = 500) -> None:
-    table = datasets.load_from_disk(str(Path(prepared) / "train"))
-    pairs: list[Pair] = list(zip(table["source"], table["target"], strict=True))
+    table = PreparedSplit(Path(prepared) / "train").table[:]
+    pairs: list[Pair] = list(zip(*(table.column(side).to_pylist() for side in ("source", "target")), strict=True))
     forth, back = best_sources(pairs, count), best_sources([(t, s) for s, t in pairs], count)
     model, cpu = load_model(find_model_directory(name)), torch.device("cpu")
     hits, total = torch.zeros(len(model.decoder_layers), 2), 0

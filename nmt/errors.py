@@ -1,4 +1,4 @@
-"""The one exception that users see, and memory that runs out, which is told as one wherever that happens."""
+"""The one exception that users see; running out of memory, which libraries report in many ways."""
 
 import errno
 import re
@@ -14,34 +14,37 @@ class NMTError(Exception):
 
 
 class SameForAll(NMTError):
-    """What every process of a training meets alike: the first one tells it for all."""
+    """An error that every process of a training meets alike: the first one reports it for all."""
 
 
 def how_to_install(extra: str) -> str:
-    """What to type where a library is missing that only some commands need."""
+    """The command that installs a library which only some commands need."""
     return f"in the clone of nmt: pip install -c constraints.txt '.[{extra}]'"
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of a library says, without line ends and not at any length."""
+    """The message of a library's error, without line ends and cut at 200 characters."""
     return " ".join(str(error).split())[:200]
 
 
+# The words of torch, the C library, Windows, oneDNN, C++ and the dynamic linker.
+OUT_OF_MEMORY = re.compile(
+    r"out of memory|t allocate memory|not enough memory|could not create a (memory|primitive$)|bad_alloc"
+    "|failed to map segment"
+)
+
+
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that a device, or the processor's allocator, had no memory left."""
-    # torch's, the C library's, Windows', oneDNN's and C++'s.
-    words = r"out of memory|t allocate memory|not enough memory|could not create a (memory|primitive$)|bad_alloc"
-    words += "|failed to map segment"
-    return (
-        isinstance(error, MemoryError)
-        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
-        or (isinstance(error, RuntimeError | ImportError) and re.search(words, str(error)) is not None)
-    )
+    """True for an error that says that a device or the processor has no memory left."""
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    said = isinstance(error, RuntimeError | ImportError) and OUT_OF_MEMORY.search(str(error)) is not None
+    return said or isinstance(error, MemoryError)
 
 
 @contextmanager
 def enough_memory_or(advice: str) -> Iterator[None]:
-    """NMTError with what to do, where memory runs out within."""
+    """Raise NMTError with `advice` where memory runs out in the block."""
     try:
         yield
     except (RuntimeError, ImportError, MemoryError, OSError) as error:

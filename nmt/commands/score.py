@@ -67,19 +67,6 @@ class ScoreConfig:
         )
 
 
-def read_text(name: str) -> list[str]:
-    """The lines of a file, or of standard input for "-", ended by LF or CRLF alone; NMTError where unreadable."""
-    from nmt.text.files import MalformedLine, decode, read_lines
-
-    lines = list[str]()
-    for line_number, line in enumerate(read_lines(name), 1):
-        try:
-            lines.append(decode(line))
-        except MalformedLine as error:
-            raise NMTError(f"{name}, line {line_number}: {error}") from error
-    return lines
-
-
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:
     """`count` examples spread evenly over the file: source, reference and translation one below another."""
     count = min(count, len(references))
@@ -94,12 +81,15 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
 def scores_of(config: ScoreConfig) -> str:
     """The scores of `config`, as text or JSON; NMTError where files cannot be read or their line counts differ."""
     from nmt.evaluation.scores import score
+    from nmt.text.files import not_parallel, read_texts
 
     assert config.reference is not None
-    hypotheses, references = read_text(config.hypothesis), read_text(config.reference)
-    sources = read_text(config.source) if config.source else None
+    hypotheses, references = list(read_texts(config.hypothesis)), list(read_texts(config.reference))
+    sources = list(read_texts(config.source)) if config.source else None
     if sources is not None and len(sources) != len(references):
-        raise NMTError(f"{config.source} has {len(sources)} lines but {config.reference} has {len(references)}")
+        raise not_parallel((str(config.source), config.reference), (len(sources), len(references)))
+    if len(hypotheses) != len(references):
+        raise not_parallel((config.hypothesis, config.reference), (len(hypotheses), len(references)))
     scores = score(hypotheses, references, config.metrics, config.language, config.lowercase)
     if config.format == "json":
         return json.dumps([item.as_dict() for item in scores], indent=2, ensure_ascii=False) + "\n"

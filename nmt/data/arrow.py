@@ -50,16 +50,3 @@ def list_column(rows: list[list[int]], lengths: NDArray[np.int32]) -> pa.ListArr
     """An Arrow column of lists, without a look at each number's type."""
     ends = np.append(0, lengths.cumsum(dtype=np.int32))
     return pa.ListArray.from_arrays(ends, np.fromiter(chain.from_iterable(rows), np.int32, ends[-1]))
-
-
-def save_as_dataset(path: Path, folder: Path) -> None:
-    """Move an Arrow stream file into a folder that `datasets` loads from disk.
-
-    Its `save_to_disk` would copy the file and hold its pages in memory, so that saves the first row alone.
-    """
-    import datasets
-
-    datasets.disable_progress_bars()
-    datasets.Dataset.from_file(str(path)).select([0]).save_to_disk(str(folder))
-    (first_row,) = folder.glob("*.arrow")
-    path.replace(first_row)

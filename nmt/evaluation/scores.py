@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER by sacreBLEU, the two tokenised BLEUs of the paper, and the bracketing of trees."""
+"""Scores: BLEU, chrF and TER by sacreBLEU, the two tokenised BLEUs of the paper, and the bracketing of trees."""
 
 import re
 from collections.abc import Callable
@@ -9,9 +9,10 @@ from typing import Any
 
 from nmt.errors import NMTError
 from nmt.parsing.brackets import compare_trees
+from nmt.text.files import not_parallel
 
 METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
-"""Those of text; that of trees is brackets."""
+"""Of text; that of trees is brackets."""
 
 
 @dataclass
@@ -21,7 +22,7 @@ class Score:
     metric: str
     """bleu, chrf, ter, tokenised, split or brackets (F1; its parts are brackets_precision and the like)."""
     name: str
-    """What people call it."""
+    """As people call it."""
     value: float
     """0 to 100; TER may exceed 100, and lower is better."""
     signature: str
@@ -89,19 +90,12 @@ def paper_bleu(hypotheses: list[str], references: list[str], language: str, spli
 
     scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=lowercase)
     result = scorer.corpus_score([process(line) for line in hypotheses], [[process(line) for line in references]])
-    fields = {
-        "nrefs": 1,
-        "case": "lc" if lowercase else "mixed",
-        "punct": "replace-unicode",
-        "tok": f"moses-{language}",
-        "ends": "moses",
-        "split": "hyphen" if split else "no",
-        "smooth": "none",
-        "sacremoses": version("sacremoses"),
-        "sacrebleu": version("sacrebleu"),
-    }
+    signature = (
+        f"nrefs:1|case:{'lc' if lowercase else 'mixed'}|punct:replace-unicode|tok:moses-{language}|ends:moses"
+        f"|split:{'hyphen' if split else 'no'}|smooth:none"
+        f"|sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}"
+    )
     name = "BLEU (tokenised, compounds split)" if split else "BLEU (tokenised)"
-    signature = "|".join(f"{key}:{value}" for key, value in fields.items())
     return Score("split" if split else "tokenised", name, result.score, signature)
 
 
@@ -118,7 +112,7 @@ def bracket_scores(hypotheses: list[str], references: list[str]) -> list[Score]:
 
 
 def score_by(metric: str, hypotheses: list[str], references: list[str], language: str, lowercase: bool) -> list[Score]:
-    """The scores that a metric has, most of them one."""
+    """The scores of one metric: four of brackets, one of any other."""
     if metric == "brackets":
         return bracket_scores(hypotheses, references)
     if metric in ("tokenised", "split"):
@@ -134,7 +128,7 @@ def score(
     Raises NMTError where the counts differ or there is nothing to score.
     """
     if len(hypotheses) != len(references):
-        raise NMTError(f"{len(hypotheses)} hypotheses but {len(references)} references: line i must answer line i")
+        raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
     if not hypotheses:
         raise NMTError("nothing to score: hypotheses and references are empty")
     return [item for metric in metrics for item in score_by(metric, hypotheses, references, language, lowercase)]

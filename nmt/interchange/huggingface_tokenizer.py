@@ -42,7 +42,7 @@ def cleaning() -> list[normalizers.Normalizer]:
 
 
 def from_wordpiece(ours: WordPieceTokenizer) -> tokenizers.Tokenizer:
-    pipeline = tokenizers.Tokenizer.from_str(ours.definition)
+    pipeline = tokenizers.Tokenizer.from_str(ours.content.decode())
     pipeline.normalizer = normalizers.Sequence(cleaning())
     pipeline.decoder = decoders.Sequence([decoders.Replace(CONTINUES, ""), decoders.ByteLevel()])
     return pipeline
@@ -51,7 +51,7 @@ def from_wordpiece(ours: WordPieceTokenizer) -> tokenizers.Tokenizer:
 def from_sentencepiece(ours: SentencePieceTokenizer) -> tokenizers.Tokenizer:
     from sentencepiece import sentencepiece_model_pb2
 
-    model = sentencepiece_model_pb2.ModelProto.FromString(ours.model)  # type: ignore[attr-defined]
+    model = sentencepiece_model_pb2.ModelProto.FromString(ours.content)  # type: ignore[attr-defined]
     unigram = model.trainer_spec.model_type == model.trainer_spec.UNIGRAM
     subwords = [(subword.piece, subword.score) for subword in model.pieces]
     if unigram:

@@ -1,1 +1,1 @@
-"""What makes a processor fast: linear maps by oneDNN, dropout, memory; no Transformer in it."""
+"""Fast training and search on a processor: linear maps by oneDNN, dropout, memory; no Transformer in it."""

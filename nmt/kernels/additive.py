@@ -9,18 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-BLOCK = 2**21
-"""Numbers of tanh(q + k) that are in memory at once; those of one query at least."""
+BLOCK_NUMBERS = 2**21
+"""Numbers of tanh(q + k) in memory at once; those of one query at least."""
 
 
-def hidden(q_BHTK: Tensor, k_BHSK: Tensor) -> Tensor:
+def tanh_of_sums(q_BHTK: Tensor, k_BHSK: Tensor) -> Tensor:
     """tanh(q + k) of all pairs, [B, H, T, S, K]."""
     return (q_BHTK[:, :, :, None] + k_BHSK[:, :, None]).tanh_()
 
 
 def blocks(q_BHTK: Tensor, k_BHSK: Tensor) -> Iterator[slice]:
-    """Neighbouring queries whose pairs with all keys are BLOCK numbers at most, or one query."""
-    rows = max(BLOCK // max(k_BHSK.numel(), 1), 1)
+    """Neighbouring queries whose pairs with all keys are BLOCK_NUMBERS at most, or one query."""
+    rows = max(BLOCK_NUMBERS // max(k_BHSK.numel(), 1), 1)
     for begin in range(0, q_BHTK.shape[2], rows):
         yield slice(begin, begin + rows)
 
@@ -33,7 +33,7 @@ class AdditiveScores(torch.autograd.Function):
         ctx.save_for_backward(q_BHTK, k_BHSK, v_HK)
         scores_BHTS = q_BHTK.new_empty(*q_BHTK.shape[:3], k_BHSK.shape[2])
         for rows in blocks(q_BHTK, k_BHSK):
-            x_BHTSK = hidden(q_BHTK[:, :, rows], k_BHSK)
+            x_BHTSK = tanh_of_sums(q_BHTK[:, :, rows], k_BHSK)
             scores_BHTS[:, :, rows] = torch.matmul(x_BHTSK.flatten(2, 3), v_HK[:, :, None]).view(x_BHTSK.shape[:4])
         return scores_BHTS
 
@@ -43,7 +43,7 @@ class AdditiveScores(torch.autograd.Function):
         grad_q, grad_k = torch.empty_like(q_BHTK), torch.zeros_like(k_BHSK)
         grad_v = v_HK.new_zeros(v_HK.shape)
         for rows in blocks(q_BHTK, k_BHSK):
-            x_BHTSK, grad_BHTS = hidden(q_BHTK[:, :, rows], k_BHSK), grads[0][:, :, rows]
+            x_BHTSK, grad_BHTS = tanh_of_sums(q_BHTK[:, :, rows], k_BHSK), grads[0][:, :, rows]
             grad_v += torch.matmul(grad_BHTS.flatten(2)[:, :, None], x_BHTSK.flatten(2, 3)).sum((0, 2))
             # The slope of tanh is 1 - tanh^2.
             slope_BHTSK = x_BHTSK.square_().neg_().add_(1).mul_(grad_BHTS[..., None])
@@ -55,7 +55,7 @@ class AdditiveScores(torch.autograd.Function):
 def additive_scores(q_BHTK: Tensor, k_BHSK: Tensor, v_HK: Tensor) -> Tensor:
     """v^T tanh(q + k) of every query and key (additive attention, section 3.2.1), [B, H, T, S].
 
-    A compiler makes one loop of it, which keeps no hidden layer either; else it is computed in blocks of queries.
+    A compiler makes one loop of it, which keeps no tanh(q + k) either; else it is computed in blocks of queries.
     """
     v_HK = v_HK.to(q_BHTK.dtype)
     if torch.compiler.is_compiling():

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 LEVELS = 2**16
+"""Probabilities that a mask distinguishes: those of 16 random bits."""
 
 
 def random_mask(shape: torch.Size, kept: int) -> Tensor:
@@ -35,7 +36,7 @@ class MaskedScale(torch.autograd.Function):
 
 
 class Dropout(nn.Dropout):
-    """Zeroes elements with probability `p` in training and scales the others up (section 5.4, "Residual Dropout").
+    """Zero elements with probability `p` in training and scale the others up (section 5.4, "Residual Dropout").
 
     On a processor `p` is rounded to a 65,536th, and the scale belongs to the rounded one.
     """

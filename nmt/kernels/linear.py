@@ -1,7 +1,8 @@
 """Linear maps, on the kernels that are fastest where they run.
 
 On x86 processors torch gives float32 products to MKL, whose kernels for AMD are half as fast as oneDNN's, which torch
-carries along too (benchmarks/linear.py). Elsewhere, and in other precisions, this is torch.nn.functional.linear.
+carries along too: 225 against 431 GFLOP/s in a training step (docs/benchmarks.md). Elsewhere, and in other precisions,
+this is torch.nn.functional.linear.
 
 Shapes: M rows, K inputs, N outputs.
 """
@@ -16,28 +17,34 @@ import torch.nn.functional as F
 from torch import Tensor
 
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
-LEAST = 2**25
-"""Multiplications worth making a kernel for, which belongs to one shape and takes a fraction of a millisecond."""
-LEAST_OF_FEW_SHAPES = 2**20
-"""The same where shapes come again, so that their kernels need not be made again."""
+SMALLEST_PRODUCT = 2**25
+"""Smallest product for which building a oneDNN kernel pays, in multiplications.
+
+A kernel belongs to one shape, and takes a fraction of a millisecond to build.
+"""
+SMALLEST_REPEATED_PRODUCT = 2**20
+"""The same where shapes come again, so that their kernels are built once."""
 
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """Make kernels for smaller products too, within: where few shapes come up, and kernels are kept."""
-    global LEAST
-    before, LEAST = LEAST, LEAST_OF_FEW_SHAPES
+    """Use kernels for smaller products too: for a block in which few shapes come up, and kernels are kept.
+
+    The threshold is a global, as the layers between the caller and `linear` know nothing of it.
+    """
+    global SMALLEST_PRODUCT
+    before, SMALLEST_PRODUCT = SMALLEST_PRODUCT, SMALLEST_REPEATED_PRODUCT
     try:
         yield
     finally:
-        LEAST = before
+        SMALLEST_PRODUCT = before
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
-    """Whether `product` can be called with tensors like `x`, and is worth it."""
+    """True where `product` takes tensors like `x`, and pays."""
     return (
         ONEDNN
-        and x.numel() * len(weight) >= LEAST
+        and x.numel() * len(weight) >= SMALLEST_PRODUCT
         and x.device.type == "cpu"
         and x.dtype == torch.float32
         and not torch.compiler.is_compiling()
@@ -45,12 +52,9 @@ def has_fast_product(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, then: str = "none") -> Tensor:
-    """x W^T + b by oneDNN, without a gradient: [..., K] and [N, K] -> [..., N]; strides are free.
-
-    `then` is none or relu.
-    """
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "")  # type: ignore[no-any-return]
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b by oneDNN, without a gradient: [..., K] and [N, K] -> [..., N]; any strides."""
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore[no-any-return]
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:
@@ -80,31 +84,6 @@ class OneDNNLinear(torch.autograd.Function):
         )
 
 
-class OneDNNFeedForward(torch.autograd.Function):
-    """forward(x [..., D], W1 [F, D], b1 [F], W2 [D, F], b2 [D]) -> max(0, x W1^T + b1) W2^T + b2 (equation 2)."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
-        inner = product(x, w1, b1, then="relu")
-        ctx.save_for_backward(x, inner, w1, w2)
-        return product(inner, w2, b2)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
-        x, inner, w1, w2 = ctx.saved_tensors
-        x_MD, inner_MF, grad_MD = x.flatten(0, -2), inner.flatten(0, -2), grads[0].flatten(0, -2)
-        grad_MF = product(grad_MD, w2.t())
-        torch.ops.aten.threshold_backward(grad_MF, inner_MF, 0, grad_input=grad_MF)
-        grad_x = product(grad_MF, w1.t()).view_as(x)
-        return (
-            grad_x,
-            outer_product(grad_MF, x_MD),
-            grad_MF.sum(0),
-            outer_product(grad_MD, inner_MF),
-            grad_MD.sum(0),
-        )
-
-
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b: [..., K] and [N, K] -> [..., N]."""
     if not has_fast_product(x, weight):
@@ -114,17 +93,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return OneDNNLinear.apply(x, weight, bias)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
-    """max(0, x W1^T + b1) W2^T + b2 (equation 2): [..., D], [F, D], [F], [D, F] and [D] -> [..., D]."""
-    if not has_fast_product(x, w1):
-        return F.linear(F.relu(F.linear(x, w1, b1)), w2, b2)
-    if not torch.is_grad_enabled():
-        return product(product(x, w1, b1, then="relu"), w2, b2)
-    return OneDNNFeedForward.apply(x, w1, b1, w2, b2)  # type: ignore[no-untyped-call, no-any-return]
-
-
 class Linear(torch.nn.Linear):
-    """torch.nn.Linear by `linear`."""
+    """torch.nn.Linear, computed by `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear(x, self.weight, self.bias)

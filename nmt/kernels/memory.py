@@ -1,11 +1,11 @@
-"""How memory is used on a processor."""
+"""Settings by which a processor's memory is used again, and not filled with kernels."""
 
 import ctypes
 import os
 import platform
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-KERNELS = 8
+KEPT_KERNELS = 8
 
 
 def keep_freed_memory() -> None:
@@ -23,7 +23,7 @@ def forget_old_kernels() -> None:
     """Keep few of oneDNN's kernels: each belongs to one shape, and batches come in hundreds of shapes.
 
     By default 1024 are kept, twice: half a megabyte each, strewn between the tensors, which doubles the memory that a
-    model=small run takes. Making one anew takes a fraction of a millisecond. To be called before the first product.
+    model=small run takes. Building one again takes a fraction of a millisecond. To be called before the first product.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(cache, str(KERNELS))
+        os.environ.setdefault(cache, str(KEPT_KERNELS))

@@ -1,4 +1,4 @@
-"""The Transformer; torch and ModelConfig are all it needs."""
+"""The Transformer, of torch and ModelConfig alone."""
 
 from nmt.model.transformer import Transformer
 

@@ -20,8 +20,8 @@ def neighbourhood(length: int, r: int, device: torch.device, causal: bool = Fals
     These are the r positions around t, of which an even r has one more before it; or the last r, t among them, if
     `causal`. At the ends of a sentence there are fewer, so r = 2 length - 1, or length, is no restriction.
     """
-    places = torch.arange(length, device=device)
-    ahead = places - places[:, None]
+    positions = torch.arange(length, device=device)
+    ahead = positions - positions[:, None]
     return (ahead > -r) & (ahead <= 0) if causal else (ahead >= -(r // 2)) & (ahead < r - r // 2)
 
 
@@ -30,13 +30,13 @@ class MultiHeadAttention(nn.Module):
 
     The projections of queries, keys and values are one matrix, so that self-attention is one product.
 
-    `model.attention` says what the score of a query and a key is, in each head (section 3.2.1):
+    `model.attention` chooses the score of a query and a key in each head (section 3.2.1):
 
     - scaled_dot_product: q k^T / sqrt(d_k), the paper's (equation 1);
     - dot_product: q k^T;
     - additive: v^T tanh(W q + U k) (Bahdanau et al. 2015), where W q and U k are this head's projections: W W_i^Q and
       U W_i^K would be products of two matrices with nothing in between, so W_i^Q and W_i^K alone are as expressive
-      with the hidden layer d_k wide. Only v, d_k numbers a head, is added.
+      with tanh over d_k numbers. Only v, d_k numbers a head, is added.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -84,8 +84,8 @@ class MultiHeadAttention(nn.Module):
         if causal:
             mask = torch.ones(scores_BHTS.shape[2:], dtype=torch.bool, device=scores_BHTS.device).tril()
         if mask is not None:
-            hidden = mask.dtype == torch.bool
-            scores_BHTS = scores_BHTS.masked_fill(~mask, -torch.inf) if hidden else scores_BHTS + mask
+            is_bool = mask.dtype == torch.bool
+            scores_BHTS = scores_BHTS.masked_fill(~mask, -torch.inf) if is_bool else scores_BHTS + mask
         return scores_BHTS.softmax(dim=3)
 
     def attend(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.kernels.dropout import Dropout
-from nmt.kernels.linear import feed_forward
+from nmt.kernels.linear import Linear
 from nmt.model.attention import MultiHeadAttention
 
 
@@ -34,15 +34,12 @@ class FeedForward(nn.Sequential):
     """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2)."""
 
     def __init__(self, config: ModelConfig) -> None:
-        inner = nn.Linear(config.d_model, config.d_ff)
-        outer = nn.Linear(config.d_ff, config.d_model)
+        inner = Linear(config.d_model, config.d_ff)
+        outer = Linear(config.d_ff, config.d_model)
         for linear in (inner, outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
         super().__init__(inner, nn.ReLU(), outer)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return feed_forward(x, *self.parameters())
 
 
 class EncoderLayer(nn.Module):
@@ -61,10 +58,10 @@ class EncoderLayer(nn.Module):
 
 @dataclass
 class LayerCache:
-    """What a decoder layer remembers between steps, [B, H, positions, width] each.
+    """Keys and values of a decoder layer, kept between steps, [B, H, columns, width] each.
 
-    Keys and values of self-attention stand by position, those of a position by slot of the beam, and stay where they
-    are: which of them a hypothesis descends from is told by a mask, so that no step moves what earlier ones have left.
+    A step adds K columns to those of self-attention, one for each slot of the beam. Columns never move: when the beam
+    is reordered, a mask tells from which of them a hypothesis descends. Copying them would take longer with every step.
     """
 
     self_k: Tensor
@@ -73,9 +70,10 @@ class LayerCache:
     cross_v: Tensor
 
     def append(self, k_BHKW: Tensor, v_BHKW: Tensor, seen: slice) -> tuple[Tensor, Tensor]:
-        """Keys and values of the places `seen`, the last of which are the given ones."""
+        """Add keys and values as the last of the columns `seen`; gives all of these columns."""
         begin, end = seen.stop - k_BHKW.shape[2], seen.stop
         if end > self.self_k.shape[2]:
+            # Twice the room, and that of 16 steps at least, so that few steps copy the whole cache.
             room = 15 * k_BHKW.shape[2] + begin
             self.self_k, self.self_v = (
                 torch.cat((x, x.new_empty(*x.shape[:2], room, x.shape[3])), dim=2) for x in (self.self_k, self.self_v)
@@ -84,7 +82,7 @@ class LayerCache:
         return self.self_k[:, :, seen], self.self_v[:, :, seen]
 
     def select(self, sentences: Tensor) -> "LayerCache":
-        """The cache of the given sentences."""
+        """The cache of the given sentences: those that are finished leave the batch."""
         return LayerCache(*(x.index_select(0, sentences) for x in vars(self).values()))
 
 
@@ -102,7 +100,7 @@ class DecoderLayer(nn.Module):
         self.residual_1, self.residual_2, self.residual_3 = Residual(config), Residual(config), Residual(config)
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor, mask: Tensor | None, past: Tensor | None = None) -> Tensor:
-        """All positions at once, for training; `past` tells which ones a position sees, where not all up to itself."""
+        """All positions at once, for training; `past` tells which ones a position sees, if not all up to itself."""
         own, cross = self.self_attention, self.cross_attention
         x_BTD = self.residual_1(x_BTD, lambda x: own.attend(*own.project(x), past, causal=past is None))
         x_BTD = self.residual_2(x_BTD, lambda x: cross.attend(cross.queries(x), *cross.keys_values(memory_BSD), mask))
@@ -116,9 +114,9 @@ class DecoderLayer(nn.Module):
     def step(
         self, x_BKD: Tensor, cache: LayerCache, seen: slice, ancestors: Tensor | None, mask: Tensor | None
     ) -> Tensor:
-        """One position of K hypotheses of each sentence, whose keys come last among those `seen`; extends `cache`.
+        """One position of K hypotheses of each sentence, whose keys come last in the columns `seen`; extends `cache`.
 
-        `ancestors` tells which of these keys a hypothesis sees, `mask` those of the source. The hypotheses of a
+        `ancestors` tells which of these columns a hypothesis sees, `mask` those of the source. The hypotheses of a
         sentence stand as its queries, so that its keys and values are never repeated.
         """
         own, cross = self.self_attention, self.cross_attention

@@ -24,31 +24,38 @@ def padding_mask(tokens_BS: Tensor) -> Tensor:
 
 @dataclass
 class DecoderCache:
-    """What incremental decoding remembers: a cache for each layer, and what its attention may see."""
+    """The state of incremental decoding: a cache for each layer, and masks of what its attention may see.
+
+    `ancestors` is why the layers' keys and values never move: to reorder the beam is to reorder the rows of this mask,
+    which is the same for all layers and heads.
+    """
 
     layers: list[LayerCache]
     mask: Tensor
     """Added to the scores of source positions, [B, 1, 1, S]: 0 or -inf."""
     ancestors: Tensor
-    """Added to the scores of earlier positions, [B, 1, K, positions x K]: 0 where a hypothesis descends from a slot."""
+    """Added to the scores of earlier columns, [B, 1, K, positions x K]: 0 where a hypothesis descends from one."""
     length: int = 0
     """Positions so far."""
 
     def grow(self) -> None:
-        """Make room for as many positions again; a hypothesis to come sees its own slot in them."""
+        """Double the columns of `ancestors`, to 16 positions at least, so that few steps copy it.
+
+        In positions to come, hypothesis k sees column k.
+        """
         batch, _, hypotheses, columns = self.ancestors.shape
         own = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
         positions = max(columns // hypotheses, 16)
         self.ancestors = torch.cat((self.ancestors, own.repeat(1, positions).expand(batch, 1, -1, -1)), dim=3)
 
     def reorder(self, parents_BK: Tensor) -> None:
-        """Let hypothesis k be a continuation of what hypothesis parents[k] was."""
+        """Let hypothesis k continue hypothesis parents[k]: it sees the columns that its parent saw."""
         hypotheses = parents_BK.shape[1]
         past = self.ancestors[..., : self.length * hypotheses]
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
-        """The cache of the given sentences."""
+        """The cache of the given sentences: those that are finished leave the batch."""
         layers = [layer.select(sentences) for layer in self.layers]
         return DecoderCache(layers, self.mask[sentences], self.ancestors[sentences], self.length)
 
@@ -75,7 +82,7 @@ class Transformer(nn.Module):
             self.output.weight = self.source_embedding.weight
 
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """Which positions those of the source see: the real ones, [B, 1, 1, S], or those near them, [B, 1, S, S].
+        """True where a source position sees another: the real ones, [B, 1, 1, S], or those near it, [B, 1, S, S].
 
         None: all; without a mask torch may take its fastest kernels.
         """
@@ -85,11 +92,11 @@ class Transformer(nn.Module):
         near_SS = neighbourhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
         if real is None:
             return near_SS
-        # Far behind its sentence's end padding would see nothing, whose softmax is no number: it sees itself.
+        # Padding far behind a sentence's end would see nothing, and the softmax of nothing is NaN: it sees itself.
         return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
 
     def past_mask(self, target_BT: Tensor) -> Tensor | None:
-        """Which positions those of the target see, [T, T], where section 4 restricts them; None: all up to itself."""
+        """True where a target position sees another, [T, T], if section 4 restricts them; None: all up to itself."""
         if self.config.attention_window is None:
             return None
         return neighbourhood(target_BT.shape[1], self.config.attention_window, target_BT.device, causal=True)
@@ -106,28 +113,28 @@ class Transformer(nn.Module):
         return self.encoder_norm(x_BSD)  # type: ignore[no-any-return]
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
-        """Target tokens behind the start symbol -> hidden states that predict the next ones, [B, T, D]."""
+        """Target tokens behind the start symbol -> decoder states that predict the next ones, [B, T, D]."""
         mask, past = padding_mask(source_BS) if padded else None, self.past_mask(target_BT)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
             x_BTD = layer(x_BTD, memory_BSD, mask, past)
         return self.decoder_norm(x_BTD)  # type: ignore[no-any-return]
 
-    def hidden(self, source_BS: Tensor, target_BT: Tensor, padded: bool = True) -> Tensor:
-        """The decoder's hidden states, [B, T, D], before the output matrix; `padded` is that of `encode`."""
+    def decoder_states(self, source_BS: Tensor, target_BT: Tensor, padded: bool = True) -> Tensor:
+        """The decoder's output before the output matrix, [B, T, D]; `padded` is that of `encode`."""
         return self.decode(target_BT, self.encode(source_BS, padded), source_BS, padded)
 
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Logits of the next target token at each position, [B, T, N]."""
-        return self.output(self.hidden(source_BS, target_BT))  # type: ignore[no-any-return]
+        return self.output(self.decoder_states(source_BS, target_BT))  # type: ignore[no-any-return]
 
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
         """Encode, and prepare decoding step by step with `hypotheses` hypotheses of each sentence."""
         memory_BSD = self.encode(source_BS)
         layers = [layer.start(memory_BSD) for layer in self.decoder_layers]  # type: ignore[operator]
-        hidden = torch.zeros_like(source_BS, dtype=memory_BSD.dtype).masked_fill_(source_BS == PAD, -torch.inf)
-        nothing = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
-        return DecoderCache(layers, hidden[:, None, None, :], nothing)
+        mask = torch.zeros_like(source_BS, dtype=memory_BSD.dtype).masked_fill_(source_BS == PAD, -torch.inf)
+        ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
+        return DecoderCache(layers, mask[:, None, None, :], ancestors)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache) -> Tensor:
         """The last token of K hypotheses of each sentence -> log probabilities of the next; extends `cache`.
@@ -139,7 +146,7 @@ class Transformer(nn.Module):
         seen = slice(first * hypotheses, (cache.length + 1) * hypotheses)
         if seen.stop > cache.ancestors.shape[3]:
             cache.grow()
-        # One hypothesis sees all that there is.
+        # A single hypothesis descends from every column.
         ancestors = cache.ancestors[..., seen] if hypotheses > 1 else None
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):

@@ -19,18 +19,14 @@ SAME_LABEL = {"PRT": "ADVP"}
 Bracket = tuple[str, int, int]
 
 
-def remaining(tags: list[str]) -> list[bool]:
-    """Which words are left when `tags` say what is punctuation."""
-    return [tag not in PUNCTUATION for tag in tags]
-
-
-def words_left(tree: Tree, tags: list[str]) -> list[str]:
-    return list(compress(tree.words, remaining(tags)))
+def without_punctuation(tree: Tree, tags: list[str]) -> list[str]:
+    """The words that are left when `tags` say which are punctuation."""
+    return list(compress(tree.words, (tag not in PUNCTUATION for tag in tags)))
 
 
 def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
     """The bracket of each constituent over the words that are left when `tags` say which are punctuation."""
-    before = [0, *accumulate(remaining(tags))]
+    before = [0, *accumulate(tag not in PUNCTUATION for tag in tags)]
     return [(SAME_LABEL.get(c.label, c.label), before[c.start], before[c.end]) for c in tree.constituents]
 
 
@@ -73,12 +69,11 @@ class BracketCounts:
 
         The reference's tags say what is punctuation; where the words differ, each tree's own do, as in EVALB.
         """
-        same = hypothesis.words == reference.words
-        tags = reference.tags if same else hypothesis.tags
-        left, wanted_left = words_left(hypothesis, tags), words_left(reference, reference.tags)
-        if not wanted_left:
+        tags = reference.tags if hypothesis.words == reference.words else hypothesis.tags
+        words = without_punctuation(reference, reference.tags)
+        if not words:
             return
-        if left != wanted_left:
+        if without_punctuation(hypothesis, tags) != words:
             self.errors.append(number)
             return
         found, wanted = brackets(hypothesis, tags), brackets(reference, reference.tags)
@@ -106,16 +101,10 @@ class BracketCounts:
 
     @property
     def signature(self) -> str:
-        fields = {
-            "nrefs": 1,
-            "rules": "COLLINS",
-            "punct": "by-reference-tags",
-            "length": "all",
-            "sentences": self.sentences,
-            "errors": len(self.errors),
-            "version": __version__,
-        }
-        return "|".join(f"{key}:{value}" for key, value in fields.items())
+        return (
+            f"nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all|sentences:{self.sentences}"
+            f"|errors:{len(self.errors)}|version:{__version__}"
+        )
 
 
 def tree_of(line: str, where: str) -> Tree:
@@ -130,15 +119,12 @@ def tree_of(line: str, where: str) -> Tree:
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
-    """The brackets of lines of one tree each, whose F1 Table 4 has; blank lines are trees without words.
+    """Count the brackets of lines of one tree each (Table 4's F1); a blank line is a tree without words.
 
     Raises NMTError where a line is no tree.
     """
     counts = BracketCounts()
-    for number, lines in enumerate(zip(hypotheses, references, strict=True), 1):
-        hypothesis, reference = (
-            tree_of(line, f"{side}, line {number}")
-            for side, line in zip(("hypothesis", "reference"), lines, strict=True)
-        )
-        counts.add(hypothesis, reference, number)
+    for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):
+        trees = tree_of(hypothesis, f"hypothesis, line {number}"), tree_of(reference, f"reference, line {number}")
+        counts.add(*trees, number)
     return counts

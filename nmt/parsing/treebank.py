@@ -9,7 +9,7 @@ from pathlib import Path
 from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.parsing.trees import BrokenTree, Tree, model_word, parse
-from nmt.text.files import COMPRESSIONS, LINE, MalformedLine, Pair, decode, read_lines
+from nmt.text.files import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, decode, read_lines
 from nmt.text.tokenizers import clean
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
@@ -19,7 +19,7 @@ SECTIONS = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 
 
 def treebank_entries(config: DataConfig, split: str) -> list[str]:
-    """Where the trees of a split are, below data.path unless these are the extra ones."""
+    """The entries of a split, below data.path unless they are of data.extra."""
     entries = [str(Path(config.path or "") / entry) for entry in getattr(config, split)]
     return entries + config.extra if split == "train" else entries
 
@@ -27,8 +27,8 @@ def treebank_entries(config: DataConfig, split: str) -> list[str]:
 def tree_files(entry: str) -> list[Path]:
     """The files behind an entry of data.train, data.valid or data.test, in the order of their names.
 
-    It is a file; a folder, which is searched with all below it; or sections of a folder, as wsj/02-21 is its folders
-    02 to 21. Raises NMTError where there is none.
+    An entry is a file; a folder, which is searched with all below it; or sections of a folder: wsj/02-21 is the folders
+    02 to 21 of wsj. Raises NMTError where there is none.
     """
     path = Path(entry)
     sections = SECTIONS.fullmatch(path.name)
@@ -66,26 +66,26 @@ def treebank_files(config: DataConfig) -> list[Path]:
     return [path for entry in entries for path in tree_files(entry)]
 
 
-def tree_texts(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines of a file in groups that hold whole trees, and the number of the first of each."""
-    begun, depth, first, size = list[bytes](), 0, 1, 0
+def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines of a file in groups that hold whole trees, each with the number of its first line."""
+    group, depth, first, size = list[bytes](), 0, 1, 0
     for number, line in enumerate(read_lines(path), 1):
-        # One that does not close within so many bytes is broken: it is not waited for until memory ends.
-        size = size + len(line) if begun else len(line)
-        if begun and (BEGINNING.match(line) or size > 2 * LINE):
-            yield first, begun
-            begun, depth, size = [], 0, len(line)
-        if not begun:
+        # A tree that does not close within so many bytes is broken: it is not waited for until memory ends.
+        if group and (BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
+            yield first, group
+            group = []
+        if not group:
             if not line.strip():
                 continue
-            first = number
-        begun.append(line)
+            first, depth, size = number, 0, 0
+        group.append(line)
+        size += len(line)
         depth += line.count(b"(") - line.count(b")")
         if depth <= 0:
-            yield first, begun
-            begun, depth = [], 0
-    if begun:
-        yield first, begun
+            yield first, group
+            group = []
+    if group:
+        yield first, group
 
 
 def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
@@ -93,15 +93,15 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
 
     A broken one is an error that names its line, or with errors=skip counted.
     """
-    for first, lines in tree_texts(path):
+    for first, lines in tree_lines(path):
         texts = list[str]()
         try:
             for line in lines:
                 texts.append(decode(line))
             yield from (tree for tree in parse("\n".join(texts)) if tree.words)
         except (BrokenTree, MalformedLine) as error:
-            # A broken tree shows at a place of the text, a line that is no text ends it.
-            inside = "\n".join(texts).count("\n", 0, error.place) if isinstance(error, BrokenTree) else len(texts)
+            # A broken tree shows within the text; a line that is no text ends it.
+            inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
             number = first + inside
             begins = f" (the tree begins on line {first})" if number > first else ""
             if errors == "strict":
@@ -111,7 +111,7 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
 
 
 def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
-    """The trees of lines that are one by themselves: those that stand behind a tree which does not close."""
+    """The trees of lines that hold whole ones: those behind a tree that does not close."""
     for line in lines:
         if line.startswith(b"("):
             try:

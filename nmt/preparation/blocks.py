@@ -7,7 +7,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,28 +16,27 @@ from numpy.typing import NDArray
 from nmt.config import DataConfig, TokenizerConfig
 from nmt.data.arrow import IDS_SCHEMA, arrow_blocks, list_column, text_block, text_pairs
 from nmt.parsing.treebank import model_pair
-from nmt.preparation.seen import characters
 from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
 from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, train_tokenizer
 
-BLOCK = 5000
-In = TypeVar("In")
-Out = TypeVar("Out")
+BLOCK_PAIRS = 5000
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-def blocks(items: Iterable[In], size: int = BLOCK) -> Iterator[list[In]]:
-    """Consecutive lists of `size` items; the last may be shorter."""
+def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Consecutive lists of BLOCK_PAIRS items; the last may be shorter."""
     iterator = iter(items)
-    while block := list(islice(iterator, size)):
+    while block := list(islice(iterator, BLOCK_PAIRS)):
         yield block
 
 
 def bounded_map(
-    function: Callable[[In], Out], items: Iterable[In], pool: ProcessPoolExecutor, ahead: int
-) -> Iterator[Out]:
+    function: Callable[[Item], Result], items: Iterable[Item], pool: ProcessPoolExecutor, ahead: int
+) -> Iterator[Result]:
     """`map` over processes, in order, that reads at most `ahead` items before it gives their results."""
-    waiting: deque[Future[Out]] = deque()
+    waiting: deque[Future[Result]] = deque()
     for item in items:
         waiting.append(pool.submit(function, item))
         if len(waiting) >= ahead:
@@ -73,12 +72,11 @@ def clean_and_filter(
         else:
             kept.append(pair)
             lines.append(line)
-    hashes = pair_hashes(kept) if hashed else np.empty(0, np.uint64)
-    return text_block(kept, lines), hashes, dropped
+    return text_block(kept, lines), pair_hashes(kept if hashed else []), dropped
 
 
 def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-    """Blocks of the pairs of an Arrow file that are chosen, in order."""
+    """Blocks of the chosen pairs of an Arrow file, in order."""
     start = 0
     for block in arrow_blocks(path):
         yield block.filter(pa.array(chosen[start : start + len(block)]))
@@ -88,13 +86,13 @@ def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBa
 def learn_vocabulary(
     text: Path, sample: NDArray[np.bool_], sides: tuple[int, ...], config: TokenizerConfig, words: list[str]
 ) -> Tokenizer:
-    """Train a tokenizer on these sides of the pairs of `text` that are in the sample; each of `words` is one entry."""
+    """Train a tokenizer on these sides of the pairs of `text` in the sample; each of `words` is one entry."""
     pairs = (pair for block in chosen_blocks(text, sample) for pair in text_pairs(block))
     return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), config, words)
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
-    """Which pairs of a block have a side of the same letters as a line of that side."""
+    """True for each pair of a block of which one side has the letters of a line of that side."""
     return np.array(
         [letters(source) in sides[0] or letters(target) in sides[1] for source, target in text_pairs(block)], dtype=bool
     )
@@ -106,11 +104,19 @@ def worker_tokenizer(path: Path) -> Tokenizer:
     return load_tokenizer(path)
 
 
-Encoded = tuple[pa.RecordBatch, int, tuple[set[str], set[str]]]
+class Encoded(NamedTuple):
+    """The pairs of a block that are short enough."""
+
+    ids: pa.RecordBatch
+    """With lengths, which count the end symbol."""
+    too_long: int
+    """Pairs that were dropped."""
+    characters: list[set[str]]
+    """Of the sources, and of the targets."""
 
 
 def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> Encoded:
-    """Ids and lengths (which count the end symbol) of a block of pairs, how many were too long, and the characters."""
+    """Encode a block of clean pairs; those with a side of more than `limit` tokens are dropped."""
     tokenizer = worker_tokenizer(tokenizer_file)
     ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
@@ -118,7 +124,7 @@ def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None)
         [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],
         schema=IDS_SCHEMA,
     )
-    if limit is None:
-        return encoded, 0, characters(block)
-    short = np.maximum(*lengths) <= limit
-    return encoded.filter(pa.array(short)), int((~short).sum()), characters(block.filter(pa.array(short)))
+    short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
+    kept = encoded.filter(short)
+    found = [set[str]().union(*column.to_pylist()) for column in block.filter(short).columns[:2]]
+    return Encoded(kept, len(block) - len(kept), found)

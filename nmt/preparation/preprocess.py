@@ -1,15 +1,11 @@
 """`nmt preprocess`: a prepared corpus is whole or not there, and one process at a time makes it."""
 
 import re
-from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import filelock
 
 from nmt.config import ExperimentConfig
 from nmt.data.manifest import FORMAT_VERSION, Manifest, check_ours, fingerprint, read_manifest
@@ -17,12 +13,17 @@ from nmt.errors import NMTError
 from nmt.preparation.corpora import sources
 from nmt.preparation.preparation import Preparation, Say
 from nmt.preparation.workers import ended_by_sigterm, worker_pool
-from nmt.storage.whole import cannot_write, check_replaceable, remove_leftovers, whole_folder
-from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
+from nmt.storage.foreign import sha256
+from nmt.storage.lock import only_process
+from nmt.storage.whole import check_replaceable, remove_leftovers, whole_folder
+from nmt.text.tokenizers import load_tokenizer
 
 
-def check_folder(config: ExperimentConfig) -> None:
-    """NMTError, before any work, where the folder is neither free, nor a corpus that can be used or replaced."""
+def check_folder(config: ExperimentConfig) -> Manifest | None:
+    """The manifest of the corpus that is there and may be used; None where one is to be made.
+
+    Raises NMTError where the folder holds anything else.
+    """
     folder = Path(config.prepared)
     if not folder.exists():
         check_replaceable(folder)
@@ -32,41 +33,19 @@ def check_folder(config: ExperimentConfig) -> None:
         check_replaceable(folder)
         check_ours(folder)
     else:
-        read_manifest(folder)
+        return read_manifest(folder)
+    return None
 
 
 def prepared_already(config: ExperimentConfig, content: dict[str, Any]) -> Manifest | None:
     """The manifest of the corpus that is there; None where it is to be made; NMTError where it is another one."""
-    folder = Path(config.prepared)
-    check_folder(config)
-    if config.overwrite or not folder.exists():
-        return None
-    there = read_manifest(folder)
-    if there.fingerprint != fingerprint(content):
+    there = check_folder(config)
+    if there and there.fingerprint != fingerprint(content):
         raise NMTError(
-            f"{folder} was prepared with another configuration ({there.difference(content)}): "
+            f"{config.prepared} was prepared with another configuration ({there.difference(content)}): "
             "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         )
     return there
-
-
-@contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """Within the block no other process prepares this folder; NMTError where one does already.
-
-    What killed ones left there is removed.
-    """
-    path = folder.with_name(f".{folder.name}.lock")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        # A second is what the workers of one that was killed take at most to end, too.
-        with filelock.FileLock(path, timeout=1):
-            remove_leftovers(folder.parent, re.escape(folder.name))
-            yield
-    except filelock.Timeout as error:
-        raise NMTError(f"{folder} is being prepared by another process: wait for it, or pass prepared=OTHER") from error
-    except OSError as error:
-        raise cannot_write(folder, error) from error
 
 
 def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
@@ -81,7 +60,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         )
     folder = Path(config.prepared)
     with ended_by_sigterm():
-        check_folder(config)
+        check_folder(config)  # before the sources are read, which takes time
         content = {
             "data": asdict(config.data),
             "tokenizer": asdict(config.tokenizer),
@@ -90,12 +69,12 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         }
         if there := prepared_already(config, content):
             return there, False
-        with claimed(folder):
-            if there := prepared_already(config, content):
+        with only_process(folder, "prepared", replaced=True):
+            if there := prepared_already(config, content):  # by a process that was faster
                 return there, False
+            remove_leftovers(folder.parent, re.escape(folder.name))
             with whole_folder(folder) as temporary:
-                manifest = prepare(config, content, temporary, say)
-            return manifest, True
+                return prepare(config, content, temporary, say), True
 
 
 def prepare(config: ExperimentConfig, content: dict[str, Any], folder: Path, say: Say) -> Manifest:
@@ -109,13 +88,14 @@ def prepare(config: ExperimentConfig, content: dict[str, Any], folder: Path, say
             "a worker process died, out of memory perhaps: try workers=1, or less of tokenizer.sample and "
             "tokenizer.vocabulary_size"
         ) from error
+    tokenizer = folder / "tokenizer.model"
     manifest = Manifest(
         format_version=FORMAT_VERSION,
         fingerprint=fingerprint(content),
         content=content,
         counts=preparation.counts,
-        vocabulary_size=load_tokenizer(folder / "tokenizer.model").vocabulary_size,
-        tokenizer=tokenizer_fingerprint(folder / "tokenizer.model"),
+        vocabulary_size=load_tokenizer(tokenizer).vocabulary_size,
+        tokenizer=sha256(tokenizer),
         versions={name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")},
         characters=preparation.characters,
     )

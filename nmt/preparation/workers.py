@@ -12,7 +12,7 @@ from typing import Any
 
 
 def end_with_parent() -> None:
-    """To be run by a thread of a worker: when its parent has ended, even by SIGKILL, nobody waits for the work."""
+    """Wait, in a thread of a worker, for its parent's end, even by SIGKILL; then nobody waits for the work."""
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -20,7 +20,7 @@ def end_with_parent() -> None:
 
 
 def begin() -> None:
-    """What a worker does first. Ctrl-C in a terminal reaches all processes: the parent ends the others."""
+    """Begin a worker. Ctrl-C in a terminal reaches all processes, but the parent is to end the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()  # what a worker inherits stays: the garbage collector need not go through it again and again
@@ -28,10 +28,10 @@ def begin() -> None:
 
 
 def stop_waiting(pool: ProcessPoolExecutor) -> None:
-    """Let a pool whose workers were killed end, too.
+    """Close the pipes of a pool whose workers were killed, so that its threads end, too.
 
-    One that was killed while it answered leaves half an answer, for the rest of which the pool would wait for ever, and
-    what was on its way to them fills a pipe that nobody reads: this process itself still holds both pipes open.
+    This process itself holds both pipes open: half an answer of a worker would be waited for without end, and tasks on
+    their way to the workers fill a pipe that nobody reads.
     """
     for queue, end in (("_result_queue", "_writer"), ("_call_queue", "_reader")):
         with suppress(AttributeError, OSError):
@@ -59,7 +59,7 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Within the block SIGTERM is an exception, as Ctrl-C is, so that it is cleaned up; the exit code is 143."""
+    """Raise an exception at SIGTERM, as Ctrl-C does, so that the block cleans up; the exit code is 143."""
 
     def end(number: int, frame: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -92,7 +92,7 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
         raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     found = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
     [judged] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
-    sources, outputs = (tokenizer.pieces([*tokens, EOS]) for tokens in (source, ids))
+    sources, outputs = (tokenizer.subwords([*tokens, EOS]) for tokens in (source, ids))
     inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
     stacks = [

@@ -1,1 +1,1 @@
-"""What lies on disk: files and folders that are whole or not there, and readers for what strangers hand us."""
+"""Files on disk: written whole or not at all, and read with care where they come from strangers."""

@@ -4,7 +4,6 @@ Such a file is a zip archive whose members are stored as they are: a pickle, and
 """
 
 import pickle
-import pickletools
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,12 @@ from torch import Tensor
 from nmt.errors import is_out_of_memory, one_line
 from nmt.storage.foreign import DEPTH, LARGE, check_regular
 
-PLAIN = {
-    "collections OrderedDict",
-    "torch._utils _rebuild_tensor_v2",
-    *(
-        f"torch {kind}Storage"
-        for kind in ("Bool", "Byte", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double")
-    ),
-}
-"""What a pickle of plain tensors names; none of it does anything but hold what it is given."""
-VALUES = 2**20
-"""Numbers, strings and tensors in an archive at most."""
+MOST_VALUES = 2**20
+"""Numbers, strings and tensors in an archive."""
 
 
 def load_plain(path: Path) -> Any:
-    """What torch.save wrote of plain tensors, numbers and strings, mapped from the file.
+    """Load what torch.save wrote of plain tensors, numbers and strings, mapped from the file.
 
     Raises ValueError where it is damaged or holds anything else, NMTError for a link or a device.
     """
@@ -39,8 +29,9 @@ def load_plain(path: Path) -> Any:
     try:
         with zipfile.ZipFile(path) as archive:
             check_members(archive, path.stat().st_size)
+        # Of a pickle, weights_only runs nothing but the constructors of tensors and containers.
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except Exception as error:  # a damaged archive may end in any of them within zipfile, pickletools or torch
+    except Exception as error:  # a damaged archive may end in any of them within zipfile or torch
         if is_out_of_memory(error):
             raise  # of a whole one, which is not to be taken for damaged
         raise ValueError(reason(error)) from error
@@ -49,7 +40,7 @@ def load_plain(path: Path) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """Why an archive was not read. What torch says to pickles is left out: it advises to run them."""
+    """Why an archive was not read, without torch's words on pickles: they advise to run them."""
     if isinstance(error, pickle.UnpicklingError):
         return "it holds more than plain tensors, numbers and strings"
     if isinstance(error, zipfile.BadZipFile | EOFError | OSError):
@@ -58,54 +49,42 @@ def reason(error: BaseException) -> str:
 
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """ValueError where the archive of a file of `size` bytes would unfold, is damaged, or names what may run."""
+    """Raise ValueError where the archive in a file of `size` bytes would unfold, or is damaged."""
     members = archive.infolist()
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
         raise ValueError("its members are compressed, which torch.save does not do")
     if sum(member.file_size for member in members) > size:
         raise ValueError("it claims to hold more than the file does")
+    if any(member.file_size > LARGE for member in members if member.filename.endswith("/data.pkl")):
+        raise ValueError(f"more than {LARGE:,} bytes of it are no tensors")
     damaged = archive.testzip()
     if damaged is not None:
         raise ValueError(f"{damaged} within it is damaged: its check sum differs")
-    for member in members:
-        if member.filename.endswith("/data.pkl"):
-            if member.file_size > LARGE:
-                raise ValueError(f"more than {LARGE:,} bytes of it are no tensors")
-            check_pickle(archive.read(member))
-
-
-def check_pickle(content: bytes) -> None:
-    """ValueError where a pickle names anything but plain tensors. It is read, not run."""
-    for operation, argument, _ in pickletools.genops(content):
-        named = operation.name in ("GLOBAL", "INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4")
-        if named and (operation.name != "GLOBAL" or argument not in PLAIN):
-            raise ValueError(
-                f"it holds {str(argument)[:60]!r}, which is no plain tensor and may run; nothing of it did"
-            )
 
 
 def check_values(content: Any) -> None:
-    """ValueError where a tree is deep or endless, or a tensor in it is larger than its bytes in the file."""
+    """Raise ValueError where a tree is deep or endless, or holds anything but plain tensors, numbers and strings."""
     level, seen = [content], 0
     for _ in range(DEPTH):
         seen += len(level)
-        if seen > VALUES:
-            raise ValueError(f"it holds more than {VALUES:,} values")
-        level = [value for item in level for value in parts(item)]
+        if seen > MOST_VALUES:
+            raise ValueError(f"it holds more than {MOST_VALUES:,} values")
+        level = [part for value in level for part in parts(value)]
         if not level:
             return
     raise ValueError("nested too deeply")
 
 
-def parts(item: Any) -> list[Any]:
+def parts(value: Any) -> list[Any]:
     """The values within a mapping or a sequence; none in any other."""
-    if isinstance(item, dict):
-        return [*item, *item.values()]
-    if isinstance(item, list | tuple):
-        return list(item)
-    if isinstance(item, Tensor):
-        if item.layout != torch.strided or item.numel() * item.element_size() > item.untyped_storage().nbytes():
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, Tensor):
+        # Strides of 0 make a tensor of any size out of a few bytes.
+        if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
             raise ValueError("a tensor in it is larger than its bytes")
-    elif item is not None and not isinstance(item, int | float | str):
-        raise ValueError(f"it holds a {type(item).__name__}, which is no tensor, number or string")
+    elif value is not None and not isinstance(value, int | float | str):
+        raise ValueError(f"it holds a {type(value).__name__}, which is no tensor, number or string")
     return []

@@ -9,18 +9,22 @@ from filelock import FileLock, Timeout
 from nmt.errors import NMTError
 
 NAME = ".lock"
+PATIENCE = 1
+"""Seconds to wait for the lock: the workers of a killed process, who hold it too, take less to end."""
 
 
 @contextmanager
-def only_process(folder: Path, key: str) -> Iterator[None]:
-    """NMTError where another process is within this context for the same folder; a process that dies leaves it.
+def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
+    """Keep other processes out of `folder`, which `key` names; NMTError where one is in it. Death frees the lock.
 
-    The folder, which `key` names, is made where it is missing, and removed again where nothing came of it.
+    The lock is a file within the folder, which is made, and removed again where nothing came of it; or, for a folder
+    that is to be `replaced`, a file beside it.
     """
+    path = folder.with_name(f".{folder.name}{NAME}") if replaced else folder / NAME
+    lock = FileLock(path)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / NAME)
-        lock.acquire(timeout=0)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=PATIENCE)
     except Timeout as error:
         raise NMTError(f"{folder}: another nmt is at work there; let it end, or pass {key}=OTHER") from error
     except OSError as error:
@@ -29,7 +33,7 @@ def only_process(folder: Path, key: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
-        if [path.name for path in folder.iterdir()] == [NAME]:
+        if not replaced and [found.name for found in folder.iterdir()] == [NAME]:
             with suppress(OSError):
-                (folder / NAME).unlink()
+                path.unlink()
                 folder.rmdir()

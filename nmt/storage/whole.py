@@ -21,28 +21,27 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.nmt-tmp")
 
 
+def cannot_write(path: Path, error: Exception) -> NMTError:
+    """The error to raise where a file or folder could not be written."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
+    return NMTError(f"cannot write {path} ({reason}): is the disk full, or not yours to write?")
+
+
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the names in a folder, are on the disk; NMTError where a file does not get there."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems know no fsync of folders.
-        if not path.is_dir():
-            raise NMTError(f"cannot write {path} ({error.strerror}): is the disk full?") from error
+        if not path.is_dir():  # some network file systems know no fsync of folders
+            raise cannot_write(path, error) from error
     finally:
         os.close(descriptor)
 
 
-def cannot_write(path: Path, error: Exception) -> NMTError:
-    """What is said where a file or folder could not be written."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
-    return NMTError(f"cannot write {path} ({reason}): is the disk full?")
-
-
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name for a file that a library writes; at the end it gets its own name, or is gone.
+    """Give a temporary name to a file that a library writes; at the end it gets its own name, or is gone.
 
     A link of that name is replaced, not written through. Raises NMTError where the disk is full or not writable, also
     when torch or pyarrow say so in their own words (RuntimeError).
@@ -72,7 +71,7 @@ def copy_file(source: Path, path: Path) -> None:
 
 
 def check_replaceable(folder: Path) -> None:
-    """NMTError, before any work, where a folder of that name could not be replaced."""
+    """Raise NMTError, before any work, where a folder of that name could not be replaced."""
     if folder.is_symlink():
         raise NMTError(f"{folder} is a link, which is not written through: name the folder itself, or remove the link")
     if folder.exists() and not folder.is_dir():
@@ -81,25 +80,20 @@ def check_replaceable(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to be filled under a temporary name, which at the end takes the place of `folder`, or is gone.
+    """Give a folder to be filled under a temporary name, which at the end takes the place of `folder`, or is gone.
 
     What was there before is removed: whoever calls this has made sure that it is ours. Raises NMTError.
     """
     check_replaceable(folder)
+    temporary, old = temporary_name(folder), temporary_name(folder)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = temporary_name(folder)
-        temporary.mkdir()
-    except OSError as error:
-        raise NMTError(f"cannot write {folder} ({error.strerror}): name a folder elsewhere") from error
-    mode = temporary.stat().st_mode
-    try:
+        temporary.mkdir(parents=True)
+        mode = temporary.stat().st_mode
         yield temporary
         for path in (*temporary.rglob("*"), temporary):
             if not path.is_dir():
                 path.chmod(mode & 0o666)  # safetensors writes for the owner alone
             sync(path)
-        old = temporary_name(folder)
         if folder.exists():
             folder.rename(old)
         temporary.rename(folder)

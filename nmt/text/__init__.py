@@ -1,1 +1,1 @@
-"""Parallel corpora as pairs of lines, tokenizers, and their preparation for training."""
+"""Parallel corpora as pairs of lines, filters, tokenizers."""

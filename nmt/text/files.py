@@ -10,28 +10,30 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard, cast
+from typing import Any, BinaryIO, TypeGuard, TypeVar
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
 
 Pair = tuple[str, str]
+Line = TypeVar("Line", bytes, str)
 BOM = b"\xef\xbb\xbf"
-LINE = 2**20
-"""Bytes of a line at most: a book has about so many."""
+LINE_BYTES = 2**20
+"""Longest line that is read, in bytes; a book has about as many."""
+TOO_LONG = f"longer than {LINE_BYTES:,} bytes, the limit: is it text, in lines?"
 MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
     ".xz": re.compile(rb"\xfd7zXZ\x00"),
     ".zst": re.compile(rb"(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
 }
-"""How files of each compression begin; no text does."""
-SURROGATE = re.compile("[\ud800-\udfff]")
+"""The first bytes of files of each compression; no text begins so."""
 COMPRESSIONS = ("", *MAGIC)
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class MalformedLine(Exception):
@@ -44,48 +46,34 @@ class MalformedLine(Exception):
 
 @contextmanager
 def reading(name: str | Path) -> Iterator[None]:
-    """NMTError in one line for what a missing or damaged file raises."""
+    """Raise NMTError in one line for what a missing or damaged file raises."""
     try:
         yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
-class Decompressed(io.RawIOBase):
-    """What a compressed file holds, as it comes; closing it closes the file too."""
+class Decompressed(io.BufferedReader):
+    """The content of a compressed file, which is closed with it; `compression` is a suffix of MAGIC."""
 
-    def __init__(self, stream: Any, file: BinaryIO) -> None:
-        self.stream, self.file = stream, file
+    def __init__(self, file: BinaryIO, compression: str) -> None:
+        stream: Any
+        if compression == ".gz":
+            stream = gzip.GzipFile(fileobj=file)
+        elif compression == ".bz2":
+            stream = bz2.BZ2File(file)
+        elif compression == ".xz":
+            stream = lzma.LZMAFile(file)  # noqa: SIM115
+        else:
+            import pyarrow
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self.stream.read1(len(buffer))
-        buffer[: len(content)] = content
-        return len(content)
+            stream = pyarrow.input_stream(file, compression="zstd")
+        super().__init__(stream, 2**17)
+        self.file = file
 
     def close(self) -> None:
-        if not self.closed:
-            self.stream.close()
-            self.file.close()
         super().close()
-
-
-def decompress(file: BinaryIO, compression: str) -> BinaryIO:
-    """The content of a compressed file; `compression` is its suffix."""
-    stream: Any
-    if compression == ".gz":
-        stream = gzip.GzipFile(fileobj=file)
-    elif compression == ".bz2":
-        stream = bz2.BZ2File(file)
-    elif compression == ".xz":
-        stream = lzma.LZMAFile(file)  # noqa: SIM115
-    else:
-        import pyarrow
-
-        stream = pyarrow.input_stream(file, compression="zstd")
-    return io.BufferedReader(Decompressed(stream, file), 2**17)
+        self.file.close()
 
 
 def open_binary(path: Path) -> BinaryIO:
@@ -94,17 +82,18 @@ def open_binary(path: Path) -> BinaryIO:
 
 
 def plain_or_decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
-    begin = file.peek(10)
-    found = next((suffix for suffix, magic in MAGIC.items() if magic.match(begin)), "")
-    named = Path(name).suffix if begin else ""
-    if not found and named in MAGIC:
+    first_bytes, suffix = file.peek(10), Path(name).suffix
+    found = next((compression for compression, magic in MAGIC.items() if magic.match(first_bytes)), None)
+    if found:
+        return Decompressed(file, found)
+    if suffix in MAGIC and first_bytes:
         file.close()
-        raise EOFError(f"its name ends in {named}, but it is not compressed so: rename it, or compress it again")
-    return decompress(file, found) if found else file
+        raise EOFError(f"its name ends in {suffix}, but it is not compressed so: rename it, or compress it again")
+    return file
 
 
 def open_text(name: str) -> BinaryIO:
-    """A user's file, plain or compressed, or standard input for "-"; NMTError where it cannot be opened.
+    """Open a user's file, plain or compressed, or standard input for "-"; NMTError where it cannot be opened.
 
     To be read by `raw_lines`. A terminal is not looked into, as that would wait for its first line.
     """
@@ -121,33 +110,33 @@ def open_text(name: str) -> BinaryIO:
 
 
 def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends as they arrive; of one longer than LINE bytes, so much and one more."""
+    """Lines with their ends as they arrive; a longer one is cut behind LINE_BYTES bytes and one more."""
     with reading(name):
         for number in count(1):
-            line = file.readline(LINE + 1)
+            line = file.readline(LINE_BYTES + 1)
             if not line:
                 return
             if number <= 10:
                 check_utf8(line, name, number)
             rest = line
-            while len(rest) > LINE and not rest.endswith(b"\n"):
-                rest = file.readline(LINE + 1)
+            while len(rest) > LINE_BYTES and not rest.endswith(b"\n"):
+                rest = file.readline(LINE_BYTES + 1)
             yield line
 
 
 def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
     """Lines with their ends as they arrive, in constant memory; only LF separates lines.
 
-    NMTError with its number for a line of more than LINE bytes, for UTF-16, and where the file is damaged.
+    NMTError with its number for a line of more than LINE_BYTES, for UTF-16, and where the file is damaged.
     """
     for number, line in enumerate(bounded_lines(file, name), 1):
-        if len(line) > LINE:
-            raise NMTError(f"{name}, line {number}: longer than {LINE:,} bytes, the limit: is it text, in lines?")
+        if len(line) > LINE_BYTES:
+            raise NMTError(f"{name}, line {number}: {TOO_LONG}")
         yield line
 
 
 def check_utf8(line: bytes, name: str | Path, number: int) -> None:
-    """NMTError where a line is of another Unicode encoding: text holds no NUL, of which UTF-16 is full."""
+    """Raise NMTError where a line is of another Unicode encoding: text holds no NUL, of which UTF-16 is full."""
     marked = number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff"))
     if marked or (len(line) >= 8 and line.count(0) * 4 >= len(line)):
         raise NMTError(
@@ -156,7 +145,7 @@ def check_utf8(line: bytes, name: str | Path, number: int) -> None:
 
 
 def read_lines(name: str | Path) -> Iterator[bytes]:
-    """Lines without their ends (LF or CRLF) and without a byte order mark, as those of `bounded_lines`."""
+    """Lines without their ends (LF or CRLF) and without a byte order mark; too long ones are cut as `bounded_lines`."""
     with open_text(str(name)) as file:
         for number, line in enumerate(bounded_lines(file, name)):
             line = line.removesuffix(b"\n").removesuffix(b"\r")
@@ -164,12 +153,40 @@ def read_lines(name: str | Path) -> Iterator[bytes]:
 
 
 def decode(line: bytes) -> str:
-    if len(line) > LINE:
-        raise MalformedLine("too long (bytes)", f"longer than {LINE:,} bytes, the limit: is it text, in lines?")
+    """The text of a line; MalformedLine where it is too long or no UTF-8."""
+    if len(line) > LINE_BYTES:
+        raise MalformedLine("too long (bytes)", TOO_LONG)
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise MalformedLine("invalid UTF-8", f"invalid UTF-8 at byte {error.start + 1}") from error
+
+
+def read_texts(name: str | Path) -> Iterator[str]:
+    """The texts of `read_lines`; NMTError with its number for a line that has none."""
+    for number, line in enumerate(read_lines(name), 1):
+        try:
+            yield decode(line)
+        except MalformedLine as error:
+            raise NMTError(f"{name}, line {number}: {error}") from error
+
+
+def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError:
+    """The error to raise where two texts have different numbers of lines."""
+    told = ["standard input" if str(name) == "-" else name for name in names]
+    first, second = (f"{name} has {number:,}" for name, number in zip(told, counts, strict=True))
+    return NMTError(f"{first} lines but {second}: they are not parallel")
+
+
+def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> Iterator[tuple[Line, Line]]:
+    """Lines of the same number of two texts; NMTError with both counts behind the last, where these differ."""
+    counts = [0, 0]
+    for lines in zip_longest(*sides):
+        counts = [number + (line is not None) for number, line in zip(counts, lines, strict=True)]
+        if counts[0] == counts[1]:
+            yield lines[0], lines[1]
+    if counts[0] != counts[1]:
+        raise not_parallel(names, counts)
 
 
 def find(path: str) -> Path | None:
@@ -184,7 +201,7 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
     Raises NMTError where a file is missing.
     """
     prefix = [f"{entry}.{config.source}", f"{entry}.{config.target}"]
-    colons = [place for place, character in enumerate(entry) if character == ":"]
+    colons = [index for index, character in enumerate(entry) if character == ":"]
     ways = [*([[entry]] if is_table(entry) else []), prefix, *([entry[:at], entry[at + 1 :]] for at in colons)]
     for names in ways:
         paths = [path for name in names if (path := find(name))]
@@ -197,21 +214,21 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
 
 
 def is_table(name: str) -> bool:
-    """Whether the name is that of a file that holds both sides."""
-    for suffix in COMPRESSIONS[1:]:
+    """True for the name of a file that holds both sides."""
+    for suffix in MAGIC:
         name = name.removesuffix(suffix)
     return name.endswith((".tsv", ".jsonl"))
 
 
-def parse_tsv(line: bytes) -> Pair:
-    columns = decode(line).split("\t")
+def parse_tsv(line: str) -> Pair:
+    columns = line.split("\t")
     if len(columns) < 2:
         raise MalformedLine("malformed", "no tab between source and target")
     return columns[0], columns[1]
 
 
 def is_text(value: Any) -> TypeGuard[str]:
-    """Whether a value that was parsed is text; an escape may spell half a surrogate pair, which no file can hold."""
+    """True for text that a file can hold: an escape in JSON may spell half a surrogate pair."""
     return isinstance(value, str) and not SURROGATE.search(value)
 
 
@@ -224,46 +241,36 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
     raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
 
 
-def nothing(number: str) -> None:
-    """What stands for a number, of which a pair of texts has no need, however many digits it has."""
+def ignore(number: str) -> None:
+    """Leave out a number: a pair of texts has no need of it, however many digits it has."""
 
 
-def parse_json(line: bytes, config: DataConfig) -> Pair:
+def parse_json(line: str, config: DataConfig) -> Pair:
     try:
-        record = json.loads(decode(line), parse_int=nothing, parse_float=nothing, parse_constant=nothing)
-    except (ValueError, RecursionError) as error:
-        raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}") from error
+        record = json.loads(line, parse_int=ignore, parse_float=ignore, parse_constant=ignore)
+    except (ValueError, RecursionError):
+        record = None
     return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
-
-
-def side_by_side(paths: list[Path]) -> Iterator[tuple[bytes, bytes]]:
-    """Lines of the same number from two files; NMTError with both counts where these differ."""
-    read = [0, 0]
-    for lines in zip_longest(*map(read_lines, paths)):
-        read = [n + (line is not None) for n, line in zip(read, lines, strict=True)]
-        if read[0] == read[1]:
-            yield cast(tuple[bytes, bytes], lines)
-    if read[0] != read[1]:
-        raise NMTError(f"{paths[0]} has {read[0]} lines but {paths[1]} has {read[1]}: they are not parallel")
 
 
 def read_entry(entry: str, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
     """Pairs of one entry; malformed lines are an error, or counted and skipped with data.errors=skip."""
     paths = resolve(entry, config)
-    lines = side_by_side(paths) if len(paths) == 2 else ((line,) for line in read_lines(paths[0]))
-    for number, sides in enumerate(lines, 1):
-        path = paths[0]
+    read = [read_lines(path) for path in paths]
+    for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):
+        texts = list[str]()
         try:
-            if len(sides) == 2:
-                source = decode(sides[0])
-                path = paths[1]
-                yield source, decode(sides[1])
-            elif ".jsonl" in path.suffixes:
-                yield parse_json(sides[0], config)
+            for line in lines:
+                texts.append(decode(line))
+            if len(texts) == 2:
+                yield texts[0], texts[1]
+            elif ".jsonl" in paths[0].suffixes:
+                yield parse_json(texts[0], config)
             else:
-                yield parse_tsv(sides[0])
+                yield parse_tsv(texts[0])
         except MalformedLine as error:
             if config.errors == "strict":
+                path = paths[min(len(texts), len(paths) - 1)]
                 raise NMTError(f"{path}, line {number}: {error}; mend it, or pass data.errors=skip") from error
             counts[error.counted_as] += 1
 

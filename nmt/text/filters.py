@@ -1,4 +1,4 @@
-"""Which pairs are left out of training, and how held-out sets are kept apart from it."""
+"""Filters of training pairs, and the comparison that keeps held-out sets apart from them."""
 
 import re
 import unicodedata
@@ -7,8 +7,8 @@ from typing import Any
 from nmt.config import FilterConfig
 from nmt.text.files import Pair
 
-# Scripts that are written without blanks between words, and how many of their characters are as much as an English
-# word: in translations of a user interface that had 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai.
+# Scripts that are written without blanks between words, and how many of their characters make up for an English word:
+# in translations of a user interface a word had 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai.
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = "\u3031-\u3035\u3040-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff"
 # Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue, Tai Tham, Balinese, Javanese, Myanmar Extended, Tai Viet.
@@ -25,11 +25,11 @@ KEYS = {
     "identical sides": "data.filters.drop_identical",
     "duplicates": "data.filters.deduplicate",
 }
-"""The key that decides about each reason."""
+"""The key behind each reason to drop a pair."""
 
 
 def words(text: str) -> float:
-    """How many words a clean line has, at least one: what stands between blanks, or characters in scripts without."""
+    """The number of words of a clean line, at least 1: what stands between blanks, or characters in scripts without."""
     if text.isascii() or not WITHOUT_BLANKS.search(text):
         return text.count(" ") + 1
     others = WITH_A_LETTER.findall(WITHOUT_BLANKS.sub(" ", text))
@@ -37,7 +37,7 @@ def words(text: str) -> float:
 
 
 def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
-    """The name of the first rule that a clean pair breaks, or None; token limits and duplicates are not judged here."""
+    """The first rule that a clean pair breaks, or None; token limits and duplicates are judged elsewhere."""
     source, target = pair
     if not source or not target:
         return "empty side"
@@ -54,22 +54,19 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
 
 
 def large_losses(counts: dict[str, Any]) -> list[str]:
-    """What is to be said of each reason for which more than a third of the training pairs was dropped."""
-    read = counts["read"]
-    return [
-        f"{count:,} of {read:,} training pairs were dropped as {reason!r}"
-        + (
-            f", by {KEYS[reason]}: is that what you want?"
-            if reason in KEYS
-            else ": are they what you want to train on?"
-        )
-        for reason, count in counts["dropped"].items()
-        if 3 * count > read
-    ]
+    """A notice for each reason that dropped more than a third of the training pairs."""
+    notices, read = [], counts["read"]
+    for reason, count in counts["dropped"].items():
+        if 3 * count > read:
+            question = ": are they what you want to train on?"
+            if reason in KEYS:
+                question = f", by {KEYS[reason]}: is that what you want?"
+            notices.append(f"{count:,} of {read:,} training pairs were dropped as {reason!r}{question}")
+    return notices
 
 
-class Kept(dict[int, int | None]):
-    """For str.translate: the characters of these categories stay; each is looked up once."""
+class KeptCharacters(dict[int, int | None]):
+    """A table for str.translate: characters of these Unicode categories stay; each is looked up once."""
 
     def __init__(self, categories: str) -> None:
         # Those that choose the look of a sign are marks, too.
@@ -82,14 +79,14 @@ class Kept(dict[int, int | None]):
         return self[character]
 
 
-LETTERS, NUMBERS_AND_SYMBOLS = Kept("L Mn Mc"), Kept("N S")
+LETTERS, NUMBERS_AND_SYMBOLS = KeptCharacters("L Mn Mc"), KeptCharacters("N S")
 
 
 def letters(text: str) -> str:
     """The letters of a text in lower case, with their marks, as vowels are in Hindi and Arabic.
 
-    So strings that differ in digits, case or punctuation alone are alike. Of one without letters, its digits and
-    symbols; of one of punctuation, all of it.
+    So texts that differ in digits, case or punctuation alone are alike. A text without letters keeps its digits and
+    symbols, one of punctuation alone all of it.
     """
     folded = text.casefold()
     return folded.translate(LETTERS) or folded.translate(NUMBERS_AND_SYMBOLS) or folded

@@ -5,10 +5,11 @@ Every tokenizer is lossless: decode(encode(line)) is the NFKC-normalised line, w
 
 import io
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
 from nmt.errors import NMTError, one_line
@@ -17,8 +18,10 @@ from nmt.storage.whole import write_file
 
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
-LARGEST = 2**20
-"""Entries of a vocabulary at most."""
+MOST_ENTRIES = 2**20
+"""Largest vocabulary."""
+tokenizer_fingerprint = sha256
+"""The SHA-256 of a tokenizer file, by which a checkpoint knows its vocabulary."""
 
 
 def nfkc(text: str) -> str:
@@ -27,51 +30,62 @@ def nfkc(text: str) -> str:
 
 
 def clean(line: str) -> str:
-    """What is done to every line of text that a model sees: NFKC, and white space collapsed to single blanks."""
+    """Normalise a line as every line that a model sees: NFKC, and white space collapsed to single blanks."""
     return " ".join(nfkc(line).split())
 
 
-class Tokenizer(Protocol):
+class Tokenizer(ABC):
     """Text to subword ids and back; neither start nor end symbol is added."""
 
-    @property
-    def vocabulary_size(self) -> int: ...
+    vocabulary_size: int
 
-    def vocabulary(self) -> list[str]:
-        """How every id is written, each in its own way."""
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        """Of the one file that `load_tokenizer` reads."""
 
+    @abstractmethod
+    def symbol(self, id: int) -> str:
+        """The entry of the vocabulary with that id, as the library writes it."""
+
+    @abstractmethod
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line."""
 
+    @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
         """The line of the ids; special symbols give nothing."""
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """What each id stands for, as people may look at it; a blank is U+2581."""
+    def subwords(self, ids: Sequence[int]) -> list[str]:
+        """The text of each id, as people may look at it; a blank is U+2581."""
+        return [self.symbol(int(i)) for i in ids]
+
+    def vocabulary(self) -> list[str]:
+        """Every entry as the library writes it, in the order of ids."""
+        return [self.symbol(i) for i in range(self.vocabulary_size)]
 
     def save(self, path: Path) -> None:
-        """Write the one file that `load_tokenizer` reads."""
+        write_file(path, self.content)
+
+    def __reduce__(self) -> tuple[type, tuple[bytes]]:
+        return type(self), (self.content,)
 
 
 # sentencepiece writes a blank as U+2581, so a U+2581 of the text's own is written with an escape.
 ESCAPE, META = "\ue000", "\u2581"
 
 
-class SentencePieceTokenizer:
+class SentencePieceTokenizer(Tokenizer):
     """BPE or unigram; characters outside the vocabulary are spelt in bytes."""
 
-    def __init__(self, model: bytes) -> None:
+    def __init__(self, content: bytes) -> None:
         import sentencepiece
 
-        self.model = model
-        self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        super().__init__(content)
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+        self.vocabulary_size = int(self.processor.vocab_size())
 
-    @property
-    def vocabulary_size(self) -> int:
-        return int(self.processor.vocab_size())
-
-    def vocabulary(self) -> list[str]:
-        return [str(self.processor.id_to_piece(i)) for i in range(self.vocabulary_size)]
+    def symbol(self, id: int) -> str:
+        return str(self.processor.id_to_piece(id))
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         escaped = [nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1") for line in lines]
@@ -81,61 +95,42 @@ class SentencePieceTokenizer:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
         return text.replace(ESCAPE + "1", META).replace(ESCAPE + "0", ESCAPE)
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [str(self.processor.id_to_piece(int(i))) for i in ids]
 
-    def save(self, path: Path) -> None:
-        write_file(path, self.model)
-
-    def __reduce__(self) -> tuple[type, tuple[bytes]]:
-        return type(self), (self.model,)
-
-
-# Marks a piece that continues a word. Not "##": byte-level text contains "#" but never this character.
+# Marks a subword that continues a word. Not "##": byte-level text contains "#" but never this character.
 CONTINUES = "\u25b8"
 
 # Longest match takes quadratic time, 18 seconds for a word of 10,000 letters: longer words are cut there, and matched
-# piece by piece. Scripts without blanks have words of a sentence, of three bytes a character.
+# part by part. Scripts without blanks have words of a sentence, of three bytes a character.
 LONGEST_WORD = 500
 """Bytes."""
 
 
-class WordPieceTokenizer:
+class WordPieceTokenizer(Tokenizer):
     """Word-piece by greedy longest match (Wu et al. 2016), on the bytes of words, so that nothing is unknown."""
 
-    def __init__(self, definition: str) -> None:
+    def __init__(self, content: bytes) -> None:
         import tokenizers
         from tokenizers import decoders
 
-        self.definition = definition
-        self.tokenizer = tokenizers.Tokenizer.from_str(definition)
+        super().__init__(content)
+        self.tokenizer = tokenizers.Tokenizer.from_buffer(content)
         self.bytes = decoders.ByteLevel()
+        self.vocabulary_size = int(self.tokenizer.get_vocab_size())
 
-    @property
-    def vocabulary_size(self) -> int:
-        return int(self.tokenizer.get_vocab_size())
-
-    def vocabulary(self) -> list[str]:
-        return [str(self.tokenizer.id_to_token(i)) for i in range(self.vocabulary_size)]
+    def symbol(self, id: int) -> str:
+        return str(self.tokenizer.id_to_token(id))
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self.tokenizer.encode_batch([nfkc(line) for line in lines])]
 
     def decode(self, ids: Sequence[int]) -> str:
-        pieces = [str(self.tokenizer.id_to_token(int(i))).removeprefix(CONTINUES) for i in ids if i > UNK]
-        return str(self.bytes.decode(pieces))
+        return str(self.bytes.decode([self.symbol(int(i)).removeprefix(CONTINUES) for i in ids if i > UNK]))
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        symbols = [str(self.tokenizer.id_to_token(int(i))) for i in ids]
+    def subwords(self, ids: Sequence[int]) -> list[str]:
+        symbols = super().subwords(ids)
         texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
         # Bytes that are no character by themselves stay as they are written in the vocabulary.
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
-
-    def save(self, path: Path) -> None:
-        write_file(path, self.definition)
-
-    def __reduce__(self) -> tuple[type, tuple[str]]:
-        return type(self), (self.definition,)
 
 
 def counted_words(lines: Iterable[str]) -> Iterator[str]:
@@ -206,11 +201,11 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
             show_progress=False,
         ),
     )
-    return WordPieceTokenizer(wordpiece_of(learner.get_vocab()).to_str())
+    return WordPieceTokenizer(wordpiece_of(learner.get_vocab()).to_str().encode())
 
 
 def wordpiece_of(vocabulary: dict[str, int]) -> Any:
-    """The tokenizer, of the library's class, for a vocabulary."""
+    """The tokenizer of the library for a vocabulary."""
     import tokenizers
     from tokenizers import models, pre_tokenizers
 
@@ -240,47 +235,33 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequen
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer file, which may come from anyone.
-
-    Raises NMTError where it is missing or none of ours.
-    """
+    """Read a tokenizer file, which may come from anyone; NMTError where it is missing or none of ours."""
     if not path.is_file():
         raise NMTError(f"{path}: no tokenizer there")
     content = read_bytes(path)
     if not content:
         raise NMTError(f"{path}: not a tokenizer, but an empty file")
     try:
-        tokenizer = read_wordpiece(content.decode()) if content.startswith(b"{") else read_sentencepiece(content)
+        if content.startswith(b"{"):
+            check_wordpiece(content)
+        tokenizer = WordPieceTokenizer(content) if content.startswith(b"{") else SentencePieceTokenizer(content)
+        entries = tokenizer.vocabulary()  # all of them, as each may be invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
-    if not len(SYMBOLS) < tokenizer.vocabulary_size <= LARGEST:
-        raise NMTError(f"{path}: not a tokenizer of ours (it has {tokenizer.vocabulary_size:,} entries)")
+    if entries[: len(SYMBOLS)] != SYMBOLS:
+        raise NMTError(f"{path}: not a tokenizer of ours (its first entries are not {' '.join(SYMBOLS)})")
+    if not len(SYMBOLS) < len(entries) <= MOST_ENTRIES:
+        raise NMTError(f"{path}: not a tokenizer of ours (it has {len(entries):,} entries)")
     return tokenizer
 
 
-def read_sentencepiece(model: bytes) -> SentencePieceTokenizer:
-    """A tokenizer from the bytes of a model; ValueError where its first entries are not our symbols."""
-    tokenizer = SentencePieceTokenizer(model)
-    if tokenizer.vocabulary()[: len(SYMBOLS)] != SYMBOLS:  # all of them, as each may be invalid UTF-8
-        raise ValueError(f"its first entries are not {' '.join(SYMBOLS)}")
-    return tokenizer
-
-
-def read_wordpiece(definition: str) -> WordPieceTokenizer:
-    """A tokenizer from its definition, which is to be ours but for the vocabulary; ValueError otherwise."""
-    tree = parse_json(definition)
+def check_wordpiece(content: bytes) -> None:
+    """Raise ValueError where a definition differs from ours in more than the vocabulary."""
+    tree = parse_json(content)
     vocabulary = tree["model"]["vocab"]
     if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
-    if [vocabulary.get(symbol) for symbol in SYMBOLS] != [PAD, BOS, EOS, UNK]:
-        raise ValueError(f"its first entries are not {' '.join(SYMBOLS)}")
     ours = parse_json(wordpiece_of(vocabulary).to_str())
     for there, own, but in ((tree, ours, ("version", "model")), (tree["model"], ours["model"], ("vocab",))):
         if different := [key for key, value in own.items() if key not in but and there.get(key) != value]:
             raise ValueError(f"its {', '.join(different)} is not what ours have")
-    return WordPieceTokenizer(definition)
-
-
-def tokenizer_fingerprint(path: Path) -> str:
-    """The SHA-256 of a tokenizer file, by which a checkpoint knows its vocabulary."""
-    return sha256(path)

@@ -54,7 +54,7 @@ class TranslationModule(LightningModule):
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
-        hidden = self.model.hidden(batch.source, batch.target_in, batch.padded).flatten(0, 1)
+        hidden = self.model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
         targets, real = batch.target_out.flatten(), batch.target_indices
         if len(real) < len(targets):  # no logits are made for padding
             hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)

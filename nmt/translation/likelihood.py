@@ -49,7 +49,7 @@ class PairScorer:
         sources, targets = (self.tokenizer.encode([clean(line) for line in side]) for side in zip(*pairs, strict=True))
         scores = forced_decoding(self.models, list(zip(sources, targets, strict=True)), self.batch_tokens)
         return [
-            PairScore(self.tokenizer.pieces(target), score.log_probabilities)
+            PairScore(self.tokenizer.subwords(target), score.log_probabilities)
             for target, score in zip(targets, scores, strict=True)
         ]
 

@@ -18,8 +18,8 @@ from nmt.model_directory.description import (
     read_description,
     read_tokenizer,
 )
-from nmt.preparation.quickstart import cache_folder
 from nmt.search.engine import Engine
+from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer
 from nmt.translation.limits import limits

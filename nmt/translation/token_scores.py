@@ -33,7 +33,7 @@ class Details:
 def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """The word that each token belongs to, in the text that all of them decode to; a blank belongs to the next word."""
     words, before, begin = list[int](), 0, 0
-    for end, symbol in enumerate(tokenizer.pieces(ids), 1):
+    for end, symbol in enumerate(tokenizer.subwords(ids), 1):
         own = tokenizer.decode(ids[end - 1 : end])
         printable = bool(own) and own.isprintable() and "\ufffd" not in own
         if words and printable and not symbol.startswith(META) and " " not in own:
@@ -133,7 +133,7 @@ class Describer:
             targets = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
             pairs |= {(source, first + target) for source, target in alignment(scores, sources, targets)}
             details.tokens += [END] * bool(details.token_log_probabilities)
-            details.tokens += self.tokenizer.pieces(hypothesis.tokens)
+            details.tokens += self.tokenizer.subwords(hypothesis.tokens)
             details.token_log_probabilities += scores.log_probabilities
         details.alignment += sorted(pairs)
         return details

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
-from nmt.report.numbers import duration
 from plan import HERE, read_yaml
 from results import Result
 
 import nmt
+from nmt.report.numbers import duration
 from nmt.storage.markdown import block, code, plain
 from nmt.storage.whole import write_file
 

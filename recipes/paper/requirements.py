@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import table4
 import torch
 from complexity import largest_bytes
-from nmt.report.numbers import duration
 from plan import Row
 
 from nmt.commands import compose
@@ -17,6 +16,7 @@ from nmt.hardware import available_memory
 from nmt.model import Transformer
 from nmt.model.flops import training_flops
 from nmt.preparation.corpora import hub_answers
+from nmt.report.numbers import duration
 from nmt.training.peak_flops import peak_flops_per_second, precision_dtype
 
 GPUS = 8

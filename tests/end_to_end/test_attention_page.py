@@ -83,7 +83,7 @@ def test_the_page_shows_sentence_translation_and_tokens(page, finished):
     ids = tokenizer.encode([TARGET])[0]
     cross = tree.findall(".//section")[0]
     titles = [node.text for node in cross.findall(".//title")]
-    assert titles == [*tokenizer.pieces(ids), "</s>", *tokenizer.pieces(tokenizer.encode([SENTENCE])[0]), "</s>"]
+    assert titles == [*tokenizer.subwords(ids), "</s>", *tokenizer.subwords(tokenizer.encode([SENTENCE])[0]), "</s>"]
     assert "&lt;lo&gt;" in text
 
 

@@ -132,7 +132,9 @@ def test_score_reads_standard_input_and_refuses_other_line_counts(tmp_path):
     assert nmt("score", "reference=ref", "metrics=[chrf]", folder=tmp_path, stdin="eins\nzwei\n").stdout.startswith(
         "chrF2 = 100"
     )
-    assert "1 hypotheses but 2 references" in complaint("score", "reference=ref", folder=tmp_path, stdin="eins\n")
+    assert "standard input has 1 lines but ref has 2" in complaint(
+        "score", "reference=ref", folder=tmp_path, stdin="eins\n"
+    )
 
 
 def test_score_reads_compressed_files_and_standard_input(tmp_path):

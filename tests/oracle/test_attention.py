@@ -204,13 +204,13 @@ def additive_operands(queries=5, keys=7):
 
 @pytest.mark.parametrize("block", [1, 2 * 2 * 3 * 7 * 4, 10**6])
 def test_gradients_of_additive_scores_are_their_differences(monkeypatch, block):
-    monkeypatch.setattr(nmt.kernels.additive, "BLOCK", block)
+    monkeypatch.setattr(nmt.kernels.additive, "BLOCK_NUMBERS", block)
     assert torch.autograd.gradcheck(additive_scores, additive_operands())
 
 
 @pytest.mark.parametrize("block", [1, 2 * 2 * 3 * 7 * 4, 10**6])
 def test_additive_scores_in_blocks_are_those_of_the_whole_layer(monkeypatch, block):
-    monkeypatch.setattr(nmt.kernels.additive, "BLOCK", block)
+    monkeypatch.setattr(nmt.kernels.additive, "BLOCK_NUMBERS", block)
     operands = additive_operands()
     scores = additive_scores(*operands)
     q, k, v = operands
@@ -236,7 +236,7 @@ class Largest(TorchDispatchMode):
 
 
 def test_additive_scores_never_hold_more_of_the_hidden_layer_than_a_block(monkeypatch):
-    monkeypatch.setattr(nmt.kernels.additive, "BLOCK", 3000)
+    monkeypatch.setattr(nmt.kernels.additive, "BLOCK_NUMBERS", 3000)
     operands = additive_operands(queries=40, keys=50)  # 48,000 numbers of tanh; 12,000 scores are wanted
     with Largest() as largest:
         additive_scores(*operands).sum().backward()

@@ -4,12 +4,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nmt.kernels.linear import ONEDNN, feed_forward, has_fast_product, linear, outer_product, product
+from nmt.config import ModelConfig
+from nmt.kernels.linear import ONEDNN, has_fast_product, linear, outer_product, product
+from nmt.model.layers import FeedForward
 
 
 @pytest.fixture(autouse=True)
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt.kernels.linear.LEAST", 0)
+    monkeypatch.setattr("nmt.kernels.linear.SMALLEST_PRODUCT", 0)
 
 
 needs_onednn = pytest.mark.skipif(not ONEDNN, reason="this processor has no oneDNN product")
@@ -40,9 +42,12 @@ def test_linear_is_torchs_with_its_gradients(rows, inputs, outputs, biased):
 
 @pytest.mark.parametrize("rows", [(1,), (4, 9), (700,)])
 def test_feed_forward_is_torchs_with_its_gradients(rows):
-    arguments = leaves((*rows, 8), (32, 8), (32,), (8, 32), (8,))
+    ours = FeedForward(ModelConfig(name="tiny", d_model=8, d_ff=32, heads=2))
+    names = [name for name, _ in ours.named_parameters()]
     assert_same_with_gradients(
-        feed_forward, lambda x, w1, b1, w2, b2: F.linear(F.relu(F.linear(x, w1, b1)), w2, b2), arguments
+        lambda x, *weights: torch.func.functional_call(ours, dict(zip(names, weights, strict=True)), x),
+        lambda x, w1, b1, w2, b2: F.linear(F.relu(F.linear(x, w1, b1)), w2, b2),
+        leaves((*rows, 8), (32, 8), (32,), (8, 32), (8,)),
     )
 
 

@@ -332,7 +332,7 @@ def test_a_score_is_never_printed_without_its_signature():
 
 @pytest.mark.parametrize(("hypotheses", "references"), [(12, 11), (0, 3), (3, 0)])
 def test_differing_line_counts_are_refused_with_both(hypotheses, references):
-    with pytest.raises(NMTError, match=rf"^{hypotheses} hypotheses but {references} references"):
+    with pytest.raises(NMTError, match=rf"hypothesis has {hypotheses} lines but the reference has {references}"):
         score(["a"] * hypotheses, ["a"] * references, ["bleu"])
 
 

@@ -362,8 +362,8 @@ def test_one_batch_is_learnt_by_heart(norm):
     real = target != PAD
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9)
     for _ in range(150):
-        hidden = model.hidden(source, target_in)
-        loss, _ = label_smoothed_cross_entropy(hidden[real], model.output.weight, target[real], 0.0)
+        states = model.decoder_states(source, target_in)
+        loss, _ = label_smoothed_cross_entropy(states[real], model.output.weight, target[real], 0.0)
         optimizer.zero_grad()
         (loss / real.sum()).backward()
         optimizer.step()
@@ -374,7 +374,7 @@ def test_one_batch_is_learnt_by_heart(norm):
 @SHAPES
 def test_sentences_of_one_length_need_no_mask_of_padding(changes, monkeypatch):
     model, source, target = tiny_model(**changes), sentences(5, 5, 5), prefixes(3, 4)
-    expected = model.hidden(source, target)
+    expected = model.decoder_states(source, target)
     masks = []
     attend = MultiHeadAttention.attend
     with monkeypatch.context() as patch:
@@ -385,7 +385,7 @@ def test_sentences_of_one_length_need_no_mask_of_padding(changes, monkeypatch):
                 masks.append(mask) or attend(self, q, k, v, mask, causal=causal)
             ),
         )
-        hidden = model.hidden(source, target, padded=False)
-    assert torch.equal(hidden, expected)
+        states = model.decoder_states(source, target, padded=False)
+    assert torch.equal(states, expected)
     if "attention_window" not in changes:
         assert masks == [None] * (2 + 2 * 3)

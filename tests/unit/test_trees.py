@@ -91,7 +91,7 @@ def test_a_tree_of_traces_alone_has_no_words() -> None:
 def test_a_broken_tree_says_what_is_wrong_and_where(text: str, problem: str, place: int) -> None:
     with pytest.raises(BrokenTree, match=problem) as raised:
         list(parse(text))
-    assert raised.value.place == place
+    assert raised.value.index == place
 
 
 @quickly
