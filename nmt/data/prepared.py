@@ -19,7 +19,7 @@ from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import check_regular, sha256
-from nmt.text.files import MalformedLine, decode, side_by_side
+from nmt.text.files import parallel, read_texts
 from nmt.text.tokenizers import load_tokenizer
 
 
@@ -187,9 +187,9 @@ class PreparedCorpus:
         for path in paths:
             check_regular(path)
         try:
-            pairs = [(decode(source), decode(target)) for source, target in side_by_side(paths)]
-        except MalformedLine as error:
-            raise NMTError(f"{self.folder}: the text of {split} is damaged ({error}); prepare it again") from error
+            pairs = list(parallel(paths, [read_texts(path) for path in paths]))
+        except NMTError as error:
+            raise NMTError(f"{error}: the text of {split} is damaged; prepare it again") from error
         self.check_count(split, len(pairs), "lines")
         return [source for source, _ in pairs], [target for _, target in pairs]
 

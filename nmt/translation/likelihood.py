@@ -6,14 +6,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
 
 from rich.console import Console
 from rich.status import Status
 
 from nmt.model_directory.weights import load_model
 from nmt.search.forced_decoding import forced_decoding
-from nmt.text.files import side_by_side
+from nmt.text.files import parallel, read_lines
 from nmt.text.tokenizers import clean
 from nmt.translation.job import decode_or_replace, warn
 from nmt.translation.load import choose_device, find_models
@@ -61,7 +60,7 @@ def perplexity(log_probability: float, tokens: int) -> float:
 
 def read_pairs(source: str, target: str) -> Iterator[tuple[str, str]]:
     """Lines of the same number; NMTError behind the last, where their counts differ, and at once for a missing file."""
-    pairs = side_by_side([Path(source), Path(target)])
+    pairs = parallel((source, target), (read_lines(source), read_lines(target)))
     pairs = chain(list(islice(pairs, 1)), pairs)
 
     def text(name: str, number: int, line: bytes) -> str:

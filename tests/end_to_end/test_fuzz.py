@@ -100,7 +100,7 @@ CASES = {
         2,
         ["run/model"],
         [*within("model", MODEL), "in.*"],
-        ["score", "model=model", "source=in.txt", "hypothesis=in.txt", "device=cpu"],
+        ["score", "run=model", "source=in.txt", "hypothesis=in.txt", "device=cpu"],
     ),
     "attention": Case(
         2, ["run"], ["run/model", *within("run/model", MODEL)], ["attention", "ka lo mi", "run=run", *CPU]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.score import ScoreConfig, example_text, read_text
+from nmt.commands.score import ScoreConfig, example_text
 from nmt.commands.score import scores_of as report
 from nmt.errors import NMTError
 from nmt.evaluation.scores import score
+from nmt.text.files import read_texts
 
 REFERENCES = ["eins zwei drei vier fünf", "sechs sieben acht neun", "zehn elf zwölf", "dreizehn"]
 HYPOTHESES = ["eins zwei drei vier sechs", "sechs sieben acht neun", "zehn elf", "vierzehn"]
@@ -40,7 +41,7 @@ def files(tmp_path) -> dict[str, str]:
 )
 def test_only_lf_and_crlf_separate_lines(tmp_path, content, lines):
     (tmp_path / "text").write_bytes(content)
-    assert read_text(str(tmp_path / "text")) == lines
+    assert list(read_texts(tmp_path / "text")) == lines
 
 
 def test_a_dash_is_standard_input(files, monkeypatch):
