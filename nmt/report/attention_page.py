@@ -76,7 +76,7 @@ class Attended:
 
 
 def attend(run: str, sentence: str, target: str | None, device: str, decode: DecodeConfig) -> Attended:
-    """Read the sentence with the model of `run`, and translate it where no translation is given.
+    """Read the sentence with the model of `run`, and translate it where no translation is given (figures 3, 4 and 5).
 
     Raises NMTError where there is no such model or a text is too long.
     """

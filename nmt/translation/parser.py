@@ -31,7 +31,7 @@ def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
 
 
 def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, int]]:
-    """The tree of each line, and the number of its repairs."""
+    """The tree of each line (section 6.3), and the number of its repairs."""
     found = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
 
