@@ -141,7 +141,7 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         except Exception as error:
             end_launched_processes(trainer)
             known = isinstance(error, NMTError) or is_out_of_memory(error)
-            if known or resumed.checkpoint is None or trainer.global_step > resumed.update:
+            if known or resumed.checkpoint is None or metrics.batch is not None:
                 raise
             raise NMTError(f"{resumed.checkpoint}: a run cannot go on from it ({one_line(error)})") from error
         finally:
