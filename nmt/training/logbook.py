@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from lightning.fabric.loggers import TensorBoardLogger
+from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.pytorch.loggers import WandbLogger
 
 from nmt.errors import NMTError, how_to_install
