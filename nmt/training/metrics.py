@@ -84,6 +84,7 @@ class MetricsCallback(UpdateCallback):
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
         assert isinstance(module, TranslationModule)
+        assert self.batch
         size = self.batch.size
         self.interval, self.measured = self.interval + size, self.measured + size
         self.flops += flops_of(module, size)

@@ -74,13 +74,11 @@ class Trial:
 
     def __init__(self, config: ExperimentConfig, vocabulary_size: int, trainer: Trainer) -> None:
         self.trainer = trainer
-        module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed)
-        module.trainer = trainer
-        trainer.strategy.connect(module)
-        converted = trainer.precision_plugin.convert_module(module).to(trainer.strategy.root_device)
-        assert isinstance(converted, TranslationModule)
-        self.module: TranslationModule = converted
-        self.module.on_fit_start()
+        self.module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed)
+        self.module.trainer = trainer
+        trainer.strategy.connect(self.module)
+        trainer.precision_plugin.convert_module(self.module)
+        self.module.to(trainer.strategy.root_device).on_fit_start()
         self.optimizer = self.module.configure_optimizers()
         make_resident(self.module, self.optimizer)
         self.grown = 0

@@ -1,11 +1,13 @@
 """`nmt train`: from a prepared corpus to an averaged model directory."""
 
+import gc
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 import yaml
+from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.config import ExperimentConfig
@@ -30,7 +32,7 @@ from nmt.training.run_folder import averaged_update, check_corpus, point_latest_
 from nmt.training.saving import CheckpointCallback
 from nmt.training.stopping import Interruptions
 from nmt.training.strategies import SharedFilesystemCheck
-from nmt.training.trainer import end_launched_processes, make_trainer, quiet_lightning, seconds_of
+from nmt.training.trainer import end_launched_processes, make_trainer, quiet_lightning
 from nmt.training.updates import MicroBatchCount
 from nmt.training.validation import Validation
 
@@ -50,6 +52,7 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     run = Path(config.run)
     if config.batching.max_tokens is not None:
         config = replace(config, batching=settle_micro_batches(config, run, corpus, make_trainer(config)))
+        gc.collect()  # a trial's model and its trainer hold each other, and would keep the device's memory
     with only_process(run, "run") if is_first_process() else nullcontext():
         return train_on(config, corpus, run, console)
 
@@ -99,7 +102,7 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
 def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Resumed, console: Console) -> int:
     """The updates that are still to be made; gives the number of the signal that stopped them early, or 0."""
     tree, manifest = asdict(config), corpus.manifest
-    max_seconds = seconds_of(config.trainer["max_time"])
+    max_seconds = Timer(config.trainer["max_time"]).time_remaining()
     interruptions = Interruptions(config.checkpoints.every_minutes, max_seconds)
     state = RunState(
         config=tree,
@@ -141,7 +144,7 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         except Exception as error:
             end_launched_processes(trainer)
             known = isinstance(error, NMTError) or is_out_of_memory(error)
-            if known or resumed.checkpoint is None or trainer.global_step > resumed.update:
+            if known or resumed.checkpoint is None or metrics.batch is not None:
                 raise
             raise NMTError(f"{resumed.checkpoint}: a run cannot go on from it ({one_line(error)})") from error
         finally:

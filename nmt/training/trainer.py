@@ -12,7 +12,6 @@ from lightning import Callback, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import Timer
 from lightning.pytorch.strategies.launchers.subprocess_script import _SubprocessScriptLauncher
 
 from nmt.config import ExperimentConfig
@@ -68,11 +67,6 @@ def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
         objects["plugins"] = [SLURMEnvironment(auto_requeue=False)]
     return objects
-
-
-def seconds_of(max_time: str | None) -> float | None:
-    """The seconds of trainer.max_time."""
-    return Timer(max_time).time_remaining()
 
 
 def end_launched_processes(trainer: Trainer) -> None:

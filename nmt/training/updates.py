@@ -11,8 +11,8 @@ class UpdateCallback(Callback):
     """Calls `on_update_end` once after each update."""
 
     last_step = 0
-    batch: Batch
-    """The last micro-batch."""
+    batch: Batch | None = None
+    """The last micro-batch of the last update; None before this process has made one."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.last_step = trainer.global_step

@@ -1,8 +1,8 @@
 """Reading checkpoints, and choosing among them."""
 
-import struct
 import pickle
 import shutil
+import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
