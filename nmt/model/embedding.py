@@ -14,9 +14,12 @@ from nmt.errors import NMTError
 from nmt.kernels.dropout import Dropout
 
 
-def sinusoids(length: int, d_model: int) -> Tensor:
-    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of that (section 3.5): [length, d_model]."""
-    positions = torch.arange(length, dtype=torch.float64)[:, None]
+def sinusoids(length: int, d_model: int, start: int = 0) -> Tensor:
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of that (section 3.5): [length, d_model].
+
+    The first position is `start`.
+    """
+    positions = torch.arange(start, start + length, dtype=torch.float64)[:, None]
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
     angles = positions / 10000**exponents
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1).float()
@@ -43,7 +46,8 @@ class Positions(nn.Module):
                 raise NMTError(
                     f"a sequence of {end} tokens is longer than model.max_positions={len(self.table)} learned positions"
                 )
-            return sinusoids(end, self.table.shape[1])[start:].to(self.table)
+            # These alone: decoding step by step would make the whole table anew for each token.
+            return sinusoids(length, self.table.shape[1], start).to(self.table)
         return self.table[start:end]
 
 

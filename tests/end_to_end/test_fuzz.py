@@ -289,7 +289,8 @@ def prepare(world: Path, folder: Path, case: Case, generator: random.Random) -> 
         done = mutation.__name__
     else:
         # A pipe whose name a user gives is one: it is waited for.
-        done = mutate(changed, generator, named=any("CHANGED" in word for word in case.words))
+        named = any("CHANGED" in word or word.endswith(f"={changed.name}") for word in case.words)
+        done = mutate(changed, generator, named)
     name = str(changed.relative_to(here))
     digest = hashlib.sha256(changed.read_bytes()).hexdigest() if changed.is_file() and done != "linked" else "0" * 64
     words = [

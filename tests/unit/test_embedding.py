@@ -35,6 +35,7 @@ def test_sinusoids_are_the_papers(d_model):
 
 def test_sinusoids_are_exact_at_far_positions():
     assert_close(sinusoids(20_000, 4)[19_990:], by_the_formula(19_990, 10, 4))
+    assert torch.equal(sinusoids(20_000, 4)[19_990:], sinusoids(10, 4, start=19_990))
 
 
 @pytest.mark.parametrize(("start", "length"), [(0, 5), (2, 3), (0, 6), (5, 1), (4, 30), (1000, 2)])

@@ -124,7 +124,7 @@ def test_invalid_utf8_is_refused_with_file_and_line(files):
 
 def test_differing_line_counts_are_refused_with_both(files):
     Path(files["hypothesis"]).write_text("a\nb\nc\n")
-    with pytest.raises(NMTError, match="has 3 lines but .* has 4: they are not parallel"):
+    with pytest.raises(NMTError, match=r"has 3 lines but .* has 4: they are not parallel"):
         report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
 
 
