@@ -6,6 +6,7 @@ Whatever a file holds, the answer is its content, of the types that were asked f
 import hashlib
 import json
 import math
+import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,7 +46,8 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file for reading; NMTError where it cannot be read."""
     check_regular(path)
     try:
-        with path.open("rb") as file:
+        # What is put in its place in between is not followed either, nor waited for.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
         raise NMTError(f"{path}: cannot be read ({error.strerror})") from error

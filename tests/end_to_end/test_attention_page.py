@@ -127,7 +127,7 @@ def test_mistakes_are_one_line(nmt, finished):
     nmt(*words, "output=x.pdf").refused(".html or .png")
     nmt(*words, "output=nowhere/x.html").refused("no folder nowhere")
     nmt(*words, "run=nowhere").refused("run=nowhere: no such folder")
-    nmt("attention", "ka", "lo").refused("takes one sentence")
+    nmt("attention", "ka", "lo").refused("one sentence and one run")
     nmt("attention", " ").refused("sentence: is empty")
     nmt("attention", "ka " * 300, f"run={finished}", "target=ka").refused("at most 200")
 

@@ -102,7 +102,7 @@ def test_config_dir_adds_groups_of_ones_own(tmp_path):
         (["score", "reference=r", "metrics=[blue]"], "metrics=blue"),
         (["score", "reference=r", "format=tsv"], "text, json"),
         (["score", "run=runs/x"], "source=VALUE"),
-        (["score", "run=runs/x", "source=s"], "run=runs/x: no such folder"),
+        (["score", "run=runs/x", "source=s"], "s: No such file"),
         (["score", "run=runs/x", "source=s", "reference=r"], "leave reference"),
         (["score", "run=runs/x", "source=-"], "name the other"),
         (["average"], "no checkpoints"),
