@@ -149,18 +149,27 @@ def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
 
 
 def test_int8_is_close(each, sentences):
-    """By the log probabilities of the same translations."""
+    """By the log probabilities of the same translations: what is written, and what a processor makes of it.
+
+    Without VNNI (AVX2 alone) sums of products are kept in 16 bits, which are full now and then.
+    """
     config = DecodeConfig(beam_size=4, max_extra=8)
-    precise, small = (CTranslate2Engine(each / name, config, 40, threads=1) for name in ("float32", "int8"))
+    precise, written, computed = (
+        CTranslate2Engine(each / name, config, 40, precision, threads=1)
+        for name, precision in (("float32", "default"), ("int8", "float32"), ("int8", "default"))
+    )
     requests = [precise.request(ids) for ids in sentences]
     pairs = [
         (r, c.tokens)
         for r, candidates in zip(requests, precise.candidates(requests, False), strict=True)
         for c in candidates
     ]
-    expected, found = (np.concatenate(engine.forced_decoding(pairs)) for engine in (precise, small))
-    assert 0 < np.abs(expected - found).mean() < 0.1
-    assert np.corrcoef(expected, found)[0, 1] > 0.99
+    expected, exact, found = (
+        np.concatenate(engine.forced_decoding(pairs)) for engine in (precise, written, computed)
+    )
+    assert 0 < np.abs(expected - exact).mean() < 0.1
+    assert np.corrcoef(expected, exact)[0, 1] > 0.99
+    assert np.corrcoef(expected, found)[0, 1] > 0.7
     assert (each / "int8" / "model.bin").stat().st_size < (each / "float32" / "model.bin").stat().st_size
 
 
