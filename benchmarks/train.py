@@ -188,13 +188,14 @@ def train_with_nmt(folder: Path, overrides: list[str]) -> None:
 
 def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     """A prepared corpus of random tokens, and the overrides that train on it."""
-    import datasets
+    import pyarrow as pa
 
     from nmt.commands import compose
+    from nmt.data.arrow import IDS_SCHEMA, arrow_writer, list_column
     from nmt.preparation.preprocess import preprocess
 
     text, prepared = folder / "text", folder / "prepared"
-    for split, size in (("train", 400), ("valid", 20)):
+    for split, size in (("train", vocabulary // 4), ("valid", 20)):
         for language in ("en", "de"):
             letters = np.random.default_rng([size, ord(language[0])]).choice(
                 list("abcdefghijklmnopqrstuvwxyz "), size=(size, 60)
@@ -202,19 +203,27 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
             Path(f"{text}.{split}.{language}").write_text("".join("".join(line) + "\n" for line in letters))
     overrides = [
         *("data=files", f"data.train={text}.train", f"data.valid={text}.valid", "data.test_size=0"),
-        *("tokenizer=bpe4k", "tokenizer.vocabulary_size=400", f"prepared={prepared}", f"run={folder / 'run'}"),
+        *(
+            "tokenizer=bpe4k",
+            f"tokenizer.vocabulary_size={vocabulary}",
+            f"prepared={prepared}",
+            f"run={folder / 'run'}",
+        ),
     ]
     preprocess(compose("preprocess", overrides), lambda words: None)
-    # The tokenizer stays; in the place of its few sentences come many, of as many tokens as the vocabulary shall have.
-    random, columns = np.random.default_rng(1), {}
+    # The tokenizer stays; in the place of its sentences come many, of random tokens.
+    random, columns = np.random.default_rng(1), {"line": np.arange(1, PAIRS + 1)}
     for side, lengths in zip(("source", "target"), text_like_lengths(PAIRS), strict=True):
         ids = random.integers(4, vocabulary, size=int(lengths.sum()) - PAIRS, dtype=np.int32)
-        columns[side] = np.split(ids, np.cumsum(lengths - 1)[:-1])
-        columns[f"{side}_length"] = lengths
-    datasets.disable_progress_bars()
-    datasets.Dataset.from_dict(columns).save_to_disk(str(prepared / "train"))
+        columns[side] = list_column(np.split(ids, np.cumsum(lengths - 1)[:-1]), (lengths - 1).astype(np.int32))
+        columns[f"{side}_length"] = lengths.astype(np.int32)
+    for file in (prepared / "train").glob("*.arrow"):
+        with arrow_writer(file, IDS_SCHEMA) as write:
+            write(pa.record_batch([columns[name] for name in IDS_SCHEMA.names], schema=IDS_SCHEMA))
     manifest = json.loads((prepared / "manifest.json").read_text())
-    (prepared / "manifest.json").write_text(json.dumps({**manifest, "vocabulary_size": vocabulary}))
+    manifest["counts"]["train"]["kept"] = PAIRS
+    (prepared / "manifest.json").write_text(json.dumps(manifest))
+    assert manifest["vocabulary_size"] == vocabulary
     return [
         *overrides,
         *(f"batching.tokens_per_update={TOKENS}", "batching.micro_batches=1", "validation.every_steps=1000000"),
