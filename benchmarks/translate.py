@@ -160,7 +160,8 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
     from nmt.model import Transformer
     from nmt.model_directory.description import ModelDescription
     from nmt.model_directory.weights import write_model_directory
-    from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+    from nmt.storage.foreign import sha256
+    from nmt.text.tokenizers import train_tokenizer
 
     draw = random.Random(1)
     syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
@@ -180,7 +181,7 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
         end = model.output.weight[EOS]
         model.output.weight[[PAD, BOS, UNK]] = 0
         model.target_embedding.positions.table[BASE_TOKENS:] += 100 * end / end.norm()
-    fingerprint = tokenizer_fingerprint(folder / "tokenizer")
+    fingerprint = sha256(folder / "tokenizer")
     description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
     write_model_directory(folder / "base", model, folder / "tokenizer", description, "")
     path = folder / "text"

@@ -5,7 +5,7 @@ or the command's dataclass. docs/python.md shows them.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,7 @@ from nmt.data.manifest import flatten
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
-    from nmt.model import Transformer
+    from nmt.translation.likelihood import PairScorer
     from nmt.translation.translator import Translator
 
 Config = TypeVar("Config")
@@ -49,8 +49,7 @@ class Model:
     """A trained model, or an ensemble of several."""
 
     translator: "Translator"
-    models: "Sequence[Transformer]"
-    batch_tokens: int
+    scorer: "PairScorer"
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """The best translation of each line, in their order."""
@@ -58,18 +57,13 @@ class Model:
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """log P of each target, given its source: the natural logarithm, end symbol included."""
-        from nmt.search.forced_decoding import forced_decoding
-        from nmt.text.tokenizers import clean
-
-        sides = zip(*([clean(line) for line in pair] for pair in pairs), strict=True)
-        encoded = [self.translator.tokenizer.encode(list(side)) for side in sides]
-        judged = forced_decoding(self.models, list(zip(*encoded, strict=True)), self.batch_tokens)
-        return [sum(judgement.log_probabilities) for judgement in judged]
+        return [score.log_probability for score in self.scorer.score(list(pairs))]
 
 
 def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     """The model of a run or a model directory, `runs/latest` where none is named, with the keys of `nmt translate`."""
     from nmt.search.torch_engine import TorchEngine
+    from nmt.translation.likelihood import PairScorer
     from nmt.translation.load import find_models, load_translator
 
     config = configuration(TranslateConfig, translate_command.COMMAND, words, keys)
@@ -77,7 +71,7 @@ def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     translator = load_translator(config, lambda notice: print(f"nmt: {notice}", file=sys.stderr))
     if not isinstance(translator.engine, TorchEngine):
         raise NMTError(f"engine={config.engine}: from Python, torch translates; leave engine out")
-    return Model(translator, translator.engine.models, config.decode.batch_tokens)
+    return Model(translator, PairScorer(translator.engine.models, translator.tokenizer, config.decode.batch_tokens))
 
 
 def prepare(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:

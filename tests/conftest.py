@@ -87,7 +87,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     from nmt.model import Transformer
     from nmt.model_directory.description import ModelDescription
     from nmt.model_directory.weights import write_model_directory
-    from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+    from nmt.storage.foreign import sha256
+    from nmt.text.tokenizers import train_tokenizer
 
     folder = tmp_path_factory.mktemp("translate")
     lines = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -96,9 +97,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     torch.manual_seed(1)
     config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2)
     model = Transformer(config, tokenizer.vocabulary_size)
-    description = ModelDescription(
-        asdict(config), tokenizer.vocabulary_size, "en", "de", tokenizer_fingerprint(tokenizer_file), {}
-    )
+    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", sha256(tokenizer_file), {})
     write_model_directory(folder / "model", model, tokenizer_file, description, "")
     return str(folder / "model")
 

@@ -57,22 +57,17 @@ def average(config: AverageConfig) -> tuple[Path, list[Path], list[int] | None]:
     from nmt.model_directory.description import read_description
     from nmt.model_directory.weights import check_ours
     from nmt.storage.lock import only_process
-    from nmt.text.tokenizers import tokenizer_fingerprint
-    from nmt.training.averaging import averaged_model, write_average
+    from nmt.training.averaging import averaged_model, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)
     run = paths[-1].parent.parent
-    output, tokenizer_file = Path(config.output or run / "model"), run / "tokenizer.model"
+    output = Path(config.output or run / "model")
     check_ours(output)
     there = (output / "config.json").is_file()
     replaced = read_description(output).training.get("averaged", []) if there else None
     with nullcontext() if config.output else only_process(run, "output"):
         averaged = averaged_model(paths)
-        if not tokenizer_file.is_file():
-            raise NMTError(f"{tokenizer_file}: no tokenizer beside the checkpoints; it lies in the run they come from")
-        if tokenizer_fingerprint(tokenizer_file) != averaged.state.tokenizer:
-            raise NMTError(f"{tokenizer_file} is not the tokenizer that {paths[-1]} was trained with")
-        write_average(averaged, tokenizer_file, output)
+        write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)
     return output, paths, replaced
 
 

@@ -99,11 +99,11 @@ def scores_of(config: ScoreConfig) -> str:
 def run(config: ScoreConfig) -> None:
     """Score a file of translations, for people or machines."""
     if config.run:
-        from nmt.translation.likelihood import PairScorer, read_pairs, score_pairs
+        from nmt.translation.likelihood import load_scorer, read_pairs, score_pairs
 
         assert config.source is not None
         pairs = read_pairs(config.source, config.hypothesis)
-        scorer = PairScorer(config.run, config.device, config.batch_tokens)
+        scorer = load_scorer(config.run, config.device, config.batch_tokens)
         score_pairs(scorer, pairs, config.format, config.buffer)
     else:
         sys.stdout.write(scores_of(config))

@@ -13,8 +13,8 @@ from typing import Any
 from nmt.config import ModelConfig
 from nmt.config.renamed import with_new_names
 from nmt.errors import NMTError
-from nmt.storage.foreign import build, matches, parse_json, read_mapping
-from nmt.text.tokenizers import Tokenizer, load_tokenizer, tokenizer_fingerprint
+from nmt.storage.foreign import build, matches, parse_json, read_mapping, sha256
+from nmt.text.tokenizers import Tokenizer, load_tokenizer
 
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
@@ -112,7 +112,7 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     path = folder / "tokenizer.model"
     tokenizer = load_tokenizer(path)
     description = read_description(folder)
-    if tokenizer_fingerprint(path) != description.tokenizer:
+    if sha256(path) != description.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
     if tokenizer.vocabulary_size != description.vocabulary_size:
         raise NMTError(

@@ -14,8 +14,8 @@ from nmt.model_directory.weights import load_model
 from nmt.report.quality import Quality, assess
 from nmt.report.run import Facts, Run, read_facts
 from nmt.storage.foreign import matches
-from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint
-from nmt.training.averaging import averaged_model
+from nmt.text.tokenizers import load_tokenizer
+from nmt.training.averaging import averaged_model, tokenizer_of
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.run_folder import list_checkpoints
 from nmt.translation.load import choose_device
@@ -58,10 +58,7 @@ def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator
         return translator, f"the model in {folder}, update {run.model.updates:,}"
     path = list_checkpoints(run.folder)[-1]
     average = averaged_model([path])
-    tokenizer_file = run.folder / "tokenizer.model"
-    tokenizer = load_tokenizer(tokenizer_file)
-    if tokenizer_fingerprint(tokenizer_file) != average.state.tokenizer:
-        raise NMTError(f"{tokenizer_file} is not the tokenizer that {path} was trained with")
+    tokenizer = load_tokenizer(tokenizer_of(path, average.state))
     translator = torch_translator([average.model.to(device)], tokenizer, decode)
     return translator, f"the checkpoint of update {average.updates[0]:,}"
 

@@ -13,15 +13,13 @@ from typing import Any
 
 from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import parse_json, read_bytes, sha256
+from nmt.storage.foreign import parse_json, read_bytes
 from nmt.storage.whole import write_file
 
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
 MOST_ENTRIES = 2**20
 """Largest vocabulary."""
-tokenizer_fingerprint = sha256
-"""The SHA-256 of a tokenizer file, by which a checkpoint knows its vocabulary."""
 
 
 def nfkc(text: str) -> str:

@@ -15,6 +15,7 @@ from nmt.model import Transformer
 from nmt.model_directory.card import model_card
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import write_model_directory
+from nmt.storage.foreign import sha256
 from nmt.training.checkpoints import RunState, load_checkpoint, model_weights
 
 
@@ -65,6 +66,16 @@ def averaged_model(paths: list[Path]) -> Average:
     model = Transformer(ModelConfig(**state.config["model"]), state.vocabulary_size)
     model.load_state_dict(weights)
     return Average(model.eval(), updates, state)
+
+
+def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
+    """The tokenizer of a checkpoint's run; NMTError where there is none, or another than it was trained with."""
+    path = checkpoint.parent.parent / "tokenizer.model"
+    if not path.is_file():
+        raise NMTError(f"{path}: no tokenizer beside the checkpoints; it lies in the run they come from")
+    if sha256(path) != state.tokenizer:
+        raise NMTError(f"{path} is not the tokenizer that {checkpoint} was trained with")
+    return path
 
 
 def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:

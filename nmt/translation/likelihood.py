@@ -10,10 +10,11 @@ from itertools import chain, islice
 from rich.console import Console
 from rich.status import Status
 
+from nmt.model import Transformer
 from nmt.model_directory.weights import load_model
 from nmt.search.forced_decoding import forced_decoding
 from nmt.text.files import parallel, read_lines
-from nmt.text.tokenizers import clean
+from nmt.text.tokenizers import Tokenizer, clean
 from nmt.translation.job import decode_or_replace, warn
 from nmt.translation.load import choose_device, find_models
 
@@ -34,23 +35,29 @@ class PairScore:
         return len(self.token_log_probabilities)
 
 
+@dataclass
 class PairScorer:
     """A model, or an ensemble, that scores translations of raw lines."""
 
-    def __init__(self, runs: list[str], device: str, batch_tokens: int) -> None:
-        """Load the models; NMTError where one is missing, or they have different vocabularies."""
-        folders, _, self.tokenizer = find_models(runs)
-        device = choose_device(device)
-        self.models, self.batch_tokens = [load_model(folder, device) for folder in folders], batch_tokens
+    models: Sequence[Transformer]
+    tokenizer: Tokenizer
+    batch_tokens: int
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
         """The scores of translations, given their sources: pairs of source and target line."""
-        sources, targets = (self.tokenizer.encode([clean(line) for line in side]) for side in zip(*pairs, strict=True))
+        sources, targets = (self.tokenizer.encode([clean(pair[side]) for pair in pairs]) for side in (0, 1))
         scores = forced_decoding(self.models, list(zip(sources, targets, strict=True)), self.batch_tokens)
         return [
             PairScore(self.tokenizer.subwords(target), score.log_probabilities)
             for target, score in zip(targets, scores, strict=True)
         ]
+
+
+def load_scorer(runs: list[str], device: str, batch_tokens: int) -> PairScorer:
+    """Load the models of runs; NMTError where one is missing, or they have different vocabularies."""
+    folders, _, tokenizer = find_models(runs)
+    device = choose_device(device)
+    return PairScorer([load_model(folder, device) for folder in folders], tokenizer, batch_tokens)
 
 
 def perplexity(log_probability: float, tokens: int) -> float:

@@ -3,7 +3,7 @@
 import csv
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +66,8 @@ class Row:
     """en-de or en-fr, where it is translation."""
     folders: tuple[Path, ...] = ()
     """The prepared corpus and the run, where something is trained."""
+    held_out: dict[str, int] = field(default_factory=dict)
+    """Lines that its validation and test sets must have."""
 
     @property
     def lines(self) -> list[str]:
@@ -114,7 +116,7 @@ def translation_row(options: SimpleNamespace, experiment: Experiment) -> Row:
         ["nmt", "translate", *paths(run=run, input=prepared / f"{split}.{source}", output=output)],
         ["nmt", "score", *paths(hypothesis=output, reference=reference), *metrics],
     ]
-    return Row(experiment.name, commands, corpus, (prepared, run))
+    return Row(experiment.name, commands, corpus, (prepared, run), scale.held_out)
 
 
 def smaller_sizes(scale: SimpleNamespace, words: list[str]) -> list[str]:

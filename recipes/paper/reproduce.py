@@ -36,6 +36,7 @@ from results import Result, findings, is_of, origin, read_results, write_result
 from nmt.commands import compose
 from nmt.commands.sweep import Processes
 from nmt.config.rules import require
+from nmt.data.manifest import read_manifest
 from nmt.errors import NMTError
 from nmt.storage.lock import only_process
 
@@ -75,6 +76,8 @@ class Runner:
                 continue
             if line in self.failed or self.processes.signal is not None:
                 return False
+            if number == 2:
+                check_held_out(row)
             say(f"{title}, {number} of {len(row.lines)}: {line}")
             if not self.run(line):
                 return False
@@ -108,6 +111,17 @@ class Runner:
             "seconds": {name: round(took, 1) for name, took in seconds.items()},
             **found,
         }
+
+
+def check_held_out(row: Row) -> None:
+    """NMTError where a held-out set is not the paper's, before days are spent on training."""
+    for split, wanted in row.held_out.items():
+        found = read_manifest(row.folders[0]).counts[split]["kept"]
+        require(
+            found == wanted,
+            f"{row.folders[0]}: its {split} set has {found:,} lines, but the paper's has {wanted:,}; give the whole "
+            "corpus with wmt14=FOLDER, and remove that folder",
+        )
 
 
 def run_table(options: SimpleNamespace, name: str, rows: list[Row], runner: Runner) -> None:

@@ -75,12 +75,14 @@ def test_every_update_is_made_of_the_micro_batches_that_the_planner_names(toy, p
     script = tmp_path / "traced.py"
     script.write_text(TRACED)
     run, step, start = tmp_path / "run", 0, 0
+    every = generator.choice([7, 1000])  # it belongs to a run; what is saved for safety, by the clock, does not
     while not (run / "model").exists():
-        devices, every = generator.choice([1, 2, 4]), generator.choice([7, 1000])
+        devices, minutes = generator.choice([1, 2, 4]), generator.choice([0.005, 10])
         stop = generator.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM, "max_time", None])
         trace = tmp_path / f"trace{start}"
         options = [
             *(*toy, f"run={run}", f"trainer.devices={devices}", f"checkpoints.every_steps={every}"),
+            *(f"checkpoints.every_minutes={minutes}",),
             *("validation.bleu_sentences=0", "checkpoints.keep=9"),
             *(["trainer.strategy=ddp"] if devices > 1 else []),
             *(["trainer.max_time=1s"] if stop == "max_time" else []),

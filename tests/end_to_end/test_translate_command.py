@@ -20,7 +20,8 @@ from nmt.config import ModelConfig, TokenizerConfig
 from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import write_model_directory
-from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+from nmt.storage.foreign import sha256
+from nmt.text.tokenizers import train_tokenizer
 
 TEXT = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 SHORT = ["device=cpu", "decode.max_length=3", "decode.beam_size=2"]
@@ -36,7 +37,7 @@ def model(tmp_path_factory) -> str:
     settings = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
     config = ModelConfig(name="tiny", positions="learned", max_positions=12, **settings)
     size = tokenizer.vocabulary_size
-    description = ModelDescription(asdict(config), size, "en", "de", tokenizer_fingerprint(file), {})
+    description = ModelDescription(asdict(config), size, "en", "de", sha256(file), {})
     write_model_directory(folder / "model", Transformer(config, size), file, description, "")
     return str(folder / "model")
 

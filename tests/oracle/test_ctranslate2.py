@@ -22,7 +22,8 @@ from nmt.model_directory.weights import load_model, write_model_directory
 from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.search.engine import length_penalty
 from nmt.search.torch_engine import TorchEngine
-from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+from nmt.storage.foreign import sha256
+from nmt.text.tokenizers import train_tokenizer
 
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
 KINDS = {
@@ -63,7 +64,7 @@ def make(folder: Path, **kind) -> Path:
     config = ModelConfig(name="x", **{**settings, **kind})
     model = Transformer(config, tokenizer.vocabulary_size)
     learn_to_reverse(model, tokenizer.vocabulary_size)
-    fingerprint = tokenizer_fingerprint(folder / "tokenizer.model")
+    fingerprint = sha256(folder / "tokenizer.model")
     description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
     write_model_directory(folder / "model", model, folder / "tokenizer.model", description, "")
     for precision in ("float32", "int8"):

@@ -16,7 +16,8 @@ from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import load_model, write_model_directory
 from nmt.search.torch_engine import pad_source
-from nmt.text.tokenizers import Tokenizer, clean, tokenizer_fingerprint, train_tokenizer
+from nmt.storage.foreign import sha256
+from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
 from nmt.translation.load import load_translator
 
 transformers = pytest.importorskip("transformers")
@@ -48,7 +49,7 @@ def save(folder: Path, model: Transformer, tokenizer: Tokenizer) -> Path:
     """Write a model directory."""
     file = folder / "tokenizer"
     tokenizer.save(file)
-    description = describe(model.config, model.vocabulary_size, tokenizer_fingerprint(file))
+    description = describe(model.config, model.vocabulary_size, sha256(file))
     write_model_directory(folder / "model", model, file, description, "")
     return folder / "model"
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,9 +14,10 @@ import plan as planning
 import pytest
 import reproduce
 import table2
-from plan import Row
+from plan import Row, read_options
 
 import nmt as package
+from nmt.errors import NMTError
 from nmt.evaluation.scores import score
 from nmt.training.run_folder import read_metrics
 
@@ -155,3 +157,14 @@ def test_a_table_goes_on_from_an_interruption(toy, here, monkeypatch, capfd):
 
     assert reproduce.main(WORDS) == 0
     assert capfd.readouterr().err.count("already measured") == 2
+
+
+@pytest.mark.parametrize(("found", "message"), [(3003, ""), (2999, "its test set has 2,999 lines")])
+def test_held_out_sets_must_be_the_papers_before_training(tmp_path, monkeypatch, found, message):
+    counts = {"valid": {"kept": 3000}, "test": {"kept": found}}
+    monkeypatch.setattr(reproduce, "read_manifest", lambda folder: SimpleNamespace(counts=counts))
+    rows = reproduce.table2.rows(read_options(["table2", f"work={tmp_path}"]))
+    with pytest.raises(NMTError, match=message) if message else nullcontext():
+        reproduce.check_held_out(rows[0])
+    laptop = reproduce.table2.rows(read_options(["table2", "scale=laptop", f"work={tmp_path}"]))
+    assert laptop[0].held_out == {}

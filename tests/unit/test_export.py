@@ -20,7 +20,8 @@ from nmt.model import Transformer
 from nmt.model_directory.description import EXPORTED, ModelDescription
 from nmt.model_directory.weights import write_model_directory
 from nmt.search.ctranslate2_engine import CTranslate2Engine
-from nmt.text.tokenizers import tokenizer_fingerprint, train_tokenizer
+from nmt.storage.foreign import sha256
+from nmt.text.tokenizers import train_tokenizer
 from nmt.translation.load import converted_folder, load_translator
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -34,7 +35,7 @@ def make(folder: Path, training: dict | None = None, **settings) -> Path:
     torch.manual_seed(1)
     base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
     config = ModelConfig(name="tiny", **{**base, **settings})
-    size, fingerprint = tokenizer.vocabulary_size, tokenizer_fingerprint(tokenizer_file)
+    size, fingerprint = tokenizer.vocabulary_size, sha256(tokenizer_file)
     description = ModelDescription(asdict(config), size, "en", "de", fingerprint, training or {})
     write_model_directory(folder / "model", Transformer(config, size), tokenizer_file, description, "")
     return folder / "model"

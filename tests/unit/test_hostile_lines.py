@@ -17,8 +17,9 @@ from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import write_model_directory
 from nmt.search.engine import Hypothesis, length_penalty
 from nmt.search.torch_engine import TorchEngine
+from nmt.storage.foreign import sha256
 from nmt.text.sentences import split_sentences
-from nmt.text.tokenizers import Tokenizer, clean, tokenizer_fingerprint, train_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
 from nmt.translation.job import input_lines
 from nmt.translation.limits import Limits
 from nmt.translation.load import load_translator
@@ -112,7 +113,7 @@ def model_directory(folder: Path, tokenizer: Tokenizer, max_tokens: int | None =
     tokenizer.save(folder / "tokenizer.model")
     model = random_model(tokenizer, **settings)
     training = {"config": {"data": {"filters": {"max_tokens": max_tokens}}}} if max_tokens else {}
-    fingerprint = tokenizer_fingerprint(folder / "tokenizer.model")
+    fingerprint = sha256(folder / "tokenizer.model")
     described = ModelDescription(asdict(model.config), tokenizer.vocabulary_size, "en", "de", fingerprint, training)
     write_model_directory(folder / "model", model, folder / "tokenizer.model", described, "")
     return str(folder / "model")

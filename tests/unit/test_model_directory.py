@@ -15,7 +15,8 @@ from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.model_directory.description import FORMAT_VERSION, ModelDescription, find_model_directory, read_description
 from nmt.model_directory.weights import load_model, write_model_directory
-from nmt.text.tokenizers import load_tokenizer, tokenizer_fingerprint, train_tokenizer
+from nmt.storage.foreign import sha256
+from nmt.text.tokenizers import load_tokenizer, train_tokenizer
 from nmt.translation.load import load_translator
 from nmt.translation.torch_translator import torch_translator
 from nmt.translation.translator import Translator
@@ -34,7 +35,7 @@ def write(folder: Path, kind: str = "bpe", **settings) -> Transformer:
     config = ModelConfig(name="tiny", **{**base, **settings})
     model = Transformer(config, tokenizer.vocabulary_size).eval()
     description = ModelDescription(
-        asdict(config), tokenizer.vocabulary_size, "en", "de", tokenizer_fingerprint(tokenizer_file), {"updates": 7}
+        asdict(config), tokenizer.vocabulary_size, "en", "de", sha256(tokenizer_file), {"updates": 7}
     )
     write_model_directory(folder, model, tokenizer_file, description, "# A card\n")
     return model
@@ -133,7 +134,7 @@ def test_a_description_is_read_as_it_was_written(written):
     description = read_description(written)
     assert (description.source, description.target, description.training) == ("en", "de", {"updates": 7})
     assert description.format_version == FORMAT_VERSION
-    assert description.tokenizer == tokenizer_fingerprint(written / "tokenizer.model")
+    assert description.tokenizer == sha256(written / "tokenizer.model")
 
 
 def test_writing_replaces_the_directory_that_was_there_and_leaves_nothing_else(tmp_path):
