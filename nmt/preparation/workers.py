@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -28,14 +29,18 @@ def begin() -> None:
 
 
 def stop_waiting(pool: ProcessPoolExecutor) -> None:
-    """Close the pipes of a pool whose workers were killed, so that its threads end, too.
+    """Close this process's ends of the pipes to workers that were killed, so that the pool's threads end, too.
 
-    This process itself holds both pipes open: half an answer of a worker would be waited for without end, and tasks on
-    their way to the workers fill a pipe that nobody reads.
+    Half an answer of a worker would be waited for without end. Tasks on their way to the workers fill a pipe that
+    nobody reads; there, Python closes our end itself since 3.11.5 (python/cpython#94777), and one of two threads that
+    close a file at once would close whatever was opened under its number between them.
     """
-    for queue, end in (("_result_queue", "_writer"), ("_call_queue", "_reader")):
+    queues: Any = pool
+    with suppress(AttributeError, OSError):
+        queues._result_queue._writer.close()
+    if sys.version_info < (3, 11, 5):
         with suppress(AttributeError, OSError):
-            getattr(getattr(pool, queue), end).close()
+            queues._call_queue._reader.close()
 
 
 @contextmanager
