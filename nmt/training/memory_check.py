@@ -1,7 +1,7 @@
 """The heaviest moments of training are gone through once before it, so that memory runs out at once or never."""
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -58,10 +58,13 @@ def something_spare(module: TranslationModule) -> Iterator[None]:
         del on_device
 
 
-def try_largest(trainer: Trainer, module: TranslationModule, planner: BatchPlanner) -> None:
-    """A training step and its backward pass for the largest micro-batches; nothing is learnt from them."""
+def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
+    """A training step and its backward pass for micro-batches of these shapes; nothing is learnt from them.
+
+    A shape is rows, source width and target width.
+    """
     sums = module.update_sums.clone()
-    for shape in planner.largest_shapes():
+    for shape in shapes:
         batch = move_data_to_device(dummy_batch(*shape), module.device)
         loss = trainer.strategy.training_step(batch, 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]
@@ -80,7 +83,7 @@ class MemoryCheck(Callback):
         (optimizer,) = trainer.optimizers
         with enough_memory_or(advice(self.batching)), something_spare(pl_module):
             make_resident(pl_module, optimizer)
-            try_largest(trainer, pl_module, self.planner)
+            try_shapes(trainer, pl_module, self.planner.largest_shapes())
             self.validation.try_largest(trainer, pl_module)
         optimizer.zero_grad()
 

@@ -13,7 +13,7 @@ from nmt.data.prepared import PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.hardware import available_memory
 from nmt.storage.foreign import matches
-from nmt.training.memory_check import make_resident, try_largest
+from nmt.training.memory_check import make_resident, try_shapes
 from nmt.training.module import TranslationModule
 from nmt.training.run_folder import read_config
 
@@ -90,9 +90,8 @@ class Trial:
         larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
         before = available_memory()
         try:
-            try_largest(
-                self.trainer, self.module, BatchPlanner(split.source_lengths, split.target_lengths, larger, seed=1)
-            )
+            planner = BatchPlanner(split.source_lengths, split.target_lengths, larger, seed=1)
+            try_shapes(self.trainer, self.module, planner.largest_shapes())
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise

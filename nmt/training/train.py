@@ -32,6 +32,7 @@ from nmt.training.run_folder import averaged_update, check_corpus, point_latest_
 from nmt.training.saving import CheckpointCallback
 from nmt.training.stopping import Interruptions
 from nmt.training.strategies import SharedFilesystemCheck
+from nmt.training.time_estimate import TimeEstimate
 from nmt.training.trainer import end_launched_processes, make_trainer, quiet_lightning
 from nmt.training.updates import MicroBatchCount
 from nmt.training.validation import Validation
@@ -123,6 +124,7 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         SharedFilesystemCheck(run),
         MicroBatchCount(),
         MemoryCheck(updates.planner, config.batching, validation),
+        TimeEstimate(updates.planner, console, max_seconds),
         GradientCheck(run, updates, config.trainer["log_every_n_steps"]),
         metrics,
         validation,

@@ -4,13 +4,13 @@ import bz2
 import gzip
 import json
 import subprocess
-import sys
 
 import pytest
+from preloaded import python
 
 
 def nmt(*words, folder, stdin=""):
-    command = [sys.executable, "-m", "nmt", *words]
+    command = [python(), "-m", "nmt", *words]
     return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True)
 
 
@@ -142,7 +142,7 @@ def test_score_reads_compressed_files_and_standard_input(tmp_path):
     (tmp_path / "hyp").write_bytes(bz2.compress("\ufeffeins\r\nzwei".encode()))
     words = ["score", "reference=ref.gz", "metrics=[chrf]"]
     assert nmt(*words, "hypothesis=hyp", folder=tmp_path).stdout.startswith("chrF2 = 100")
-    command = [sys.executable, "-m", "nmt", *words]
+    command = [python(), "-m", "nmt", *words]
     with (tmp_path / "ref.gz").open("rb") as file:
         done = subprocess.run(command, cwd=tmp_path, stdin=file, capture_output=True)
     assert done.stdout.startswith(b"chrF2 = 100")

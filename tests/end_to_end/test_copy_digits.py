@@ -2,10 +2,10 @@
 
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from preloaded import python
 
 SIZES = {"train": 20_000, "valid": 200, "test": 500}
 OPTIONS = [
@@ -42,7 +42,7 @@ def write_digits(folder: Path, step: int) -> None:
 )
 def test_digits_are_learnt(tmp_path, step):
     def nmt(*arguments: str) -> None:
-        ended = subprocess.run([sys.executable, "-m", "nmt", *arguments], cwd=tmp_path, capture_output=True, text=True)
+        ended = subprocess.run([python(), "-m", "nmt", *arguments], cwd=tmp_path, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr
 
     write_digits(tmp_path, step)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from preloaded import python
 from safetensors.torch import load_file
 
 from nmt.training.checkpoints import load_checkpoint
@@ -37,11 +38,14 @@ def kill_all(process: subprocess.Popen) -> None:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen]]:
-    """Starts `nmt train`; what is left of it at the end of the test is killed."""
+    """Starts `nmt train`; what is left of it at the end of the test is killed.
+
+    Signals to the whole group need a program of its own, sys.executable.
+    """
     with ExitStack() as stack:
 
-        def start(options: list[str]) -> subprocess.Popen:
-            command = [sys.executable, "-m", "nmt", "train", *options]
+        def start(options: list[str], program: str = "") -> subprocess.Popen:
+            command = [program or python(), "-m", "nmt", "train", *options]
             process = stack.enter_context(
                 subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
             )
@@ -121,7 +125,7 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
 def test_a_signal_to_all_processes_leaves_those_that_load_batches_to_the_training(toy, start, number):
-    process = start([*toy, *LONG, "trainer.max_steps=100000", "num_workers=2"])
+    process = start([*toy, *LONG, "trainer.max_steps=100000", "num_workers=2"], sys.executable)
     wait_for(process, Path("run"), 20)
     os.killpg(process.pid, number)
     errors = process.communicate()[1]
@@ -148,7 +152,7 @@ def test_the_same_checkpoints_are_averaged_however_often_a_run_was_stopped(toy, 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["one", "all"])
 def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
-    process = start([*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp"])
+    process = start([*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp"], sys.executable)
     wait_for(process, Path("run"), 20)
     process.send_signal(signal.SIGINT) if stop == "one" else os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
@@ -161,12 +165,12 @@ def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
 @pytest.mark.slow
 def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, start, training_state, metrics):
     options = [*toy, "run=run", "trainer.devices=2", "trainer.strategy=ddp", "checkpoints.every_steps=7"]
-    process = start(options)
+    process = start(options, sys.executable)
     wait_for(process, Path("run"), 20)
     kill_all(process)
     assert process.wait() == -signal.SIGKILL
     for run in ("run", "undisturbed"):
-        process = start([*options, f"run={run}"])
+        process = start([*options, f"run={run}"], sys.executable)
         errors = process.communicate()[1]
         assert process.returncode == 0, errors
     runs = (Path("run"), Path("undisturbed"))
@@ -193,7 +197,7 @@ main()
 
 
 def test_a_second_interrupt_within_an_update_ends_at_once_without_a_traceback(toy):
-    command = [sys.executable, "-c", INTERRUPTED_TWICE, "train", *toy, *LONG]
+    command = [python(), "-c", INTERRUPTED_TWICE, "train", *toy, *LONG]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 130, process.stderr
     assert "Traceback" not in process.stderr

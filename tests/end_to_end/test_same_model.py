@@ -3,13 +3,13 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
 from filelock import FileLock
+from preloaded import python
 
 from nmt.training.run_folder import kept, list_checkpoints
 
@@ -90,7 +90,7 @@ def test_a_second_training_in_a_run_is_refused(toy, nmt):
 
 
 def test_two_trainings_at_once_leave_one_whole_run(toy, nmt, metrics):
-    command = [sys.executable, "-m", "nmt", "train", *toy, "run=run", "trainer.max_steps=40"]
+    command = [python(), "-m", "nmt", "train", *toy, "run=run", "trainer.max_steps=40"]
     first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not Path("run/metrics.csv").exists():

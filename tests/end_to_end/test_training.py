@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import yaml
+from preloaded import python
 from safetensors.torch import load_file
 
 SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0")
@@ -72,7 +72,7 @@ def test_processes_together_and_one_that_accumulates_give_the_same_weights(
 ):
     runs = (one_process, tmp_path / "run")
     flags = [*toy, *FIFTY, f"trainer.devices={processes}", "trainer.strategy=ddp", f"run={runs[1]}"]
-    ended = subprocess.run([sys.executable, "-m", "nmt", "train", *flags], capture_output=True, text=True)
+    ended = subprocess.run([python(), "-m", "nmt", "train", *flags], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     for part in ("weights", "adam"):
         one, other = (flat(training_state(run)[part]) for run in runs)

@@ -4,11 +4,11 @@ import csv
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from preloaded import python
 
 import nmt.commands.sweep as sweep_module
 from nmt.commands.sweep import FIGURES
@@ -22,7 +22,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`nmt` is the one under test."""
     program = tmp_path / "bin" / "nmt"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m nmt "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {python()} -m nmt "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(Path(sweep_module.__file__).parents[1]))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from preloaded import python
 
 from nmt.config import ModelConfig, TokenizerConfig
 from nmt.model import Transformer
@@ -43,7 +44,7 @@ def model(tmp_path_factory) -> str:
 
 
 def command(model: str, *words: str) -> list[str]:
-    return [sys.executable, "-m", "nmt", "translate", f"run={model}", *SHORT, *words]
+    return [python(), "-m", "nmt", "translate", f"run={model}", *SHORT, *words]
 
 
 def run(model: str, *words: str, content: bytes = b"", **settings) -> subprocess.CompletedProcess[bytes]:
@@ -175,7 +176,7 @@ def test_a_full_disk_is_one_line(model, to_file):
 
 @pytest.mark.parametrize(("closed", "key"), [("<&-", "input=FILE"), (">&-", "output=FILE")])
 def test_a_closed_stream_is_one_line_that_names_the_key(model, closed, key):
-    words = ["sh", "-c", f'"$@" {closed}', "sh", *command(model)]
+    words = ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, *command(model)[1:]]
     refused(subprocess.run(words, input=b"ka\n", capture_output=True, timeout=300), key)
 
 

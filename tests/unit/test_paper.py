@@ -1,4 +1,4 @@
-"""Where the README says that a part of the paper is, there it is, and says so itself."""
+"""Where docs/paper.md says that a part of the paper is, there it is, and says so itself."""
 
 import importlib
 import re
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-TABLE = README.split("## Where the paper is")[1].split("\n## ")[0]
+TABLE = (Path(__file__).parents[2] / "docs" / "paper.md").read_text().split("\n## ")[0]
 EVERYTHING = [
     *("section 3", "section 3.1", "section 3.2.1", "section 3.2.2", "section 3.2.3", "section 3.3", "section 3.4"),
     *("section 3.5", "section 4", "section 5.1", "section 5.2", "section 5.3", "section 5.4", "section 6.1"),
@@ -34,7 +33,7 @@ def places(text: str) -> set[str]:
 def entries():
     """A row's places, a file and a symbol in it, for every symbol."""
     for row in re.findall(r"^\| (.*) \| .* \| (.*) \|$", TABLE, flags=re.M):
-        for file, symbols in re.findall(r"\]\(((?:nmt|recipes)/[\w/]+\.py)\): ((?:`[\w.]+`(?:, )?)+)", row[1]):
+        for file, symbols in re.findall(r"\]\(\.\./((?:nmt|recipes)/[\w/]+\.py)\): ((?:`[\w.]+`(?:, )?)+)", row[1]):
             for symbol in re.findall(r"`([\w.]+)`", symbols):
                 yield pytest.param(places(row[0]), file, symbol, id=f"{row[0]}-{symbol}")
 

@@ -7,11 +7,11 @@ import lzma
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from preloaded import python
 
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
@@ -146,7 +146,7 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
         "format=tsv",
         "buffer=1",
     ]
-    command = [sys.executable, "-m", "nmt", "translate", *options, f"input={tmp_path}/in", f"output={tmp_path}/out"]
+    command = [python(), "-m", "nmt", "translate", *options, f"input={tmp_path}/in", f"output={tmp_path}/out"]
     notes = tmp_path / ".out.nmt-partial.json"
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60

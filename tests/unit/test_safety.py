@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from preloaded import python
 
 from nmt.config import BatchingConfig
 from nmt.errors import NMTError, enough_memory_or, is_out_of_memory
@@ -39,7 +40,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train_with(code: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code, "train", *options], capture_output=True, text=True, check=False)
+    return subprocess.run([python(), "-c", code, "train", *options], capture_output=True, text=True, check=False)
 
 
 SHORT = ("run=run", "trainer.max_steps=12", "checkpoints.every_steps=3", "validation.every_steps=12")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from preloaded import python
 
 import nmt.commands.sweep as sweep_module
 from nmt.commands import COMMANDS, compose
@@ -284,7 +285,7 @@ corpus = json.loads((Path(config.prepared) / "manifest.json").read_text())["fing
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fake.py").write_text(FAKE)
-    monkeypatch.setattr(sweep_module, "TRAIN", [sys.executable, str(tmp_path / "fake.py")])
+    monkeypatch.setattr(sweep_module, "TRAIN", [python(), str(tmp_path / "fake.py")])
     monkeypatch.setenv("PYTHONPATH", str(Path(sweep_module.__file__).parents[2]))
 
 

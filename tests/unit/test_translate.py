@@ -5,11 +5,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from preloaded import python
 
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
@@ -187,7 +187,7 @@ def test_the_automatic_device_is_one_that_works():
 
 def test_an_interrupt_ends_a_translation_that_waits_for_input(checkpoint):
     """A terminal, or a program at the other end of a pipe, keeps the input open while Ctrl-C is pressed."""
-    command = [sys.executable, "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "decode.max_extra_length=3"]
+    command = [python(), "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "decode.max_extra_length=3"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             process.stdin.write(b"ka nu\n")

@@ -1,0 +1,55 @@
+"""How long a training takes is said before it begins, and changes nothing of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt.training import time_estimate
+from nmt.training.time_estimate import in_words
+
+SHORT = ("run=run", "trainer.max_steps=20", "validation.every_steps=20", "checkpoints.every_steps=20")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "about 2 seconds"),
+        (89, "about 89 seconds"),
+        (91, "about 2 minutes"),
+        (25 * 60, "about 25 minutes"),
+        (89 * 60, "about 89 minutes"),
+        (91 * 60, "about 1.5 hours"),
+        (12 * 3600, "about 12 hours"),
+        (3 * 86_400, "about 3.0 days"),
+        (40 * 86_400, "about 40 days"),
+    ],
+)
+def test_durations_are_rough(seconds, words):
+    assert in_words(seconds) == words
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_estimate, "WORTHWHILE_UPDATES", 1)
+    monkeypatch.setattr(time_estimate, "TIMED_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_it_is_said_and_leaves_no_trace(toy, nmt, monkeypatch, training_state, metrics):
+    said = nmt("train", *toy, *SHORT).err
+    assert re.search(r"^about \d+ seconds for 20 updates, \S+ a second$", said, flags=re.M), said
+    monkeypatch.setattr(time_estimate, "WORTHWHILE_UPDATES", 1000)
+    assert "about" not in nmt("train", *toy, *SHORT, "run=other").err
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
+    assert metrics(Path("run")) == metrics(Path("other"))
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_training_of_days_is_told_of_a_shorter_one(toy, nmt, monkeypatch):
+    monkeypatch.setattr(time_estimate, "LONG_SECONDS", 0.0)
+    assert "experiment=laptop" in nmt("train", *toy, *SHORT).err
+    said = nmt("train", *toy, *SHORT, "run=timed", "trainer.max_time=1s", "trainer.max_steps=100000").err
+    assert "trainer.max_time stops it after about 2 seconds" in said
+    assert "experiment=laptop" not in said
