@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 import torch
+from preloaded import python
 
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.run_folder import list_checkpoints
 
 ROOT = Path(__file__).parents[2]
-NMT = [sys.executable, "-m", "nmt"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 TWO = ("trainer.devices=2", "trainer.strategy=ddp")
 FSDP = ("trainer.devices=2", "trainer.strategy=fsdp")
@@ -33,10 +33,10 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
-def train(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def train(*options: str, program: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """`nmt train` in processes of its own; as long as one of them is left, standard error does not end."""
     process = subprocess.Popen(
-        [*NMT, "train", *options],
+        [program or python(), "-m", "nmt", "train", *options],
         # Also for fixtures that are made before a test begins: another number of threads rounds otherwise.
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         stderr=subprocess.PIPE,
@@ -210,7 +210,7 @@ def test_an_error_of_the_first_process_leaves_no_other_waiting(toy):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))  # the disk is full, for what is started now
     try:
-        ended = train(*toy, *TO_24, *TWO, "run=run")
+        ended = train(*toy, *TO_24, *TWO, "run=run", program=sys.executable)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert ended.returncode == 2, ended.stderr
