@@ -1,4 +1,4 @@
-"""`nmt attention`: the attention of every head of a model, drawn."""
+"""`nmt attention`: draw the attention of every head of a model."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ def run(config: AttentionConfig) -> None:
 
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:
-    """A folder that is there is the run, and the other word the sentence; NMTError for more than one of either."""
+    """Take an existing folder as the run and the other word as the sentence; NMTError for more than one of either."""
     runs = [word for word in words if exists(Path(word)) and Path(word).is_dir()]
     sentences = [word for word in words if word not in runs]
     if len(runs) > 1 or len(sentences) > 1:

@@ -1,4 +1,4 @@
-"""`nmt export`: a model written for another program, and compared with itself."""
+"""`nmt export`: write a model for another program, and compare the translations of both."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from nmt.model_directory.description import ModelDescription
 
 SAMPLE = 200
-"""Lines of the validation set that are compared."""
+"""Lines of the validation set to compare."""
 SHOWN = 2
-"""Lines that differ of which both translations are shown."""
+"""Lines with different translations to show."""
 
 Translate = Callable[[list[str]], list[str]]
 
@@ -52,9 +52,9 @@ class ExportConfig:
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
-    """Write the model and compare it with what it was made of; gives what there is to say.
+    """Write the model and compare it with the original; yields lines to print.
 
-    `status` is told what goes on. Raises NMTError where the model, or a file of it, is not for that format.
+    `status` is called with the current step. Raises NMTError if the model cannot be written in that format.
     """
     from nmt.model_directory.description import find_model_directory, is_exported, read_description
 
@@ -79,7 +79,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
 def write(
     config: ExportConfig, folder: Path, description: "ModelDescription", decode: DecodeConfig
 ) -> tuple[Path, Translate]:
-    """Write the model: where it is, and what translates with it."""
+    """Write the model; returns its folder, and a function that translates with it."""
     if config.format == "huggingface":
         from nmt.interchange import huggingface
 
@@ -108,7 +108,7 @@ def best_translations(lines: list[str], config: TranslateConfig) -> list[str]:
 
 
 def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple[list[str], str]:
-    """The lines to compare and what they are, or none and why."""
+    """The lines to compare and where they come from, or no lines and the reason."""
     path, first = Path(config.sample or ""), None
     if config.sample is None:
         if "config" not in description.training:
@@ -126,7 +126,7 @@ def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple
 
 
 def compare(lines: list[str], expected: list[str], found: list[str], origin: str) -> Iterator[str]:
-    """The share of lines whose translations are the same, and some of those whose are not."""
+    """The share of lines with the same translation, and some lines with different ones."""
     different = [index for index, (one, other) in enumerate(zip(expected, found, strict=True)) if one != other]
     same = len(lines) - len(different)
     yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by torch: {origin}"
@@ -137,7 +137,7 @@ def compare(lines: list[str], expected: list[str], found: list[str], origin: str
 
 
 def run(config: ExportConfig) -> None:
-    """Export, and print how far the translations are the same."""
+    """Export, and print how many translations are the same."""
     with talker().status("loading") as status:
         for line in export(config, lambda words: status.update(words)):
             print(line)

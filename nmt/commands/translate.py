@@ -1,4 +1,4 @@
-"""`nmt translate`: raw text in, translations out, line by line."""
+"""`nmt translate`: translate raw text line by line."""
 
 from functools import partial
 

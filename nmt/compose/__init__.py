@@ -1,6 +1,6 @@
-"""Hydra: from the YAML groups under `conf/` and `KEY=VALUE` overrides to plain dataclasses.
+"""Composition by Hydra: YAML groups in `conf/` and `KEY=VALUE` overrides become plain dataclasses.
 
-Nothing outside this folder needs Hydra, and nothing below it has seen a DictConfig.
+Only this folder imports Hydra, and no other one handles a DictConfig.
 """
 
 from nmt.compose.command import Command, Option
