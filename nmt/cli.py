@@ -28,8 +28,8 @@ app = typer.Typer(
 )
 # The help of a command is made from the YAML groups, and a mistyped option is answered like a mistyped key.
 SETTINGS = {"help_option_names": [], "ignore_unknown_options": True}
-LONGEST_MESSAGE = 2000
-"""In characters."""
+MESSAGE_CHARACTERS = 2000
+"""A longer message is cut in the middle."""
 
 
 def call(command: Command) -> Callable[..., None]:
@@ -121,8 +121,8 @@ def complain(error: Exception) -> None:
     An error that all processes of a training share is printed by the first one only.
     """
     message = " ".join((error.format_message() if isinstance(error, TyperException) else str(error)).splitlines())
-    if len(message) > LONGEST_MESSAGE:
-        message = f"{message[: LONGEST_MESSAGE - 200]} ... {message[-200:]}"
+    if len(message) > MESSAGE_CHARACTERS:
+        message = f"{message[: MESSAGE_CHARACTERS - 200]} ... {message[-200:]}"
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     elif not isinstance(error, SameForAll | TyperException):

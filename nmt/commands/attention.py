@@ -23,7 +23,7 @@ class AttentionConfig:
     run: str = "runs/latest"
     """A run, or a model directory."""
     output: str = "attention.html"
-    """The page to write, or a picture where the name ends in .png."""
+    """The page to write, or a picture if the name ends in .png."""
     layer: int | None = number(None, 1, 1000)
     """Only this layer of each stack, counted from 1; null: all."""
     head: int | None = number(None, 1, 4096)
@@ -68,8 +68,8 @@ COMMAND = Command(
     "Draw what each head of a model looks at, in a sentence and its translation.",
     AttentionConfig,
     run,
+    sentence_and_run,
     usage="'A SENTENCE' [RUN]",
     example="'The law will never be perfect.' runs/mine",
-    words=sentence_and_run,
     texts=("sentence", "target"),
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import talker
+from nmt.commands.words import one_run
 from nmt.compose import Command
 from nmt.config.rules import as_list, check_numbers, number
 from nmt.errors import NMTError
@@ -81,8 +82,9 @@ COMMAND = Command(
     "Average checkpoints into a model.",
     AverageConfig,
     run,
+    one_run,
     usage="[RUN]",
     example="runs/mine last=3 output=runs/mine/last3",
-    word="run",
+    texts=("run",),
     memory="it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
 )

@@ -50,9 +50,9 @@ COMMAND = Command(
     "Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
     ParseConfig,
     run,
+    partial(input_and_run, "parse"),
     usage="[FILE or 'A SENTENCE'] [RUN]...",
     example="runs/parser < sentences > trees",
-    words=partial(input_and_run, "parse"),
     texts=("text",),
     memory=LESS_MEMORY,
 )

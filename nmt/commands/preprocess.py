@@ -65,6 +65,7 @@ COMMAND = Command(
     "Prepare a parallel corpus for training.",
     ExperimentConfig,
     run,
+    corpus_files,
     usage="[SOURCE TARGET]",
     example="corpus/train.en corpus/train.de tokenizer=bpe8k",
     keys=(
@@ -77,6 +78,5 @@ COMMAND = Command(
         "model optim batching checkpoints validation decode trainer"
     ),
     root="train",
-    words=corpus_files,
     memory="pass fewer workers",
 )

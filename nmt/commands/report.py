@@ -7,6 +7,7 @@ from omegaconf import MISSING
 
 from nmt.commands import train
 from nmt.commands.console import talker
+from nmt.commands.words import one_run
 from nmt.compose import Command, compose
 from nmt.config import DecodeConfig
 from nmt.config.rules import check_numbers, number, require_choice
@@ -62,6 +63,7 @@ COMMAND = Command(
     "Write a page about a training run: curves, translations, corpus, configuration.",
     ReportConfig,
     run,
-    word="run",
+    one_run,
+    texts=("run",),
     memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
 )

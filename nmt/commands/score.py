@@ -118,13 +118,13 @@ COMMAND = Command(
     "Score translations, with signatures; or by a model, as to filter a corpus.",
     ScoreConfig,
     run,
+    files_or_run,
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     example="out.de ref.de",
     keys=(
         "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
         "examples=10 run=runs/mine format=jsonl device=cpu"
     ),
-    words=files_or_run,
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens or buffer",
 )

@@ -201,7 +201,7 @@ def rows(points: list[Point]) -> list[dict[str, str]]:
     table = []
     for point in points:
         reports = read_metrics(point.run)
-        validated = [{}, *(report for report in reports if report["valid_loss"])][-1]
+        validated = [{}, *(report for report in reports if report.get("valid_loss"))][-1]
         saved = [str(checkpoint_step(path)) for path in list_checkpoints(point.run)]
         updates = (saved or [report["step"] for report in reports] or ["0"])[-1]
         figures = {key: validated.get(key, "") for key in FIGURES}

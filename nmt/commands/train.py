@@ -58,6 +58,7 @@ COMMAND = Command(
     "Train a model, or go on where it stopped.",
     ExperimentConfig,
     run,
+    prepared_corpus,
     usage="[CORPUS]",
     example="data/mine model=small",
     keys=(
@@ -66,7 +67,6 @@ COMMAND = Command(
         "model.dropout=0.3 seed=2"
     ),
     hides="data tokenizer workers overwrite",
-    words=prepared_corpus,
     options={
         "--sweep": Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=sweep),
         "--dry-run": Option("With --sweep: print the command of each training, and start none.", run=sweep),

@@ -32,6 +32,13 @@ def exists(path: Path) -> bool:
         return False
 
 
+def one_run(words: list[str]) -> dict[str, Any]:
+    """The run, or the model directory; NMTError for more than one."""
+    if len(words) > 1:
+        raise NMTError(f"{words[-1]}: this command takes one run; {words[0]} is given too")
+    return {"run": words[0]}
+
+
 def input_and_run(command: str, words: list[str]) -> dict[str, Any]:
     """The file or text to translate or parse, and the run or runs to do it with."""
     forms = f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both may be left out"

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nmt.errors import NMTError
-
 
 @dataclass(frozen=True)
 class Option:
@@ -29,6 +27,8 @@ class Command:
     """The dataclass of its keys."""
     run: Callable[[Any], int | None]
     """Returns the exit code; None is 0."""
+    words: Callable[[list[str]], dict[str, Any]]
+    """Turns words without = into keys and values. A mapping sets a whole group."""
     usage: str = ""
     """The words without = that it takes, as shown in its help."""
     example: str = ""
@@ -39,10 +39,6 @@ class Command:
     """Groups and keys of its tree that it does not read and its help does not list."""
     root: str = ""
     """The root file of its tree in conf/, if that has another name than the command."""
-    word: str = ""
-    """The key that a word without = sets."""
-    words: Callable[[list[str]], dict[str, Any]] | None = None
-    """Turns words without = into keys and values. A mapping sets a whole group."""
     texts: tuple[str, ...] = ()
     """Keys whose values are running text: commas, brackets, ${} and final blanks need no quotes there."""
     options: Mapping[str, Option] = field(default_factory=dict)
@@ -53,13 +49,3 @@ class Command:
     def tree(self) -> str:
         """The name of its root file in conf/."""
         return self.root or self.name
-
-    def values_of(self, words: list[str]) -> dict[str, Any]:
-        """Turn words without = into keys and values; NMTError for a command that takes none."""
-        if self.words:
-            return self.words(words)
-        if not self.word:
-            raise NMTError(f"{words[0]!r} is not KEY=VALUE; `nmt {self.name} --help` lists the keys")
-        if len(words) > 1:
-            raise NMTError(f"{words[-1]}: `nmt {self.name}` takes one {self.word}; {words[0]} is given too")
-        return {self.word: words[0]}

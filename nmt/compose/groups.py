@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
@@ -35,13 +36,9 @@ def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
 
 def command_groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
     """Every group of a command's tree -> its default option, and all of its options."""
-    text = OmegaConf.load(conf_folder() / f"{command.tree}.yaml")
-    assert isinstance(text, DictConfig)
-    chosen: dict[str, str] = {}
-    for entry in text.defaults:
-        if isinstance(entry, DictConfig):
-            ((key, value),) = entry.items()
-            chosen[str(key).removeprefix("optional ")] = str(value or "")
+    defaults = yaml.safe_load((conf_folder() / f"{command.tree}.yaml").read_text(encoding="utf-8"))["defaults"]
+    entries = (item for entry in defaults if isinstance(entry, dict) for item in entry.items())
+    chosen = {group.removeprefix("optional "): option or "" for group, option in entries}
     return {group: (chosen[group], options) for group, options in groups(config_dir).items() if group in chosen}
 
 

@@ -90,7 +90,7 @@ def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
     named = [quote(command, word) for word in words if not is_bare(word)]
     if not bare:
         return named, {}
-    values = command.values_of(bare)
+    values = command.words(bare)
     given = {word.partition("=")[0].lstrip("+") for word in named}
     for key in given & values.keys():
         if values[key] in (*bare, bare):
@@ -115,7 +115,7 @@ def quote(command: Command, word: str) -> str:
         texts = isinstance(found, list) and all(isinstance(item, str) for item in found)
         names = [item.strip() for item in value[1:-1].split(",")]
         return set_text(key, names) if value.endswith("]") and not texts else word
-    if key and key in (*command.texts, *FILES, command.word):
+    if key and key in (*command.texts, *FILES):
         text = str(found) if found is not None and value.startswith(("'", '"')) else value
         return set_text(key, text if key in FILES else literal(text))
     number = isinstance(found, int | float | bool)

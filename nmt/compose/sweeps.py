@@ -35,7 +35,7 @@ def expand(
         key = override.key_or_group
         for later in parsed[index + 1 :]:
             if later and later.key_or_group == key:
-                raise NMTError(f"{text}: {later.input_line} behind it takes its place; leave one out")
+                raise NMTError(f"{text}: {later.input_line} after it replaces it; leave one out")
         values = swept_values(override, known_groups)
         choices.append([(key, f"{override.get_key_element()}={value}") for value in values])
     if math.prod(map(len, choices)) > POINTS:
@@ -50,9 +50,9 @@ def swept_values(override: Override, known_groups: dict[str, tuple[str, list[str
     """The values of a sweep, as written after KEY=; NMTError if there are none."""
     text, key, sweep = override.input_line, override.key_or_group, override.value()
     if isinstance(sweep, IntervalSweep):
-        raise NMTError(f"{text}: an interval has no end of values; write range(START,STOP,STEP), or the values")
+        raise NMTError(f"{text}: an interval is not a list of values; write range(START,STOP,STEP), or the values")
     if isinstance(sweep, ChoiceSweep | RangeSweep) and sweep.shuffle:
-        raise NMTError(f"{text}: the order of a sweep is not left to chance; leave shuffle out")
+        raise NMTError(f"{text}: a sweep has a fixed order; leave shuffle out")
     if isinstance(sweep, RangeSweep):
         values = range_values(sweep)
     elif isinstance(sweep, Glob):

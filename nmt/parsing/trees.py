@@ -18,7 +18,8 @@ PUNCTUATION_TAGS = {
     **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
 }
 """Tags of the Penn Treebank by which scorers recognise punctuation."""
-TOKEN = re.compile(r"[()]|[^\s()]+")
+# A word with its tag, an opening bracket with its label, a closing bracket, or anything else.
+TOKEN = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|(\()\s*(?P<label>[^\s()]*)|(\))|[^\s()]+")
 # NP-SBJ-1 and NP=2 are NP, but -LRB- is a tag.
 PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+")
 LINEAR_STEP = re.compile(r"(\()([^()]+)(\)?)|(\))([^()]+)")
@@ -134,43 +135,36 @@ def parse(text: str) -> Iterator[Tree]:
 
     Raises BrokenTree.
     """
-    tokens = [(found[0], found.start()) for found in TOKEN.finditer(text)]
-    tokens += [("", len(text))] * 3
-    builder, labels, i, begins = Builder(), list[str](), 0, 0
-    while tokens[i][0]:
-        (first, where), (second, _), (third, _) = tokens[i : i + 3]
-        unlabelled = second in ("(", ")", "")
-        if first == ")":
-            if not labels:
-                raise BrokenTree("a bracket closes that was never opened", where)
+    builder, opened, previous = Builder(), list[re.Match[str]](), None
+    for token in TOKEN.finditer(text):
+        tag, word, opens, label, closes = token.groups()
+        if tag:
+            if (plain := plain_label(tag)) != TRACE:
+                builder.add(plain, word)
+        elif opens:
+            if opened and not label:
+                problem = "a bracket opens without a label, or the tree before it does not close"
+                raise BrokenTree(problem, token.start())
+            opened.append(token)
             # The outermost bracket is a constituent only if it has a label.
-            label = labels.pop()
-            if labels or label not in TOPS:
+            if len(opened) > 1 or label not in TOPS:
+                builder.open(plain_label(label))
+        elif closes:
+            if not opened:
+                raise BrokenTree("a bracket closes that was never opened", token.start())
+            if previous is opened[-1]:
+                raise BrokenTree("a pair of brackets holds no word", previous.start())
+            label = opened.pop()["label"]
+            if opened or label not in TOPS:
                 builder.close()
-            i += 1
-        elif first != "(":
-            raise BrokenTree(f"{first!r} stands outside the brackets of a tag and its word", where)
-        elif not unlabelled and third not in ("(", ")", ""):
-            if tokens[i + 3][0] != ")":
-                raise BrokenTree(f"({second} {third} does not close behind its word", where)
-            if (tag := plain_label(second)) != TRACE:
-                builder.add(tag, third)
-            i += 4
-        elif second == ")" or third == ")":
-            raise BrokenTree("a pair of brackets holds no word", where)
-        elif unlabelled and labels:
-            raise BrokenTree("a bracket opens without a label, or the tree before it does not close", where)
         else:
-            begins = begins if labels else where
-            labels.append("" if unlabelled else second)
-            if len(labels) > 1 or labels[0] not in TOPS:
-                builder.open(plain_label(labels[-1]))
-            i += 1 if unlabelled else 2
-        if not labels:
+            raise BrokenTree(f"{token[0]!r} is not in brackets with a tag", token.start())
+        if not opened:
             yield builder.tree()
             builder = Builder()
-    if labels:
-        raise BrokenTree("a tree does not close", begins)
+        previous = token
+    if opened:
+        raise BrokenTree("a tree does not close", opened[0].start())
 
 
 def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:

@@ -43,7 +43,7 @@ from nmt.text.filters import letters, words
 
 Say = Callable[[str], None]
 SIDES = ("source", "target")
-MOST_CHARACTERS = 20_000
+RECORDED_CHARACTERS = 20_000
 """The manifest records the characters of a side up to this number; a corpus with more is taken to have all."""
 EMPTY = np.empty(0, np.uint64)
 
@@ -177,6 +177,7 @@ class Preparation:
         order = iter(np.random.default_rng(self.config.seed).permutation(np.flatnonzero(keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
         found: tuple[set[str], set[str]] = (set(), set())
+        # The test set comes first, so that it is the same one whether or not data.valid is given.
         drawn = {split: self.draw(text, order, sizes[split], found) for split in reversed(splits)}
         flags = self.map(partial(shares_letters, sides=found), arrow_blocks(self.text))
         alike = np.concatenate(list(flags))
@@ -263,7 +264,7 @@ class Preparation:
         if split == "train":
             if not kept:
                 raise self.nothing_left()
-            few = max(map(len, characters.values())) <= MOST_CHARACTERS
+            few = max(map(len, characters.values())) <= RECORDED_CHARACTERS
             self.characters = {side: "".join(sorted(found)) for side, found in characters.items()} if few else None
         self.counts[split] |= {
             "kept": kept,

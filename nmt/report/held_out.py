@@ -34,8 +34,7 @@ def newest_facts(run: Run) -> Facts | None:
     facts, checkpoints = run.model, list_checkpoints(run.folder)
     if not facts and checkpoints:
         content = load_checkpoint(checkpoints[-1])
-        about = content["nmt"]
-        facts = read_facts(about, content["global_step"], about["vocabulary_size"], str(checkpoints[-1]))
+        facts = read_facts({**content["nmt"], "updates": content["global_step"]}, str(checkpoints[-1]))
     if facts and run.manifest and facts.corpus != run.manifest.fingerprint:
         run.manifest = None
         run.corpus_problem = (
@@ -78,9 +77,9 @@ def translate_held_out(
         return None, "The run has no checkpoint yet."
     if not run.manifest:
         raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
-    if not (run.prepared / split).is_dir():
-        raise NMTError(f"split={split}: {run.prepared} holds no {split} set; use split=valid")
     all_sources, all_references = PreparedCorpus(run.prepared, run.manifest).text(split)
+    if not all_sources:
+        raise NMTError(f"split={split}: {run.prepared} holds no {split} set; use split=valid")
     sources, references = all_sources[:sentences], all_references[:sentences]
     parses = run.manifest.is_treebank
     decode = as_parser(run, decode) if parses else decode

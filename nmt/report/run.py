@@ -9,6 +9,7 @@ from typing import Any
 
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.errors import NMTError
+from nmt.evaluation.scores import Score
 from nmt.model_directory.description import read_description
 from nmt.storage.foreign import build, matches, parse_json, read_mapping
 from nmt.training import run_folder
@@ -76,14 +77,10 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 @dataclass
-class ModelScore:
+class ModelScore(Score):
     """The score of the averaged model on the validation set."""
 
-    metric: str
-    name: str
-    value: float
     sentences: int
-    signature: str
 
 
 @dataclass
@@ -101,11 +98,11 @@ class Facts:
     score: ModelScore | None = None
 
 
-def read_facts(tree: dict[str, Any], updates: Any, vocabulary_size: int, where: str) -> Facts:
+def read_facts(tree: dict[str, Any], where: str) -> Facts:
     """The facts in a mapping from a checkpoint or `config.json`; NMTError for a value of another type."""
     known = {key.name: tree[key.name] for key in fields(Facts) if tree.get(key.name) is not None}
     score = known.pop("score", None)
-    facts = build(Facts, {**known, "updates": updates, "vocabulary_size": vocabulary_size}, where)
+    facts = build(Facts, known, where)
     facts.score = build(ModelScore, score, f"{where}, score") if score else None
     return facts
 
@@ -114,8 +111,7 @@ def model_facts(folder: Path) -> Facts | None:
     """The facts of a model directory; None if it is missing or unreadable."""
     try:
         description = read_description(folder)
-        training = description.training
-        return read_facts(training, training.get("updates"), description.vocabulary_size, str(folder))
+        return read_facts({**description.training, "vocabulary_size": description.vocabulary_size}, str(folder))
     except NMTError:
         return None
 
