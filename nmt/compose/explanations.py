@@ -95,7 +95,7 @@ def explain_own_groups(config_dir: Path, groups: list[str], message: str) -> str
     if "@experiment." in message:  # Hydra looks for the groups below the file's own
         return f"{file}: its first line has to be # @package _global_"
     # A line such as `model: tiny` or `- override model: tiny`, which Hydra takes for something else.
-    choice = rf"^(?:defaults: *\[|- *)?(?:override +)?({'|'.join(groups)}): +([\w./-]+)"
+    choice = rf"^(?:defaults:.*[\[,] *| *- *)?(?:override +)?({'|'.join(groups)}): +([\w./-]+)"
     if chosen := re.search(choice, file.read_text(encoding="utf-8", errors="replace"), flags=re.M):
         return f"{file}: {chosen[1]}={chosen[2]} is chosen by defaults: [override /{chosen[1]}: {chosen[2]}]"
     return f"{file}: {message}"
