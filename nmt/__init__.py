@@ -4,7 +4,7 @@
 
     nmt.load("runs/mine").translate(["Hello world."])
 
-`nmt.load`, `nmt.prepare` and `nmt.train` are all that is public: docs/python.md.
+The public functions are `nmt.load`, `nmt.prepare` and `nmt.train`; see docs/python.md.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ __all__ = ["load", "prepare", "train"]
 
 
 def __getattr__(name: str) -> Any:
-    # What they need takes seconds to load, and the command line begins here too.
+    # Their imports take seconds, and the command line imports this file too.
     if name not in __all__:
         raise AttributeError(f"module 'nmt' has no attribute {name!r}")
     from nmt import api

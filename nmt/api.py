@@ -1,14 +1,14 @@
 """The commands for Python: `nmt.load`, `nmt.prepare` and `nmt.train`.
 
 They take what a command line takes, as words, `"model=small"`, or as keys, `model="small"` and `optim={"factor": 2}`;
-or the command's dataclass. docs/python.md shows them.
+or the command's dataclass. See docs/python.md.
 """
 
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands import preprocess as preprocess_command
 from nmt.commands import train as train_command
@@ -23,22 +23,18 @@ if TYPE_CHECKING:
     from nmt.translation.likelihood import PairScorer
     from nmt.translation.translator import Translator
 
-Config = TypeVar("Config")
 
-
-def configuration(kind: type[Config], command: Command, given: tuple[Any, ...], keys: dict[str, Any]) -> Config:
-    """The configuration of a command: `given` as it is where it is one, else composed of words and keys."""
-    if len(given) == 1 and isinstance(given[0], kind):
+def configuration(command: Command, given: tuple[Any, ...], keys: dict[str, Any]) -> Any:
+    """Compose the configuration of a command from words and keys, or return the one that is given."""
+    if len(given) == 1 and isinstance(given[0], command.config):
         if keys:
-            raise NMTError(f"{', '.join(keys)}: a {kind.__name__} has its values already; change them there")
+            raise NMTError(f"{', '.join(keys)}: a {command.config.__name__} has its values already; change them there")
         return given[0]
-    config = compose(command, [*map(str, given), *(override(*item) for item in flatten(keys).items())])
-    assert isinstance(config, kind)
-    return config
+    return compose(command, [*map(str, given), *(override(*item) for item in flatten(keys).items())])
 
 
 def override(key: str, value: Any) -> str:
-    """The override that sets a key to a value of Python; a text names no other key."""
+    """The override that sets a key to a Python value; ${} in a text is not an interpolation."""
     if isinstance(value, list | tuple):
         return set_text(key, [literal(str(item)) for item in value])
     return set_text(key, literal(str(value))) if isinstance(value, str | Path) else f"{key}={in_yaml(value)}"
@@ -61,12 +57,12 @@ class Model:
 
 
 def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
-    """The model of a run or a model directory, `runs/latest` where none is named, with the keys of `nmt translate`."""
+    """Load the model of a run or a model directory, by default `runs/latest`; the keys are those of `nmt translate`."""
     from nmt.search.torch_engine import TorchEngine
     from nmt.translation.likelihood import PairScorer
     from nmt.translation.load import find_models, load_translator
 
-    config = configuration(TranslateConfig, translate_command.COMMAND, words, keys)
+    config = configuration(translate_command.COMMAND, words, keys)
     find_models(config.run)  # before the seconds that torch takes to load
     translator = load_translator(config, lambda notice: print(f"nmt: {notice}", file=sys.stderr))
     if not isinstance(translator.engine, TorchEngine):
@@ -75,18 +71,18 @@ def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
 
 
 def prepare(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:
-    """Prepare a corpus, as `nmt preprocess` does, or do nothing where that is done; gives its folder."""
-    config = configuration(ExperimentConfig, preprocess_command.COMMAND, words, keys)
+    """Prepare a corpus as `nmt preprocess` does, unless that is done already; returns its folder."""
+    config = configuration(preprocess_command.COMMAND, words, keys)
     preprocess_command.run(config)
     return Path(config.prepared)
 
 
 def train(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:
-    """Train a model, or go on where it stopped, as `nmt train` does; gives the folder of the run.
+    """Train a model, or continue where training stopped, as `nmt train` does; returns the folder of the run.
 
-    KeyboardInterrupt where a signal stopped it: it has saved, and the same call goes on from there.
+    Raises KeyboardInterrupt if a signal stopped it: it has saved, and the same call continues from there.
     """
-    config = configuration(ExperimentConfig, train_command.COMMAND, words, keys)
+    config = configuration(train_command.COMMAND, words, keys)
     if train_command.run(config):
         raise KeyboardInterrupt
     return Path(config.run)

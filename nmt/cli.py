@@ -1,4 +1,4 @@
-"""The command line: the only file that knows Typer. What each command does, its own file in commands/ says."""
+"""The command line: the only file that imports Typer. Each command is defined by its own file in commands/."""
 
 import re
 import socket
@@ -15,7 +15,7 @@ from nmt.commands import COMMANDS
 from nmt.compose import Command, compose, compose_tree, to_yaml
 from nmt.compose.explanations import nearest
 from nmt.compose.foreign_words import our_words
-from nmt.compose.help import help_text
+from nmt.compose.help import OPTIONS, help_text
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.training.processes import is_first_process
 
@@ -26,15 +26,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-# `--help` of a command is made from the YAML groups, and a mistyped option gets the same one line as a mistyped key.
+# The help of a command is made from the YAML groups, and a mistyped option is answered like a mistyped key.
 SETTINGS = {"help_option_names": [], "ignore_unknown_options": True}
-LONGEST_MESSAGE = 2000
-"""Characters."""
-OPTIONS = {
-    "--cfg": "Print the composed configuration and exit.",
-    "--config-dir": "FOLDER: look for groups there too.",
-    "--help": "GROUP or all: print its keys; alone, this page.",
-}
+MESSAGE_CHARACTERS = 2000
+"""A longer message is cut in the middle."""
 
 
 def call(command: Command) -> Callable[..., None]:
@@ -48,8 +43,7 @@ def call(command: Command) -> Callable[..., None]:
     ) -> None:
         words, given = split_options(command, overrides or [])
         if help or "-h" in given:
-            own = {name: option.help for name, option in command.options.items()}
-            sys.stdout.write(help_text(command, words, {**OPTIONS, **own}, config_dir))
+            sys.stdout.write(help_text(command, words, config_dir))
             return
         options = [command.options[option] for option in given]
         instead = [option.run for option in options if option.run]
@@ -75,17 +69,16 @@ for each in COMMANDS.values():
 
 
 def split_options(command: Command, words: list[str]) -> tuple[list[str], list[str]]:
-    """Overrides, and the command's own options among the words; NMTError for another option."""
+    """Separate the overrides from the command's own options; NMTError for any other option."""
     own = ("-h", *command.options)
     for word in words:
-        # A text to translate may begin with a dash, and - is standard input.
+        # A text to translate may begin with a dash, and a dash alone is standard input.
         if word.startswith("-") and word not in ("-", *own) and not re.search(r"\s", word):
-            known = [*OPTIONS, *command.options]
             key = word.lstrip("-").replace("-", "_")
             raise NMTError(
                 our_words(command.name, word)
                 or f"{word}: keys have no dashes; write {key if '=' in key else key + '=VALUE'}, "
-                f"or one of the options {', '.join(known)}"
+                f"or one of the options {', '.join([*OPTIONS, *command.options])}"
             )
     return [word for word in words if word not in own], [word for word in words if word in own]
 
@@ -106,9 +99,9 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; errors that users can mend are one line on standard error, and exit code 2.
+    """Run the command line; an error that a user can mend is one line on standard error, with exit code 2.
 
-    Typer answers Ctrl-C with exit code 130, and a reader of our output that has gone with 1.
+    Typer turns Ctrl-C into exit code 130, and a closed output pipe into 1.
     """
     name = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
@@ -116,23 +109,20 @@ def main() -> None:
             raise NMTError(our_words("nmt", name) or f"unknown command {name}; {nearest(name, list(COMMANDS))}")
         with enough_memory_or(COMMANDS[name].memory if name else Command.memory):
             code = app(standalone_mode=False)
-    except (NMTError, TyperException) as error:
-        complain(error.format_message() if isinstance(error, TyperException) else str(error), error)
-        code = 2
-    except OSError as error:
-        complain(str(error), error)
+    except (NMTError, TyperException, OSError) as error:
+        complain(error)
         code = 2
     sys.exit(code)
 
 
-def complain(message: str, error: Exception) -> None:
-    """One line on standard error, whatever names and values are in it.
+def complain(error: Exception) -> None:
+    """Print an error as one line on standard error, whatever names and values are in it.
 
-    What all processes that train together meet alike, the first one tells for all.
+    An error that all processes of a training share is printed by the first one only.
     """
-    message = " ".join(message.splitlines())
-    if len(message) > LONGEST_MESSAGE:
-        message = f"{message[: LONGEST_MESSAGE - 200]} ... {message[-200:]}"
+    message = " ".join((error.format_message() if isinstance(error, TyperException) else str(error)).splitlines())
+    if len(message) > MESSAGE_CHARACTERS:
+        message = f"{message[: MESSAGE_CHARACTERS - 200]} ... {message[-200:]}"
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     elif not isinstance(error, SameForAll | TyperException):

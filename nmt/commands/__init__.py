@@ -1,6 +1,6 @@
-"""The commands: a file for each verb, with its keys, its summary, and what it does.
+"""The commands: a file for each, with its keys, its summary and its run function.
 
-They import what they need when they run, so that `nmt --help` answers at once.
+They import heavy libraries only when they run, so that `nmt --help` answers at once.
 """
 
 from pathlib import Path
@@ -14,9 +14,9 @@ COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
     for module in (preprocess, train, translate, parse, score, average, export, report, attention)
 }
-"""By their names, in the order of `nmt --help`."""
+"""By name, in the order of `nmt --help`."""
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
-    """The configuration of a command as its dataclass, checked by its rules."""
+    """The configuration of a command, as its dataclass, checked."""
     return composition.compose(COMMANDS[command], overrides, config_dir)

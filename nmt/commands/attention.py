@@ -1,4 +1,4 @@
-"""`nmt attention`: the attention of every head of a model, drawn."""
+"""`nmt attention`: draw the attention of every head of a model."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ class AttentionConfig:
     run: str = "runs/latest"
     """A run, or a model directory."""
     output: str = "attention.html"
-    """The page to write, or a picture where the name ends in .png."""
+    """The page to write, or a picture if the name ends in .png."""
     layer: int | None = number(None, 1, 1000)
     """Only this layer of each stack, counted from 1; null: all."""
     head: int | None = number(None, 1, 4096)
@@ -55,7 +55,7 @@ def run(config: AttentionConfig) -> None:
 
 
 def sentence_and_run(words: list[str]) -> dict[str, str]:
-    """A folder that is there is the run, and the other word the sentence; NMTError for more than one of either."""
+    """Take an existing folder as the run and the other word as the sentence; NMTError for more than one of either."""
     runs = [word for word in words if exists(Path(word)) and Path(word).is_dir()]
     sentences = [word for word in words if word not in runs]
     if len(runs) > 1 or len(sentences) > 1:
@@ -68,8 +68,8 @@ COMMAND = Command(
     "Draw what each head of a model looks at, in a sentence and its translation.",
     AttentionConfig,
     run,
+    sentence_and_run,
     usage="'A SENTENCE' [RUN]",
     example="'The law will never be perfect.' runs/mine",
-    words=sentence_and_run,
     texts=("sentence", "target"),
 )

@@ -1,4 +1,4 @@
-"""`nmt average`: checkpoints of one's choice as a model directory."""
+"""`nmt average`: average checkpoints into a model directory."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import talker
+from nmt.commands.words import one_run
 from nmt.compose import Command
 from nmt.config.rules import as_list, check_numbers, number
 from nmt.errors import NMTError
@@ -30,7 +31,7 @@ class AverageConfig:
 
 
 def choose_checkpoints(config: AverageConfig) -> list[Path]:
-    """The checkpoints that `nmt average` is to average; NMTError where there are none, or fewer than asked for."""
+    """The checkpoints to average; NMTError where there are none, or fewer than asked for."""
     if config.checkpoints:
         if config.last is not None:
             raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
@@ -43,37 +44,30 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
     paths = list_checkpoints(run)
     if not paths:
         raise NMTError(f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
-    if config.last is not None and config.last > len(paths):
-        raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
     if config.last is not None:
+        if config.last > len(paths):
+            raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
         return paths[-config.last :]
     checkpoints = load_checkpoint(paths[-1])["nmt"]["config"]["checkpoints"]
     return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
 
 
-def average(config: AverageConfig) -> tuple[Path, list[Path], list[int] | None]:
-    """The model directory that was written, the checkpoints that it is the mean of, and the updates of those of the
-    one that it replaced, if any."""
+def run(config: AverageConfig) -> None:
+    """Write the average as a model directory, and say what it is and what it replaced."""
     from nmt.model_directory.description import read_description
     from nmt.model_directory.weights import check_ours
     from nmt.storage.lock import only_process
     from nmt.training.averaging import averaged_model, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)
-    run = paths[-1].parent.parent
-    output = Path(config.output or run / "model")
+    folder = paths[-1].parent.parent
+    output = Path(config.output or folder / "model")
     check_ours(output)
     there = (output / "config.json").is_file()
     replaced = read_description(output).training.get("averaged", []) if there else None
-    with nullcontext() if config.output else only_process(run, "output"):
+    with nullcontext() if config.output else only_process(folder, "output"):
         averaged = averaged_model(paths)
         write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)
-    return output, paths, replaced
-
-
-def run(config: AverageConfig) -> None:
-    """Average, and tell what was, and what it replaced."""
-    output, paths, replaced = average(config)
     if replaced is not None:
         hint = "" if config.output else "; output=FOLDER writes another one"
         talker().print(
@@ -88,8 +82,9 @@ COMMAND = Command(
     "Average checkpoints into a model.",
     AverageConfig,
     run,
+    one_run,
     usage="[RUN]",
     example="runs/mine last=3 output=runs/mine/last3",
-    word="run",
+    texts=("run",),
     memory="it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
 )

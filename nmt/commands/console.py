@@ -1,4 +1,4 @@
-"""The console that commands talk to people on."""
+"""Progress and notices of the commands, on standard error."""
 
 import sys
 from pathlib import Path
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def talker() -> "Console":
-    """Standard error, which leaves lines whole; of several processes only the first one talks."""
+    """A console on standard error that does not wrap lines; silent in all but the first of several processes."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True, quiet=not is_first_process())
 
 
 def tell_latest(runs: list[str]) -> None:
-    """Say which run `runs/latest` is, on a terminal, or where there are others beside it."""
+    """Print which run `runs/latest` is, on a terminal or if there are other runs beside it."""
     latest = Path("runs/latest")
     if runs != [str(latest)] or not latest.is_symlink():
         return

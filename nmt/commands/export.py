@@ -1,4 +1,4 @@
-"""`nmt export`: a model written for another program, and compared with itself."""
+"""`nmt export`: write a model for another program, and compare the translations of both."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from omegaconf import MISSING
 
 from nmt.commands.console import talker
+from nmt.commands.words import one_run
 from nmt.compose import Command
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.config.rules import require, require_choice
@@ -17,10 +18,10 @@ from nmt.errors import NMTError
 if TYPE_CHECKING:
     from nmt.model_directory.description import ModelDescription
 
-SAMPLE = 200
-"""Lines of the validation set that are compared."""
-SHOWN = 2
-"""Lines that differ of which both translations are shown."""
+SAMPLE_LINES = 200
+"""Lines of the validation set to compare."""
+SHOWN_LINES = 2
+"""Lines with different translations to show."""
 
 Translate = Callable[[list[str]], list[str]]
 
@@ -38,7 +39,7 @@ class ExportConfig:
     output: str | None = None
     """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
     sample: str | None = None
-    """File of lines that are translated before and after, and compared; null: 200 lines of the validation set."""
+    """File of lines to translate by both and compare; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
@@ -52,9 +53,9 @@ class ExportConfig:
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
-    """Write the model and compare it with what it was made of; gives what there is to say.
+    """Write the model and compare it with the original; yields lines to print.
 
-    `status` is told what goes on. Raises NMTError where the model, or a file of it, is not for that format.
+    `status` is called with the current step. Raises NMTError if the model cannot be written in that format.
     """
     from nmt.model_directory.description import find_model_directory, is_exported, read_description
 
@@ -79,7 +80,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
 def write(
     config: ExportConfig, folder: Path, description: "ModelDescription", decode: DecodeConfig
 ) -> tuple[Path, Translate]:
-    """Write the model: where it is, and what translates with it."""
+    """Write the model; returns its folder, and a function that translates with it."""
     if config.format == "huggingface":
         from nmt.interchange import huggingface
 
@@ -108,12 +109,15 @@ def best_translations(lines: list[str], config: TranslateConfig) -> list[str]:
 
 
 def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple[list[str], str]:
-    """The lines to compare and what they are, or none and why."""
+    """The lines to compare and where they come from, or no lines and the reason."""
+    from nmt.model_directory.description import within
+
     path, first = Path(config.sample or ""), None
     if config.sample is None:
-        if "config" not in description.training:
+        prepared = within(description.training, "config", "prepared")
+        if not isinstance(prepared, str):
             return [], "the model does not say what it was trained on"
-        path, first = Path(description.training["config"]["prepared"]) / f"valid.{description.source}", SAMPLE
+        path, first = Path(prepared) / f"valid.{description.source}", SAMPLE_LINES
         if not path.is_file():
             return [], f"{path} is not there"
     try:
@@ -126,20 +130,20 @@ def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple
 
 
 def compare(lines: list[str], expected: list[str], found: list[str], origin: str) -> Iterator[str]:
-    """The share of lines whose translations are the same, and some of those whose are not."""
+    """The share of lines with the same translation, and some lines with different ones."""
     different = [index for index, (one, other) in enumerate(zip(expected, found, strict=True)) if one != other]
     same = len(lines) - len(different)
     yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by torch: {origin}"
-    for index in different[:SHOWN]:
+    for index in different[:SHOWN_LINES]:
         yield f"line {index + 1}: {lines[index]}"
         yield f"  torch:    {expected[index]}"
         yield f"  exported: {found[index]}"
 
 
 def run(config: ExportConfig) -> None:
-    """Export, and print how far the translations are the same."""
+    """Export, and print how many translations are the same."""
     with talker().status("loading") as status:
-        for line in export(config, lambda words: status.update(words)):
+        for line in export(config, status.update):
             print(line)
 
 
@@ -148,7 +152,8 @@ COMMAND = Command(
     "Write a model for another program, and compare their translations.",
     ExportConfig,
     run,
+    one_run,
     usage="[RUN]",
     example="runs/mine precision=int8",
-    word="run",
+    texts=("run",),
 )

@@ -1,4 +1,4 @@
-"""`nmt parse`: a constituency tree for each sentence (section 6.3)."""
+"""`nmt parse`: parse sentences into constituency trees (section 6.3)."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class ParseConfig(SearchConfig):
 
 
 def run(config: ParseConfig) -> None:
-    """Parse `config.input` to `config.output`, in order, as lines arrive."""
+    """Parse `config.input` into `config.output`, in order, as lines arrive."""
     from nmt.translation.job import open_job, warn
     from nmt.translation.parser import check_parsers, parse_stream
     from nmt.translation.translate import open_translator
@@ -47,12 +47,12 @@ def run(config: ParseConfig) -> None:
 
 COMMAND = Command(
     "parse",
-    "Draw the tree of each sentence, in brackets, by a model that was trained on a treebank.",
+    "Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
     ParseConfig,
     run,
+    partial(input_and_run, "parse"),
     usage="[FILE or 'A SENTENCE'] [RUN]...",
     example="runs/parser < sentences > trees",
-    words=partial(input_and_run, "parse"),
     texts=("text",),
     memory=LESS_MEMORY,
 )

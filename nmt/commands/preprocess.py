@@ -1,4 +1,4 @@
-"""`nmt preprocess`: a parallel corpus, prepared for training."""
+"""`nmt preprocess`: prepare a parallel corpus for training."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from nmt.errors import NMTError
 
 
 def run(config: ExperimentConfig) -> None:
-    """Prepare the corpus, and tell what was kept and left out."""
+    """Prepare the corpus, and print what was kept and dropped."""
     from nmt.preparation.preprocess import preprocess
     from nmt.text.filters import large_losses
 
@@ -40,7 +40,7 @@ def run(config: ExperimentConfig) -> None:
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
-    """The corpus of two files that differ in their ending, its language, or of one that holds both sides."""
+    """The corpus of two files whose names differ in the ending, their language, or of one file with both sides."""
     from nmt.text.files import COMPRESSIONS, is_table
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
@@ -65,6 +65,7 @@ COMMAND = Command(
     "Prepare a parallel corpus for training.",
     ExperimentConfig,
     run,
+    corpus_files,
     usage="[SOURCE TARGET]",
     example="corpus/train.en corpus/train.de tokenizer=bpe8k",
     keys=(
@@ -77,6 +78,5 @@ COMMAND = Command(
         "model optim batching checkpoints validation decode trainer"
     ),
     root="train",
-    words=corpus_files,
     memory="pass fewer workers",
 )

@@ -1,4 +1,4 @@
-"""`nmt report`: a page about a training run."""
+"""`nmt report`: write a page about a training run."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -7,6 +7,7 @@ from omegaconf import MISSING
 
 from nmt.commands import train
 from nmt.commands.console import talker
+from nmt.commands.words import one_run
 from nmt.compose import Command, compose
 from nmt.config import DecodeConfig
 from nmt.config.rules import check_numbers, number, require_choice
@@ -25,9 +26,9 @@ class ReportConfig:
     split: str = "valid"
     """The set that is translated: valid or test."""
     sentences: int | None = number(500, 0, 10**9)
-    """Its first so many sentences are translated; 0 for none, null for all."""
+    """The number of its first sentences to translate; 0 for none, null for all."""
     examples: int = number(12, 0, 10_000)
-    """Best, median and worst translations on the page, so many of each."""
+    """The number of best, of median and of worst translations on the page."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
@@ -62,6 +63,7 @@ COMMAND = Command(
     "Write a page about a training run: curves, translations, corpus, configuration.",
     ReportConfig,
     run,
-    word="run",
+    one_run,
+    texts=("run",),
     memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
 )

@@ -1,4 +1,4 @@
-"""`nmt score`: how good translations are, each score with its signature; or what a model thinks of them."""
+"""`nmt score`: score translations by metrics with signatures, or by a model's log probability."""
 
 import json
 import sys
@@ -51,10 +51,7 @@ class ScoreConfig:
         for metric in self.metrics:
             require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split", "brackets"))
         if not self.run:
-            require(
-                self.reference is not None,
-                f"reference: a value is needed; {FORMS}",
-            )
+            require(self.reference is not None, f"reference: a value is needed; {FORMS}")
             return
         require(self.source is not None, "source: a value is needed with run; pass source=VALUE")
         require(
@@ -68,7 +65,7 @@ class ScoreConfig:
 
 
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:
-    """`count` examples spread evenly over the file: source, reference and translation one below another."""
+    """`count` examples spread evenly over the file, each with source, reference and translation."""
     count = min(count, len(references))
     blocks = []
     for index in (i * len(references) // count for i in range(count)):
@@ -79,17 +76,16 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
 
 
 def scores_of(config: ScoreConfig) -> str:
-    """The scores of `config`, as text or JSON; NMTError where files cannot be read or their line counts differ."""
+    """The scores, as text or JSON; NMTError if a file cannot be read or line counts differ."""
     from nmt.evaluation.scores import score
     from nmt.text.files import not_parallel, read_texts
 
     assert config.reference is not None
     hypotheses, references = list(read_texts(config.hypothesis)), list(read_texts(config.reference))
     sources = list(read_texts(config.source)) if config.source else None
-    if sources is not None and len(sources) != len(references):
-        raise not_parallel((str(config.source), config.reference), (len(sources), len(references)))
-    if len(hypotheses) != len(references):
-        raise not_parallel((config.hypothesis, config.reference), (len(hypotheses), len(references)))
+    for name, lines in ((config.source, sources), (config.hypothesis, hypotheses)):
+        if lines is not None and len(lines) != len(references):
+            raise not_parallel((str(name), config.reference), (len(lines), len(references)))
     scores = score(hypotheses, references, config.metrics, config.language, config.lowercase)
     if config.format == "json":
         return json.dumps([item.as_dict() for item in scores], indent=2, ensure_ascii=False) + "\n"
@@ -97,7 +93,7 @@ def scores_of(config: ScoreConfig) -> str:
 
 
 def run(config: ScoreConfig) -> None:
-    """Score a file of translations, for people or machines."""
+    """Score a file of translations by metrics, or by a model."""
     if config.run:
         from nmt.translation.likelihood import load_scorer, read_pairs, score_pairs
 
@@ -110,7 +106,7 @@ def run(config: ScoreConfig) -> None:
 
 
 def files_or_run(words: list[str]) -> dict[str, Any]:
-    """Translations and their references, or the run, or runs, that score them."""
+    """Translations and their references, or the run or runs to score with."""
     files, folders, texts = paths_and_texts(words, FORMS)
     if texts or len(files) > 2 or (files and folders):
         raise NMTError(f"{' '.join(words)}: files or a run, please: {FORMS}")
@@ -122,13 +118,13 @@ COMMAND = Command(
     "Score translations, with signatures; or by a model, as to filter a corpus.",
     ScoreConfig,
     run,
+    files_or_run,
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     example="out.de ref.de",
     keys=(
         "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
         "examples=10 run=runs/mine format=jsonl device=cpu"
     ),
-    words=files_or_run,
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens or buffer",
 )

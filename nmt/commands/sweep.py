@@ -1,11 +1,10 @@
-"""`nmt train --sweep`: a process for each point of a product of values, one after another, and a table of them all.
+"""`nmt train --sweep`: train one point of the sweep after another, each in a process of its own, and tabulate them.
 
-Where a point trains is decided by the configuration alone, so the same command goes on with what is missing.
+The run of a point depends on the configuration alone, so the same command continues with the points that are missing.
 """
 
 import csv
 import hashlib
-import io
 import math
 import re
 import shlex
@@ -13,6 +12,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 
@@ -23,7 +23,7 @@ from nmt.config import ExperimentConfig
 from nmt.data.manifest import read_manifest
 from nmt.errors import NMTError
 from nmt.storage.lock import only_process
-from nmt.storage.whole import write_file
+from nmt.storage.whole import whole_file
 from nmt.training.run_folder import (
     check_configuration,
     check_corpus,
@@ -36,7 +36,7 @@ from nmt.training.run_folder import (
 
 TRAIN = [sys.executable, "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
-"""What of the last validation is in the table, and its digits there."""
+"""Column of metrics.csv that the table shows from the last validation -> its decimal places when printed."""
 
 
 @dataclass
@@ -44,20 +44,20 @@ class Point:
     """One training of a sweep."""
 
     values: dict[str, str]
-    """Of each swept key."""
+    """Swept key -> value."""
     words: list[str]
-    """What stands behind `nmt train` to train this point alone."""
+    """The arguments of `nmt train` that train this point alone."""
     config: ExperimentConfig
     run: Path
     state: str = "not started"
-    """Or done, stopped, failed."""
+    """not started, done, stopped or failed."""
 
     def __str__(self) -> str:
         return " ".join(f"{key}={value}" for key, value in self.values.items())
 
 
 def plan(command: Command, overrides: list[str], config_dir: Path | None = None) -> list[Point]:
-    """Every point of a sweep; NMTError where any of them has a mistake."""
+    """Every point of a sweep; NMTError for a mistake in any of them."""
     expanded = expand(command, overrides, config_dir)
     configs = [compose(command, words, config_dir) for _, words in expanded]
     swept = expanded[0][0]
@@ -78,33 +78,31 @@ def plan(command: Command, overrides: list[str], config_dir: Path | None = None)
 
 
 def common_folder(runs: list[str]) -> Path:
-    """The folder of a sweep: the run that its points would share, or what the beginnings of their names share."""
+    """The folder of a sweep: the run that its points would share, or the common beginning of their names."""
     parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
-    shared = 0
-    while shared < min(map(len, parts)) and len({part[shared] for part in parts}) == 1:
-        shared += 1
-    common = "".join(parts[0][:shared]).rstrip("-")
+    shared = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
+    common = "".join(column[0] for column in shared).rstrip("-")
     return Path(common) / "sweep" if common == "" or common.endswith("/") else Path(common)
 
 
 def folder_name(values: dict[str, str]) -> str:
-    """model.heads-4+seed-1: a name that is safe in every file system and needs no quotes, in Hydra's grammar either."""
+    """A name such as model.heads-4+seed-1, which is safe in file systems, in shells and in Hydra's grammar."""
     return shortened("+".join(f"{key}-{shortened(value, 40)}" for key, value in values.items()), 200, "+")
 
 
 def shortened(text: str, length: int, also: str = "") -> str:
-    """A text with safe characters alone, and not too long; a text that this changes is told apart by its hash."""
+    """Replace unsafe characters and cut a long text; a hash keeps changed texts distinct."""
     safe = re.sub(rf"[^A-Za-z0-9._{also}-]+", "_", text)[:length]
     return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def command_lines(points: list[Point]) -> str:
-    """A line for each point that a shell, or a scheduler, can run."""
+    """A line for each point, to be run by a shell or a scheduler."""
     return "".join(f"{shlex.join(['nmt', 'train', *point.words])}\n" for point in points)
 
 
 class Processes:
-    """Runs processes one after another; a signal that asks this one to stop is passed on, and remembered."""
+    """Runs processes one after another; a signal to stop is passed on to the current one, and remembered."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -119,30 +117,30 @@ class Processes:
             signal.signal(number, handler)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Ask the process to save and stop, too.
+        """Ask the process to save and stop.
 
-        A terminal sends Ctrl-C to the process as well, and schedulers their signal; the same one a second time would
-        end it before it has saved. So it gets the other one.
+        A terminal or a scheduler sends its signal to the process as well, and a second signal of the same kind would
+        end it before it has saved. So it gets the other kind.
         """
         self.signal = number
         if self.process:
             self.process.send_signal(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
 
     def run(self, command: list[str], output: int = 2) -> int:
-        """The exit code of a command.
+        """Run a command; returns its exit code.
 
-        What it says goes to standard error, since standard output is the table's, or to the file of that descriptor.
+        Its output goes to the file descriptor `output`: to standard error, since standard output is for the table.
         """
         self.process = subprocess.Popen(command, stdout=output)
-        if self.signal is not None:  # it came while the process was being started
+        if self.signal is not None:  # it came before there was a process
             self.on_signal(self.signal, None)
         return self.process.wait()
 
 
 def train_points(points: list[Point], console: Console) -> int:
-    """Train what is not trained yet, and print the table of all; gives the exit code.
+    """Train the points that are not trained yet, and print the table of all; returns the exit code.
 
-    NMTError where it can be seen already that a point cannot be trained.
+    Raises NMTError before any training if a point cannot be trained.
     """
     for point in points:
         manifest = read_manifest(Path(point.config.prepared))
@@ -165,17 +163,20 @@ def train_points(points: list[Point], console: Console) -> int:
 
 
 def train(point: Point, processes: Processes, console: Console) -> None:
-    """Train one point, and note how that ended."""
+    """Train one point, and record how that ended."""
     code = processes.run([*TRAIN, *point.words])
-    stopped = code != 0 and processes.signal is not None
-    point.state = "done" if code == 0 else "stopped" if stopped else "failed"
+    point.state = "done" if code == 0 else "failed" if processes.signal is None else "stopped"
     if point.state == "failed":
-        # A process that the kernel ends, out of memory for one, has not said so.
-        console.print(f"{point} failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}")
+        console.print(f"{point} {failure(code)}")
+
+
+def failure(code: int) -> str:
+    """An exit code in words; a process that the kernel ended, such as out of memory, could not explain itself."""
+    return f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}"
 
 
 def conclude(points: list[Point], stopped_by: int | None, console: Console) -> int:
-    """Print and write the table, let `latest` lead to the best point, and say what is left to do."""
+    """Print and write the table, point `latest` to the best point, and say what is left to do."""
     folder = points[0].run.parent
     table = rows(points)
     write_table(folder, table)
@@ -196,11 +197,11 @@ def conclude(points: list[Point], stopped_by: int | None, console: Console) -> i
 
 
 def rows(points: list[Point]) -> list[dict[str, str]]:
-    """The table: swept values, updates, figures of the last validation as in metrics.csv, state, best, run."""
+    """The table: swept values, updates, figures of the last validation, state, best, run."""
     table = []
     for point in points:
         reports = read_metrics(point.run)
-        validated = [{}, *(report for report in reports if report["valid_loss"])][-1]
+        validated = [{}, *(report for report in reports if report.get("valid_loss"))][-1]
         saved = [str(checkpoint_step(path)) for path in list_checkpoints(point.run)]
         updates = (saved or [report["step"] for report in reports] or ["0"])[-1]
         figures = {key: validated.get(key, "") for key in FIGURES}
@@ -213,22 +214,21 @@ def rows(points: list[Point]) -> list[dict[str, str]]:
 
 
 def quality(row: dict[str, str]) -> tuple[float, float]:
-    """The higher, the better: BLEU or F1, and where that is equal or was not computed, the lower loss."""
+    """A sort key, higher is better: BLEU or F1; then, or where neither was computed, a lower loss."""
     score, loss = float(row["valid_bleu"] or row["valid_f1"] or "nan"), float(row["valid_loss"] or "nan")
     return (-math.inf if math.isnan(score) else score, -math.inf if math.isnan(loss) else -loss)
 
 
 def write_table(folder: Path, table: list[dict[str, str]]) -> None:
     """Write sweep.csv."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(table[0]))
-    writer.writeheader()
-    writer.writerows(table)
-    write_file(folder / "sweep.csv", text.getvalue())
+    with whole_file(folder / "sweep.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
 
 
 def print_table(table: list[dict[str, str]]) -> None:
-    """On standard output, its numbers rounded, without figures that no point has; sweep.csv has them whole."""
+    """Print the table with rounded numbers, without figures that no point has."""
     keys = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
     lines = [[key.removeprefix("valid_") for key in keys]]
     for row in table:

@@ -1,4 +1,4 @@
-"""`nmt train`: from a prepared corpus to an averaged model."""
+"""`nmt train`: train a model on a prepared corpus."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from nmt.errors import NMTError
 
 
 def run(config: ExperimentConfig) -> int | None:
-    """Train, or go on training, the run of a configuration."""
+    """Start or continue the run of a configuration."""
     from nmt.data.manifest import read_manifest
 
     console = talker()
@@ -27,7 +27,7 @@ def run(config: ExperimentConfig) -> int | None:
 
 
 def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
-    """Train with each of several values; with --dry-run print the commands."""
+    """Train with each of several values; with --dry-run only print the commands."""
     if "--sweep" not in options:
         raise NMTError("--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
     console = talker()
@@ -42,7 +42,7 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
 
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:
-    """The folder of a prepared corpus, and what its manifest says of data and tokenizer."""
+    """The folder of a prepared corpus, with data and tokenizer from its manifest."""
     from nmt.data.manifest import read_manifest
 
     folder = Path(words[0])
@@ -58,6 +58,7 @@ COMMAND = Command(
     "Train a model, or go on where it stopped.",
     ExperimentConfig,
     run,
+    prepared_corpus,
     usage="[CORPUS]",
     example="data/mine model=small",
     keys=(
@@ -66,7 +67,6 @@ COMMAND = Command(
         "model.dropout=0.3 seed=2"
     ),
     hides="data tokenizer workers overwrite",
-    words=prepared_corpus,
     options={
         "--sweep": Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=sweep),
         "--dry-run": Option("With --sweep: print the command of each training, and start none.", run=sweep),

@@ -1,4 +1,4 @@
-"""`nmt translate`: raw text in, translations out, line by line."""
+"""`nmt translate`: translate raw text line by line."""
 
 from functools import partial
 
@@ -28,13 +28,13 @@ COMMAND = Command(
     "Translate raw text, line by line.",
     TranslateConfig,
     run,
+    partial(input_and_run, "translate"),
     usage="[FILE or 'A TEXT'] [RUN]...",
     example="runs/mine < input.en > output.de",
     keys=(
         "run=runs/mine input=input.en output=output.de decode.beam_size=8 decode=greedy decode.n_best=4 "
         "format=jsonl engine=ctranslate2 precision=int8 devices=4 device=cpu"
     ),
-    words=partial(input_and_run, "translate"),
     texts=("text", "source_prefix", "target_prefix"),
     options={"--ray": Option("Short for ray.enabled=true.", override="ray.enabled=true")},
     memory=LESS_MEMORY,

@@ -1,4 +1,4 @@
-"""Words without `=`: files, folders and running text, told apart by what is there."""
+"""Arguments without `=`: files, folders and running text, distinguished by what exists."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from nmt.errors import NMTError
 
 
 def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str], list[str]]:
-    """The files, the folders, and the texts among words; `forms` ends the message where a word is none of them."""
+    """Sort words into files, folders and texts; NMTError, which ends in `forms`, for a word that is none of them."""
     files, folders, texts = list[str](), list[str](), list[str]()
     for word in words:
         path = Path(word)
@@ -25,15 +25,22 @@ def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str],
 
 
 def exists(path: Path) -> bool:
-    """False also for a text that is too long for a name, or holds what no name can."""
+    """True if a path exists; False also for a text that cannot be a file name."""
     try:
         return path.exists()
     except (OSError, ValueError):
         return False
 
 
+def one_run(words: list[str]) -> dict[str, Any]:
+    """The run, or the model directory; NMTError for more than one."""
+    if len(words) > 1:
+        raise NMTError(f"{words[-1]}: this command takes one run; {words[0]} is given too")
+    return {"run": words[0]}
+
+
 def input_and_run(command: str, words: list[str]) -> dict[str, Any]:
-    """The file or the text that is translated or parsed, and the run, or runs, that do it."""
+    """The file or text to translate or parse, and the run or runs to do it with."""
     forms = f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both may be left out"
     files, folders, texts = paths_and_texts(words, forms)
     if len(files) + len(texts) > 1:

@@ -1,24 +1,11 @@
-"""Hydra: from the YAML groups under `conf/` and `KEY=VALUE` overrides to plain dataclasses.
+"""Composition by Hydra: YAML groups in `conf/` and `KEY=VALUE` overrides become plain dataclasses.
 
-Nothing outside this folder needs Hydra, and nothing below it has seen a DictConfig.
+Only this folder imports Hydra, and no other one handles a DictConfig.
 """
 
 from nmt.compose.command import Command, Option
 from nmt.compose.compose import compose, compose_tree, to_yaml
-from nmt.compose.groups import command_groups, command_keys, conf_folder, groups
 from nmt.compose.overrides import set_text
 from nmt.compose.sweeps import expand
 
-__all__ = [
-    "Command",
-    "Option",
-    "command_groups",
-    "command_keys",
-    "compose",
-    "compose_tree",
-    "conf_folder",
-    "expand",
-    "groups",
-    "set_text",
-    "to_yaml",
-]
+__all__ = ["Command", "Option", "compose", "compose_tree", "expand", "set_text", "to_yaml"]

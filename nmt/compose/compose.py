@@ -1,4 +1,4 @@
-"""From the YAML groups under `conf/` and `KEY=VALUE` overrides to plain dataclasses."""
+"""YAML groups in `conf/` and `KEY=VALUE` overrides become plain dataclasses."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ from nmt.errors import NMTError
 
 
 def compose_tree(command: Command, words: list[str], config_dir: Path | None = None) -> DictConfig:
-    """The YAML tree of a command after the overrides; NMTError in one line where that fails."""
+    """Compose the YAML tree of a command with overrides; NMTError if that fails."""
     overrides, settled = name_words(command, words)
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")
@@ -42,14 +42,14 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
 
 
 def settle(tree: DictConfig, group: str, values: dict[str, Any], keys: list[str]) -> None:
-    """Give a group the values of a file that may come from anyone; NMTError where `keys` set other ones."""
+    """Set a group to the values of an untrusted file; NMTError if the overrides of `keys` say otherwise."""
     try:
         given = flatten(OmegaConf.to_container(tree[group], resolve=True), f"{group}.")  # type: ignore[arg-type]
         OmegaConf.update(tree, group, literal(values))
     except OmegaConfBaseException as error:
         raise NMTError(one_line(error)) from error
     known = flatten(values, f"{group}.")
-    # Those that `keys` say something of. One text is a list of one, and null an empty one.
+    # Only what `keys` set is compared. A single text counts as a list of one, null as an empty list.
     said = [key for key in known if any(f"{key}.".startswith(f"{name}.") for name in keys)]
     given |= {key: as_list(given[key]) for key in said if isinstance(known[key], list)}
     if changed := difference({key: known[key] for key in said}, {key: given.get(key) for key in said}):
@@ -57,7 +57,7 @@ def settle(tree: DictConfig, group: str, values: dict[str, Any], keys: list[str]
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
-    """The configuration of a command as its dataclass, checked by its rules."""
+    """The configuration of a command, as its dataclass, checked."""
     tree = compose_tree(command, words, config_dir)
     try:
         return OmegaConf.to_object(tree)
@@ -70,7 +70,7 @@ def compose(command: Command, words: list[str], config_dir: Path | None = None) 
 
 
 def to_yaml(tree: DictConfig) -> str:
-    """The composed tree, its interpolations resolved where they can be."""
+    """The composed tree as YAML, with interpolations resolved; NMTError for one that cannot be."""
     try:
         return OmegaConf.to_yaml(tree, resolve=True)
     except OmegaConfBaseException as error:

@@ -1,4 +1,4 @@
-"""A mistake in an override, or in a YAML file of one's own, as one line that says what would be right."""
+"""One-line explanations of mistakes in overrides and in the user's own YAML files."""
 
 import difflib
 import re
@@ -7,8 +7,6 @@ from typing import Any
 
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from nmt.compose.command import Command
 from nmt.compose.foreign_words import our_words
@@ -21,7 +19,7 @@ from nmt.errors import NMTError
 
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
-    """NMTError for the first override that cannot be read, or names a key or an option that is not there."""
+    """NMTError for the first override that cannot be parsed, or names an unknown key or option."""
     known_groups = command_groups(command, config_dir)
     for text in overrides:
         override = parse(text)
@@ -42,7 +40,7 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
 
 
 def check_key(command: Command, override: Override, known_groups: dict[str, Any]) -> None:
-    """NMTError for a key that the command does not have; with ours where it is an old one, or another toolkit's."""
+    """NMTError for an unknown key; it names the new key for a renamed one, and ours for another toolkit's."""
     key, keys = override.key_or_group, key_help(command.config)
     if RENAMED.get(key) in keys:
         raise NMTError(f"{key}: it is called {RENAMED[key]} now")
@@ -53,7 +51,7 @@ def check_key(command: Command, override: Override, known_groups: dict[str, Any]
 
 
 def explain(command: Command, overrides: list[str], config_dir: Path | None, error: Exception) -> str:
-    """One line for a composition that failed: the override or the file that is to blame, and what is allowed."""
+    """Explain a failed composition in one line: the wrong override or file, and what is allowed."""
     key = str(getattr(error.__cause__ or error, "full_key", ""))
     for text in overrides:
         override = parse(text)
@@ -68,7 +66,7 @@ def explain(command: Command, overrides: list[str], config_dir: Path | None, err
 
 
 def wanted(config: type, key: str) -> str:
-    """The values that a key takes, in words; empty where its type does not tell."""
+    """The values that a key takes, in words; empty if its type does not say."""
     kinds, limits = type_of(config, key)
     null = ", or null" if type(None) in kinds else ""
     if limits:
@@ -78,9 +76,9 @@ def wanted(config: type, key: str) -> str:
 
 
 def check_own_groups(tree: DictConfig, config_dir: Path, experiment: str) -> None:
-    """NMTError for what Hydra lets pass in silence: keys that nobody reads, and values that depend on the clock.
+    """NMTError for what Hydra accepts silently: keys that are never read, and values that depend on the clock.
 
-    `experiment` is the one that was chosen.
+    `experiment` is the chosen one.
     """
     if OmegaConf.select(tree, "experiment"):
         file = config_dir / "experiment" / f"{experiment}.yaml"
@@ -89,35 +87,22 @@ def check_own_groups(tree: DictConfig, config_dir: Path, experiment: str) -> Non
 
 
 def explain_own_groups(config_dir: Path, groups: list[str], message: str) -> str:
-    """Hydra's message of a file, with what to write there where that can be told."""
+    """Hydra's message about a file of one's own, or what to write there if that is known."""
     found = re.match(r"In '([^']+)'", message)
     file = config_dir / f"{found[1]}.yaml" if found else None
     if file is None or not file.is_file():
         return message
     if "@experiment." in message:  # Hydra looks for the groups below the file's own
         return f"{file}: its first line has to be # @package _global_"
-    for group, option in chosen_groups(file, groups):
-        return f"{file}: {group}={option} is chosen by defaults: [override /{group}: {option}]"
+    # A line such as `model: tiny` or `- override model: tiny`, which Hydra takes for something else.
+    choice = rf"^(?:defaults:.*[\[,] *| *- *)?(?:override +)?({'|'.join(groups)}): +([\w./-]+)"
+    if chosen := re.search(choice, file.read_text(encoding="utf-8", errors="replace"), flags=re.M):
+        return f"{file}: {chosen[1]}={chosen[2]} is chosen by defaults: [override /{chosen[1]}: {chosen[2]}]"
     return f"{file}: {message}"
 
 
-def chosen_groups(file: Path, groups: list[str]) -> list[tuple[str, str]]:
-    """The groups and options that a file means to choose, but in words that Hydra takes for something else."""
-    try:
-        content = OmegaConf.to_container(OmegaConf.load(file))
-    except (OmegaConfBaseException, YAMLError, OSError, ValueError):
-        return []
-    if not isinstance(content, dict):
-        return []
-    listed = content.get("defaults")
-    entries: list[Any] = [content, *(listed if isinstance(listed, list) else [])]
-    pairs = [(str(key), value) for entry in entries if isinstance(entry, dict) for key, value in entry.items()]
-    words = [(key.removeprefix("override ").strip(), value) for key, value in pairs]
-    return [(group, value) for group, value in words if group in groups and isinstance(value, str)]
-
-
 def where_missing(command: Command, key: str, config_dir: Path) -> str:
-    """How a file of one's own group gets the values that it does not set itself."""
+    """The hint that a file of one's own can inherit the values that it does not set."""
     group = key.split(".")[0]
     known_groups = command_groups(command, config_dir)
     if group not in known_groups or group == key:
@@ -127,17 +112,18 @@ def where_missing(command: Command, key: str, config_dir: Path) -> str:
 
 
 def nearest(word: str, words: list[str]) -> str:
-    """ "did you mean X?", or the words themselves where none is near."""
+    """ "did you mean X?", or all of the words if none is near."""
     matches = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
     return f"did you mean {matches[0]}?" if matches else f"there are {', '.join(words)}"
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
-    """The nearest of all keys, or of their last names, or those of the same group."""
+    """The nearest key by its whole name or by its last part; else the keys of the same group."""
     last = {name.rsplit(".", 1)[-1]: name for name in keys}
-    for word, names, cutoff in ((key, dict(zip(keys, keys, strict=True)), 0.6), (key.rsplit(".", 1)[-1], last, 0.75)):
-        if matches := difflib.get_close_matches(word, names, n=1, cutoff=cutoff):
-            return f"did you mean {names[matches[0]]}?"
+    if matches := difflib.get_close_matches(key, keys, n=1, cutoff=0.6):
+        return f"did you mean {matches[0]}?"
+    if matches := difflib.get_close_matches(key.rsplit(".", 1)[-1], last, n=1, cutoff=0.75):
+        return f"did you mean {last[matches[0]]}?"
     siblings = [name for name in keys if name.startswith(f"{key.split('.')[0]}.")]
     return f"there are {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
 

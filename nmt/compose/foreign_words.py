@@ -1,4 +1,4 @@
-"""Keys and options of other toolkits, answered by ours: foreign_words.tsv is the table."""
+"""Keys and options of other toolkits and their equivalents here, from the table foreign_words.tsv."""
 
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ TABLE = Path(__file__).with_name("foreign_words.tsv")
 
 @cache
 def table() -> dict[tuple[str, str], tuple[str, str]]:
-    """A command and a word of others -> what to say of it, and an example of ours."""
+    """A command and another toolkit's word -> an answer, and an example."""
     rows = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
     return {
         (command, word): (answer, example)
@@ -19,9 +19,9 @@ def table() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def our_words(command: str, word: str) -> str:
-    """The answer to a key or an option of another toolkit, in one line; empty where the table does not know it.
+    """The one-line answer to another toolkit's key or option; empty if the table does not have it.
 
-    Whether it has dashes before or between its words, and a value behind =, does not matter.
+    Dashes before and between its words do not matter, nor does a value after =.
     """
     name = word.partition("=")[0]
     plain = name.lstrip("-").replace("-", "_").lower()

@@ -1,10 +1,10 @@
-"""The YAML groups under `conf/`, and the keys of a command's tree."""
+"""The YAML groups in `conf/`, and the keys of a command's tree."""
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
@@ -18,14 +18,14 @@ from nmt.config.trainer import TrainerConfig
 
 
 def conf_folder() -> Path:
-    """The groups that come with nmt: inside the package where it was installed from a wheel, else beside it."""
+    """The folder of nmt's own groups: inside the package if it was installed from a wheel, else beside it."""
     package = Path(__file__).parents[1]
     installed = package / "conf"
     return installed if installed.is_dir() else package.parent / "conf"
 
 
 def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
-    """Every group and the options that lie in it; those in a folder within it are called FOLDER/NAME."""
+    """Every group -> its options; an option in a subfolder is called FOLDER/NAME."""
     found: dict[str, set[str]] = {}
     for folder in filter(None, (conf_folder(), config_dir)):
         for file in folder.glob("*/**/*.yaml"):
@@ -35,19 +35,15 @@ def groups(config_dir: Path | None = None) -> dict[str, list[str]]:
 
 
 def command_groups(command: Command, config_dir: Path | None = None) -> dict[str, tuple[str, list[str]]]:
-    """The groups that a command's tree is composed of -> default option, and all options."""
-    text = OmegaConf.load(conf_folder() / f"{command.tree}.yaml")
-    assert isinstance(text, DictConfig)
-    chosen: dict[str, str] = {}
-    for entry in text.defaults:
-        if isinstance(entry, DictConfig):
-            ((key, value),) = entry.items()
-            chosen[str(key).removeprefix("optional ")] = str(value or "")
+    """Every group of a command's tree -> its default option, and all of its options."""
+    defaults = yaml.safe_load((conf_folder() / f"{command.tree}.yaml").read_text(encoding="utf-8"))["defaults"]
+    entries = (item for entry in defaults if isinstance(entry, dict) for item in entry.items())
+    chosen = {group.removeprefix("optional "): option or "" for group, option in entries}
     return {group: (chosen[group], options) for group, options in groups(config_dir).items() if group in chosen}
 
 
 def hydra_tree(command: Command, overrides: list[str]) -> DictConfig:
-    """What Hydra makes of a command's root file and the overrides; raises Hydra's errors."""
+    """Compose a command's root file and overrides by Hydra; raises Hydra's errors."""
     ConfigStore.instance().store(name=f"{command.tree}_schema", node=command.config)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
@@ -56,7 +52,7 @@ def hydra_tree(command: Command, overrides: list[str]) -> DictConfig:
 
 @cache
 def key_help(config: type) -> dict[str, str]:
-    """Every key below a command's dataclass -> its help; those of no group first."""
+    """Every key of a command's dataclass -> its help; keys of no group come first."""
     texts = field_help(config)
     if "trainer" in texts:
         texts |= {f"trainer.{flag}": text for flag, text in field_help(TrainerConfig).items()}
@@ -64,26 +60,8 @@ def key_help(config: type) -> dict[str, str]:
     return {key: texts[key] for key in keys if key not in ("trainer", "experiment")}
 
 
-@dataclass
-class Key:
-    """A key of a command's tree."""
-
-    name: str
-    default: str
-    help: str
-
-    @property
-    def group(self) -> str:
-        """The first of its names, where it has several."""
-        return self.name.partition(".")[0] if "." in self.name else ""
-
-    @property
-    def setting(self) -> str:
-        return f"{self.name}={self.default}"
-
-
-def command_keys(command: Command) -> list[Key]:
-    """Every key of a command's tree with its default and its help."""
+def command_keys(command: Command) -> dict[str, tuple[str, str]]:
+    """Every key of a command's tree -> its default and its help."""
     tree = hydra_tree(command, [])
 
     def default(key: str) -> str:
@@ -91,4 +69,4 @@ def command_keys(command: Command) -> list[Key]:
         node: Any = OmegaConf.select(tree, path) if path else tree
         return "NEEDED" if OmegaConf.is_missing(node, last) else in_yaml(OmegaConf.select(tree, key))
 
-    return [Key(key, default(key), text) for key, text in key_help(command.config).items()]
+    return {key: (default(key), text) for key, text in key_help(command.config).items()}

@@ -1,8 +1,8 @@
-"""The help of a command: a page that fits a screen, and the keys of a group or of all of them."""
+"""The help of a command: a first page that fits a screen, and the keys of a group or of all groups."""
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_type_hints
@@ -15,35 +15,44 @@ from nmt.config.trainer import TrainerConfig
 from nmt.errors import NMTError
 
 WIDTH = 100
-"""Columns."""
+"""In columns."""
+OPTIONS = {
+    "--cfg": "Print the composed configuration and exit.",
+    "--config-dir": "FOLDER: look for groups there too.",
+    "--help": "GROUP or all: print its keys; alone, this page.",
+}
+"""The options of every command."""
 
 
-def help_text(command: Command, words: list[str], options: Mapping[str, str], config_dir: Path | None) -> str:
-    """The first page, or the keys of the group that the words name; NMTError where there is none of that name."""
+def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:
+    """The first page, or the keys of the group that the words name; NMTError for an unknown group."""
     groups = command_groups(command, config_dir)
-    kinds = {**get_type_hints(command.config), "trainer": TrainerConfig}  # of trainer, its type does not tell the keys
+    kinds = {**get_type_hints(command.config), "trainer": TrainerConfig}  # the field's own type is a mapping
     sections = {name: kind.__doc__ or "" for name, kind in kinds.items() if is_dataclass(kind) or name in groups}
     about = {name: first_sentence(text) for name, text in sections.items() if name != "trainer" or name in groups}
     about |= {name: offered(choices) for name, (_, choices) in groups.items() if len(choices) > 1}
     topic = next(filter(is_bare, words), None)
     if topic is None:
-        return first_page(command, about, options, {name: f"{name}={groups[name][0] or 'null'}" for name in groups})
+        return first_page(command, about, {name: f"{name}={groups[name][0] or 'null'}" for name in groups})
     if topic not in ("all", *about):
         raise NMTError(f"--help {topic}: no such group; {nearest(topic, ['all', *about])}")
-    keys = command_keys(command)
-    shown = [key for key in keys if (not is_hidden(command, key.name) if topic == "all" else key.group == topic)]
-    rows = [*((name, about[name]) for name in about if name == topic), *((key.setting, key.help) for key in shown)]
+    rows = [(name, about[name]) for name in about if name == topic]
+    for name, (default, text) in command_keys(command).items():
+        if not is_hidden(command, name) if topic == "all" else name.startswith(f"{topic}."):
+            rows.append((f"{name}={default}", text))
     return f"Keys of nmt {command.name}, their defaults, and what they mean\n{table(rows)}\n"
 
 
-def first_page(command: Command, about: dict[str, str], options: Mapping[str, str], defaults: dict[str, str]) -> str:
-    """Usage, the keys that people change most, the groups by name, and the options: a screen of it."""
-    keys = [key for key in command_keys(command) if not is_hidden(command, key.name)]
-    texts = {key.name: first_sentence(key.help) for key in keys} | about
-    examples = command.keys.split() or [key.setting for key in keys if not key.group]
+def first_page(command: Command, about: dict[str, str], defaults: dict[str, str]) -> str:
+    """Usage, the keys that people change most, the names of the groups, and the options."""
+    keys = {name: key for name, key in command_keys(command).items() if not is_hidden(command, name)}
+    own = [name for name in keys if "." not in name]
+    texts = {name: first_sentence(text) for name, (_, text) in keys.items()} | about
+    examples = command.keys.split() or [f"{name}={keys[name][0]}" for name in own]
     told = [word.partition("=")[0] for word in examples]
-    others = ", ".join(key.name for key in keys if not key.group and key.name not in told)
+    others = ", ".join(name for name in own if name not in told)
     listed = [(defaults.get(name, name), text) for name, text in about.items() if not is_hidden(command, name)]
+    options = OPTIONS | {name: option.help for name, option in command.options.items()}
     parts = [
         " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
         f"As in: nmt {command.name} {command.example}\n" if command.example else "",
@@ -61,7 +70,7 @@ def is_hidden(command: Command, key: str) -> bool:
 
 
 def offered(options: list[str]) -> str:
-    """The options of a group; of those in a folder only how many there are."""
+    """The options of a group; those in a subfolder are only counted."""
     inside = [option.split("/")[0] for option in options if "/" in option]
     counted = [f"{folder}/... ({inside.count(folder)})" for folder in dict.fromkeys(inside)]
     return ", ".join([*(option for option in options if "/" not in option), *counted])
@@ -72,7 +81,7 @@ def first_sentence(text: str) -> str:
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """Two columns, the second wrapped."""
+    """Two columns; the second is wrapped."""
     rows = list(rows)
     left = min(max((len(name) for name, _ in rows), default=0), 34)
     lines = []

@@ -1,4 +1,4 @@
-"""`KEY=VALUE` as one writes it in a shell, and as Hydra's grammar wants it."""
+"""`KEY=VALUE` as typed in a shell, and as Hydra's grammar needs it."""
 
 import re
 from functools import lru_cache
@@ -14,7 +14,7 @@ from nmt.config.rules import shown, type_of
 from nmt.errors import NMTError
 
 FILES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
-"""Keys whose values are names of files, which need no quotes either, or lists of these in brackets."""
+"""Keys whose values are file names, or lists of them in brackets; these need no quotes either."""
 KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
 """An interpolation that names another key."""
 ENVIRONMENT = re.compile(r"\$\{oc\.env:")
@@ -22,15 +22,15 @@ ENVIRONMENT = re.compile(r"\$\{oc\.env:")
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Override | None:
-    """An override as Hydra understands it; None where it does not."""
+    """An override parsed by Hydra; None if it cannot be."""
     try:
         return OverridesParser.create().parse_override(text)
-    except (HydraException, RecursionError, ValueError):  # nested too deeply; a number of thousands of digits
+    except (HydraException, RecursionError, ValueError):  # ValueError: a number of thousands of digits
         return None
 
 
 def set_text(key: str, value: str | list[str]) -> str:
-    """The override that sets a key to a text, or to a list of texts, quoted where Hydra would misread it."""
+    """The override that sets a key to a text or a list of texts, quoted if Hydra would misread it."""
     if isinstance(value, list):
         return f"{key}=[{','.join(QuotedString(item, Quote.double).with_quotes() for item in value)}]"
     plain = parse(f"{key}={value}")
@@ -40,7 +40,7 @@ def set_text(key: str, value: str | list[str]) -> str:
 
 
 def in_yaml(value: Any) -> str:
-    """A value as one would write it behind KEY=."""
+    """A value as it is written after KEY=."""
     if OmegaConf.is_list(value) or isinstance(value, list):
         return f"[{','.join(in_yaml(item) for item in value)}]"
     if value is None or isinstance(value, bool):
@@ -49,7 +49,7 @@ def in_yaml(value: Any) -> str:
 
 
 def literal(value: Any) -> Any:
-    """A value as OmegaConf has to be given it, so that ${} in its texts, at whatever depth, names no key."""
+    """Escape ${} in the texts of a value, at any depth, so that OmegaConf does not interpolate it."""
     if isinstance(value, dict):
         return {key: literal(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -58,7 +58,7 @@ def literal(value: Any) -> Any:
 
 
 def check_interpolations(where: str, value: Any, *allowed: re.Pattern[str]) -> None:
-    """NMTError where ${} in a value, or in anything below it, is none of those that are allowed."""
+    """NMTError if a value, or anything in it, has a ${} that matches none of the allowed patterns."""
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list):
@@ -75,9 +75,9 @@ def check_interpolations(where: str, value: Any, *allowed: re.Pattern[str]) -> N
 
 
 def is_bare(word: str) -> bool:
-    """True for a word that is no KEY=VALUE.
+    """True for a word that is not KEY=VALUE.
 
-    A path may hold a =, as runs/heads=4, and so may a sentence; a key holds neither slash nor blank. Hydra's ~KEY
+    A path such as runs/heads=4 and a sentence may contain =, but a key has neither slash nor blank. Hydra's ~KEY
     deletes a key.
     """
     key, equals, _ = word.partition("=")
@@ -85,12 +85,12 @@ def is_bare(word: str) -> bool:
 
 
 def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """The overrides that words stand for, and the groups that those without = settle."""
+    """The overrides that words stand for, and the groups that words without = set as a whole."""
     bare = [word for word in words if is_bare(word)]
     named = [quote(command, word) for word in words if not is_bare(word)]
     if not bare:
         return named, {}
-    values = command.values_of(bare)
+    values = command.words(bare)
     given = {word.partition("=")[0].lstrip("+") for word in named}
     for key in given & values.keys():
         if values[key] in (*bare, bare):
@@ -101,10 +101,10 @@ def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
 
 
 def quote(command: Command, word: str) -> str:
-    """An override, quoted where Hydra or OmegaConf would take a text for something else.
+    """Quote the value of an override where Hydra or OmegaConf would misread a text.
 
-    Running text and names of files need no quotes, a name that looks like a number stays as it is written: 1.10 is not
-    1.1. What is null, or quoted in Hydra's way, stays so.
+    Running text and file names need no quotes, and a name that looks like a number stays as written: 1.10 is not 1.1.
+    null, and what is quoted for Hydra already, stays as it is.
     """
     key, _, value = word.partition("=")
     parsed = parse(word)
@@ -115,7 +115,7 @@ def quote(command: Command, word: str) -> str:
         texts = isinstance(found, list) and all(isinstance(item, str) for item in found)
         names = [item.strip() for item in value[1:-1].split(",")]
         return set_text(key, names) if value.endswith("]") and not texts else word
-    if key and key in (*command.texts, *FILES, command.word):
+    if key and key in (*command.texts, *FILES):
         text = str(found) if found is not None and value.startswith(("'", '"')) else value
         return set_text(key, text if key in FILES else literal(text))
     number = isinstance(found, int | float | bool)

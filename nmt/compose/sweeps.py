@@ -1,4 +1,4 @@
-"""Hydra's words for several values of a key: the points of a sweep."""
+"""Sweeps: the points that overrides with several values stand for, in Hydra's grammar."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from nmt.compose.overrides import in_yaml, parse
 from nmt.errors import NMTError
 
 POINTS = 10_000
-"""Of a sweep at most."""
+"""The largest number of points of a sweep."""
 
 
 def expand(
@@ -22,7 +22,8 @@ def expand(
 ) -> list[tuple[dict[str, str], list[str]]]:
     """The points of a sweep, the last key's values changing first: the value of each swept key, and all overrides.
 
-    What is no sweep, or cannot be parsed, stays as it is. Raises NMTError where a sweep has no end, order or values.
+    An override without several values, or that cannot be parsed, stays as it is. Raises NMTError for a sweep that is
+    endless, shuffled or empty.
     """
     known_groups = command_groups(command, config_dir)
     parsed = [parse(text) for text in overrides]
@@ -34,7 +35,7 @@ def expand(
         key = override.key_or_group
         for later in parsed[index + 1 :]:
             if later and later.key_or_group == key:
-                raise NMTError(f"{text}: {later.input_line} behind it takes its place; leave one out")
+                raise NMTError(f"{text}: {later.input_line} after it replaces it; leave one out")
         values = swept_values(override, known_groups)
         choices.append([(key, f"{override.get_key_element()}={value}") for value in values])
     if math.prod(map(len, choices)) > POINTS:
@@ -46,12 +47,12 @@ def expand(
 
 
 def swept_values(override: Override, known_groups: dict[str, tuple[str, list[str]]]) -> list[str]:
-    """The values that a sweep offers, each as it is written behind KEY=; never empty."""
+    """The values of a sweep, as written after KEY=; NMTError if there are none."""
     text, key, sweep = override.input_line, override.key_or_group, override.value()
     if isinstance(sweep, IntervalSweep):
-        raise NMTError(f"{text}: an interval has no end of values; write range(START,STOP,STEP), or the values")
+        raise NMTError(f"{text}: an interval is not a list of values; write range(START,STOP,STEP), or the values")
     if isinstance(sweep, ChoiceSweep | RangeSweep) and sweep.shuffle:
-        raise NMTError(f"{text}: the order of a sweep is not left to chance; leave shuffle out")
+        raise NMTError(f"{text}: a sweep has a fixed order; leave shuffle out")
     if isinstance(sweep, RangeSweep):
         values = range_values(sweep)
     elif isinstance(sweep, Glob):
@@ -66,7 +67,7 @@ def swept_values(override: Override, known_groups: dict[str, tuple[str, list[str
 
 
 def range_values(sweep: RangeSweep) -> list[str]:
-    """The values from start to before stop. Hydra's own would be 0.1, 0.2, 0.30000000000000004, 0.4 for 0.1 to 0.4."""
+    """The values from start to before stop; Hydra's own for 0.1 to 0.4 are 0.1, 0.2, 0.30000000000000004 and 0.4."""
     start, stop, step = (Decimal(str(number)) for number in (sweep.start, sweep.stop, sweep.step))
     count = math.ceil((stop - start) / step) if step else 0
     if count > POINTS:
@@ -75,7 +76,7 @@ def range_values(sweep: RangeSweep) -> list[str]:
 
 
 def shown_value(text: str) -> str:
-    """The value of an override that parses, without the quotes and escapes that Hydra needs."""
+    """The value of an override, without the quotes and escapes of Hydra's grammar."""
     override = parse(text)
     assert override is not None
     return in_yaml(override.value())

@@ -1,1 +1,1 @@
-"""Constituency trees: treebanks, brackets, scores (section 6.3)."""
+"""Constituency trees: treebanks, brackets and scores (section 6.3)."""

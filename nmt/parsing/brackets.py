@@ -1,7 +1,7 @@
 """Labelled bracketing scores, as EVALB counts them with COLLINS.prm (Collins 1997).
 
-A bracket is a constituent's label with the words that it spans. The top bracket and the tags of words are none.
-Punctuation is taken out before, so that it moves no bracket; ADVP and PRT count as the same label.
+A bracket is the label of a constituent with the words that it spans. The top bracket and tags do not count.
+Punctuation is removed first, so that it moves no bracket; ADVP and PRT count as the same label.
 """
 
 from collections import Counter
@@ -13,36 +13,36 @@ from nmt.errors import NMTError
 from nmt.parsing.trees import TOPS, BrokenTree, Tree, parse
 
 PUNCTUATION = frozenset((",", ":", "``", "''", "."))
-"""Tags of the words that are taken out."""
+"""Tags of the words that are removed."""
 SAME_LABEL = {"PRT": "ADVP"}
 
 Bracket = tuple[str, int, int]
 
 
 def without_punctuation(tree: Tree, tags: list[str]) -> list[str]:
-    """The words that are left when `tags` say which are punctuation."""
+    """The words whose `tags` are not those of punctuation."""
     return list(compress(tree.words, (tag not in PUNCTUATION for tag in tags)))
 
 
 def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
-    """The bracket of each constituent over the words that are left when `tags` say which are punctuation."""
+    """The bracket of each constituent, over the words whose `tags` are not those of punctuation."""
     before = [0, *accumulate(tag not in PUNCTUATION for tag in tags)]
     return [(SAME_LABEL.get(c.label, c.label), before[c.start], before[c.end]) for c in tree.constituents]
 
 
 def counts(bracket: Bracket) -> bool:
-    """False for a top bracket, and for one around punctuation alone."""
+    """False for a top bracket, and for a bracket around punctuation only."""
     label, start, end = bracket
     return label not in TOPS and start < end
 
 
 def brackets(tree: Tree, tags: list[str]) -> Counter[Bracket]:
-    """The brackets that count."""
+    """The brackets that count, with their numbers."""
     return Counter(filter(counts, spans(tree, tags)))
 
 
 def lacking(tree: Tree, other: Tree, tags: list[str]) -> list[bool]:
-    """For each constituent of a tree whether it is a bracket that the other one lacks."""
+    """For each constituent of a tree, True if it is a bracket that the other tree lacks."""
     left, found = brackets(other, tags), []
     for bracket in spans(tree, tags):
         found.append(counts(bracket) and left[bracket] <= 0)
@@ -58,16 +58,16 @@ class BracketCounts:
     hypothesis: int = 0
     reference: int = 0
     complete: int = 0
-    """Sentences with all brackets of the reference, and no other."""
+    """Sentences with exactly the brackets of the reference."""
     sentences: int = 0
-    """Those that were compared."""
+    """Sentences that were compared."""
     errors: list[int] = field(default_factory=list)
-    """Lines, counted from 1, whose words, without punctuation, are not the reference's; they count nowhere else."""
+    """Lines, counted from 1, whose words without punctuation differ from the reference; they are not compared."""
 
     def add(self, hypothesis: Tree, reference: Tree, number: int) -> None:
-        """Compare the trees of line `number`; sentences of punctuation alone are left out, as EVALB does.
+        """Compare the trees of line `number`; like EVALB, skip sentences of punctuation only.
 
-        The reference's tags say what is punctuation; where the words differ, each tree's own do, as in EVALB.
+        The tags of the reference say what is punctuation or, as in EVALB, each tree's own if their words differ.
         """
         tags = reference.tags if hypothesis.words == reference.words else hypothesis.tags
         words = without_punctuation(reference, reference.tags)
@@ -108,7 +108,7 @@ class BracketCounts:
 
 
 def tree_of(line: str, where: str) -> Tree:
-    """The tree of a line, which has no words where the line is blank; NMTError where it is no tree, or several."""
+    """The tree of a line, without words for a blank line; NMTError unless there is one tree at most."""
     try:
         trees = list(parse(line))
     except BrokenTree as error:
@@ -119,9 +119,9 @@ def tree_of(line: str, where: str) -> Tree:
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
-    """Count the brackets of lines of one tree each (Table 4's F1); a blank line is a tree without words.
+    """Count the brackets of trees, one per line (F1 of Table 4); a blank line is a tree without words.
 
-    Raises NMTError where a line is no tree.
+    Raises NMTError for a line that is not a tree.
     """
     counts = BracketCounts()
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):

@@ -13,22 +13,22 @@ from nmt.text.files import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, decode
 from nmt.text.tokenizers import clean
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
-# Where a line begins so, a tree begins, although the one before may not have ended.
+# A line that begins like this begins a tree, even if the tree before it has not ended.
 BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
 SECTIONS = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 
 
 def treebank_entries(config: DataConfig, split: str) -> list[str]:
-    """The entries of a split, below data.path unless they are of data.extra."""
+    """The entries of a split, relative to data.path except for those of data.extra."""
     entries = [str(Path(config.path or "") / entry) for entry in getattr(config, split)]
     return entries + config.extra if split == "train" else entries
 
 
 def tree_files(entry: str) -> list[Path]:
-    """The files behind an entry of data.train, data.valid or data.test, in the order of their names.
+    """The files of an entry of data.train, data.valid or data.test, sorted by name.
 
-    An entry is a file; a folder, which is searched with all below it; or sections of a folder: wsj/02-21 is the folders
-    02 to 21 of wsj. Raises NMTError where there is none.
+    An entry is a file, a folder, which is searched recursively, or sections of a folder: wsj/02-21 stands for the
+    folders 02 to 21 of wsj. Raises NMTError if there are none.
     """
     path = Path(entry)
     sections = SECTIONS.fullmatch(path.name)
@@ -50,7 +50,7 @@ def tree_files(entry: str) -> list[Path]:
 
 
 def section_folders(parent: Path, wanted: range, entry: str) -> list[Path]:
-    """The folders of these numbers; NMTError where one is missing."""
+    """The folders with these numbers; NMTError if one is missing."""
     names = (folder for folder in parent.iterdir() if re.fullmatch("[0-9]{1,18}", folder.name))
     numbered = {int(folder.name): folder for folder in names}
     missing = [f"{number:02}" for number in islice((n for n in wanted if n not in numbered), 4)]
@@ -61,16 +61,16 @@ def section_folders(parent: Path, wanted: range, entry: str) -> list[Path]:
 
 
 def treebank_files(config: DataConfig) -> list[Path]:
-    """The files of every split; NMTError where an entry has none."""
+    """The files of every split; NMTError for an entry without files."""
     entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
     return [path for entry in entries for path in tree_files(entry)]
 
 
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines of a file in groups that hold whole trees, each with the number of its first line."""
+    """Group the lines of a file so that each group holds whole trees; yields its first line number and its lines."""
     group, depth, first, size = list[bytes](), 0, 1, 0
     for number, line in enumerate(read_lines(path), 1):
-        # A tree that does not close within so many bytes is broken: it is not waited for until memory ends.
+        # A tree that has not closed within so many bytes is broken: waiting longer would fill the memory.
         if group and (BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
             yield first, group
             group = []
@@ -89,9 +89,9 @@ def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
-    """The trees of a file that hold a word.
+    """The trees of a file that have words.
 
-    A broken one is an error that names its line, or with errors=skip counted.
+    A broken tree is an error that names its line; with errors=skip it is counted.
     """
     for first, lines in tree_lines(path):
         texts = list[str]()
@@ -100,7 +100,7 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
                 texts.append(decode(line))
             yield from (tree for tree in parse("\n".join(texts)) if tree.words)
         except (BrokenTree, MalformedLine) as error:
-            # A broken tree shows within the text; a line that is no text ends it.
+            # BrokenTree has the place within the text; MalformedLine is about the line after it.
             inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
             number = first + inside
             begins = f" (the tree begins on line {first})" if number > first else ""
@@ -111,7 +111,7 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
 
 
 def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
-    """The trees of lines that hold whole ones: those behind a tree that does not close."""
+    """The trees of those lines that hold whole trees: what can be saved behind a tree that does not close."""
     for line in lines:
         if line.startswith(b"("):
             try:
@@ -121,7 +121,7 @@ def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
 
 
 def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """Sentences, their words separated by blanks, and trees in one line each (section 6.3)."""
+    """Pairs of a sentence, its words separated by blanks, and its tree on one line (section 6.3)."""
     for entry in entries:
         for path in tree_files(entry):
             for tree in read_trees(path, config.errors, counts):
@@ -129,7 +129,7 @@ def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) 
 
 
 def model_sentence(line: str) -> str:
-    """A sentence as the model reads it: clean, and without brackets, which a tree's are made of."""
+    """A sentence as the model reads it: clean, and with brackets escaped, since those belong to trees."""
     return " ".join(map(model_word, line.split()))
 
 

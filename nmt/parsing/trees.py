@@ -1,4 +1,4 @@
-"""Constituency trees: Penn-style brackets, the sequence that a model writes, and trees from what it wrote instead."""
+"""Constituency trees: Penn-style brackets, linear trees for the model, and trees from its faulty output."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,23 +9,24 @@ from typing import NamedTuple
 from nmt.text.tokenizers import nfkc
 
 TOPS = ("", "TOP", "ROOT", "S1")
-"""Labels of the bracket around a whole tree, which is none of its constituents."""
+"""Labels of the bracket around a whole tree, which is not a constituent."""
 TRACE = "-NONE-"
 UNKNOWN = "XX"
-"""The tag of a word whose tag is not known, and which is no punctuation."""
+"""The tag of a word whose tag is unknown and which is not punctuation."""
 PUNCTUATION_TAGS = {
     **{mark: mark for mark in (",", ".", ":", "``", "''", "-LRB-", "-RRB-")},
     **{"?": ".", "!": ".", ";": ":", "--": ":", "...": ":"},
 }
-"""The Penn Treebank's tags of punctuation, by which scorers know it."""
-TOKEN = re.compile(r"[()]|[^\s()]+")
+"""Tags of the Penn Treebank by which scorers recognise punctuation."""
+# A word with its tag, an opening bracket with its label, a closing bracket, or anything else.
+TOKEN = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|(\()\s*(?P<label>[^\s()]*)|(\))|[^\s()]+")
 # NP-SBJ-1 and NP=2 are NP, but -LRB- is a tag.
 PLAIN_LABEL = re.compile(r"-[^-]+-|[^-=]+")
 LINEAR_STEP = re.compile(r"(\()([^()]+)(\)?)|(\))([^()]+)")
 
 
 class BrokenTree(Exception):
-    """Text that is no tree; `index` is that of the character where this shows."""
+    """A text that is not a tree; `index` is the character at which it breaks."""
 
     def __init__(self, problem: str, index: int) -> None:
         super().__init__(problem)
@@ -33,7 +34,7 @@ class BrokenTree(Exception):
 
 
 class Constituent(NamedTuple):
-    """The words from `start` to before `end`, at least one."""
+    """A label over the words from `start` to before `end`, at least one."""
 
     label: str
     start: int
@@ -42,14 +43,14 @@ class Constituent(NamedTuple):
 
 @dataclass
 class Tree:
-    """A sentence with the tag of each word, and its constituents as they open: the outer before the inner."""
+    """A sentence with the tag of each word, and its constituents in the order in which they open, outer first."""
 
     words: list[str]
     tags: list[str]
     constituents: list[Constituent]
 
     def steps(self, word: Callable[[int], str], close: Callable[[str], str]) -> Iterator[str]:
-        """Write brackets and words from left to right; `word` is given an index, `close` a label."""
+        """Write brackets and words from left to right; `word` takes an index, `close` a label."""
         waiting, opened = self.constituents[::-1], list[Constituent]()
         for index in range(len(self.words) + 1):
             while opened and opened[-1].end == index:
@@ -61,16 +62,16 @@ class Tree:
                 yield word(index)
 
     def bracketed(self) -> str:
-        """(TOP (S (NP (DT The) (NN end)))), in one line; empty where there are no words."""
+        """The tree on one line, as (TOP (S (NP (DT The) (NN end)))); empty without words."""
         steps = self.steps(lambda index: f"({self.tags[index]} {self.words[index]})", lambda label: ")")
-        # A bracket opens behind a blank, but closes right behind what it holds.
+        # An opening bracket follows a blank, a closing one does not.
         written = "".join(f" {step}" if step[0] == "(" else step for step in steps)
         return f"(TOP{written})" if self.words else ""
 
     def linear(self, leaves: str = "words") -> str:
-        """(S (NP (DT) The (NN) end )NP )S: what a model learns to write (after Vinyals et al. 2015).
+        """The sequence that a model learns to write, as (S (NP (DT) The (NN) end )NP )S (after Vinyals et al. 2015).
 
-        With leaves=tags the words are left out, as (DT), and with XX their tags too, as (XX).
+        leaves=tags leaves out the words, as (DT), and leaves=XX the tags too, as (XX).
         """
 
         def leaf(index: int) -> str:
@@ -87,7 +88,7 @@ def plain_label(label: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Write brackets in a text as treebanks do, so that none can be taken for a tree's."""
+    """Escape brackets in a text as treebanks do, so that they cannot be taken for those of a tree."""
     return text.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
@@ -97,14 +98,14 @@ def model_word(word: str) -> str:
 
 
 class Builder:
-    """A tree that grows while its brackets are read."""
+    """Builds a tree while its brackets are read."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
         self.tags: list[str] = []
         self.constituents: list[Constituent] = []
         self.opened: list[int] = []
-        """Indices of the open ones in `constituents`, the innermost last."""
+        """Indices of the open constituents, innermost last."""
 
     def open(self, label: str) -> None:
         self.opened.append(len(self.constituents))
@@ -115,7 +116,7 @@ class Builder:
         self.constituents[index] = self.constituents[index]._replace(end=len(self.words))
 
     def levels(self, label: str) -> int:
-        """The constituents to close until the innermost open one of that label is; 0 if there is none."""
+        """How many constituents must close to close the innermost one with that label; 0 if none is open."""
         inwards = (self.constituents[index].label for index in reversed(self.opened))
         return next((level for level, found in enumerate(inwards, 1) if found == label), 0)
 
@@ -124,61 +125,54 @@ class Builder:
         self.tags.append(PUNCTUATION_TAGS.get(word, tag) if tag == UNKNOWN else tag)
 
     def tree(self) -> Tree:
-        """The tree that was read, without constituents that hold no word."""
+        """The tree, without constituents that have no words."""
         assert not self.opened
         return Tree(self.words, self.tags, [c for c in self.constituents if c.start < c.end])
 
 
 def parse(text: str) -> Iterator[Tree]:
-    """The trees of a text, without traces, function tags and indices; one of traces alone has no words.
+    """The trees of a text, without traces, function tags and indices; a tree of traces only has no words.
 
     Raises BrokenTree.
     """
-    tokens = [(found[0], found.start()) for found in TOKEN.finditer(text)]
-    tokens += [("", len(text))] * 3
-    builder, labels, i, begins = Builder(), list[str](), 0, 0
-    while tokens[i][0]:
-        (first, where), (second, _), (third, _) = tokens[i : i + 3]
-        unlabelled = second in ("(", ")", "")
-        if first == ")":
-            if not labels:
-                raise BrokenTree("a bracket closes that was never opened", where)
-            # The outermost bracket is a constituent only under a label of its own.
-            label = labels.pop()
-            if labels or label not in TOPS:
+    builder, opened, previous = Builder(), list[re.Match[str]](), None
+    for token in TOKEN.finditer(text):
+        tag, word, opens, label, closes = token.groups()
+        if tag:
+            if (plain := plain_label(tag)) != TRACE:
+                builder.add(plain, word)
+        elif opens:
+            if opened and not label:
+                problem = "a bracket opens without a label, or the tree before it does not close"
+                raise BrokenTree(problem, token.start())
+            opened.append(token)
+            # The outermost bracket is a constituent only if it has a label.
+            if len(opened) > 1 or label not in TOPS:
+                builder.open(plain_label(label))
+        elif closes:
+            if not opened:
+                raise BrokenTree("a bracket closes that was never opened", token.start())
+            if previous is opened[-1]:
+                raise BrokenTree("a pair of brackets holds no word", previous.start())
+            label = opened.pop()["label"]
+            if opened or label not in TOPS:
                 builder.close()
-            i += 1
-        elif first != "(":
-            raise BrokenTree(f"{first!r} stands outside the brackets of a tag and its word", where)
-        elif not unlabelled and third not in ("(", ")", ""):
-            if tokens[i + 3][0] != ")":
-                raise BrokenTree(f"({second} {third} does not close behind its word", where)
-            if (tag := plain_label(second)) != TRACE:
-                builder.add(tag, third)
-            i += 4
-        elif second == ")" or third == ")":
-            raise BrokenTree("a pair of brackets holds no word", where)
-        elif unlabelled and labels:
-            raise BrokenTree("a bracket opens without a label, or the tree before it does not close", where)
         else:
-            begins = begins if labels else where
-            labels.append("" if unlabelled else second)
-            if len(labels) > 1 or labels[0] not in TOPS:
-                builder.open(plain_label(labels[-1]))
-            i += 1 if unlabelled else 2
-        if not labels:
+            raise BrokenTree(f"{token[0]!r} is not in brackets with a tag", token.start())
+        if not opened:
             yield builder.tree()
             builder = Builder()
-    if labels:
-        raise BrokenTree("a tree does not close", begins)
+        previous = token
+    if opened:
+        raise BrokenTree("a tree does not close", opened[0].start())
 
 
 def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
-    """The tree over exactly these words that a model wrote, and how many words and brackets had to be mended.
+    """Make a tree over exactly `words` from what a model wrote; also returns the number of repairs.
 
-    What is left open closes at the end or with what holds it, what closes without having opened is left out, and so
-    are words too many. A word too few stands beside the one before it, where words are written, or else it goes to
-    the end of the outermost constituent.
+    A constituent that is left open closes with the one around it, or at the end. A closing bracket without an opening
+    one is left out, and so are surplus words. A missing word goes next to the one before it if words are written, else
+    to the end of the outermost constituent.
     """
     steps = [LINEAR_STEP.fullmatch(token) or token for token in line.split()]
     written, wanted = written_words(steps), [model_word(word) for word in words]
@@ -187,9 +181,9 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     mended = sum(abs(len(found) - 1) for found in aligned) + len(words) - sum(map(len, aligned))
     for step in steps:
         if isinstance(step, str):
-            mended += leaf == 0  # a word that no leaf is for
+            mended += leaf == 0  # a word before any leaf
         elif step[3]:
-            # The tag is that of the word behind it; words beside that one were left out, and have none.
+            # The tag belongs to the word that follows it; missing words next to that one have no tag.
             same = (index for index in aligned[leaf] if wanted[index] == written[leaf])
             tagged = next(same, min(aligned[leaf], default=0))
             for index in aligned[leaf]:
@@ -207,7 +201,7 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
 
 
 def written_words(steps: list[re.Match[str] | str]) -> list[str]:
-    """The word that is written behind each leaf."""
+    """The word that is written after each leaf."""
     written = list[str]()
     for step in steps:
         if isinstance(step, str):
@@ -218,9 +212,9 @@ def written_words(steps: list[re.Match[str] | str]) -> list[str]:
 
 
 def align(written: list[str], words: list[str]) -> list[list[int]]:
-    """The indices of the words that each leaf stands for: its own one if all is well.
+    """The indices of the words that each leaf stands for: exactly one in a faultless tree.
 
-    Leaves without words are counted; else as many of them as can be stand for the words that they say.
+    Leaves without words are matched by position, others by the longest common parts of both sequences.
     """
     if not any(written):
         return [[index] if index < len(words) else [] for index in range(len(written))]
@@ -232,7 +226,7 @@ def align(written: list[str], words: list[str]) -> list[list[int]]:
 
 
 def close_all(builder: Builder, words: list[str]) -> Tree:
-    """The tree with all of the words, and everything closed."""
+    """Close all constituents, and add the words that are missing at the end."""
     read = len(builder.words)
     while len(builder.opened) > 1:
         builder.close()

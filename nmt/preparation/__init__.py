@@ -1,1 +1,1 @@
-"""From corpora of any kind to a prepared one."""
+"""Preparation of corpora of any kind for training."""

@@ -1,4 +1,4 @@
-"""Blocks of a corpus that is being prepared: what worker processes do to each of them."""
+"""Blocks of a corpus in preparation, and the functions that worker processes apply to them."""
 
 import hashlib
 from collections import Counter, deque
@@ -7,7 +7,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
 def bounded_map(
     function: Callable[[Item], Result], items: Iterable[Item], pool: ProcessPoolExecutor, ahead: int
 ) -> Iterator[Result]:
-    """`map` over processes, in order, that reads at most `ahead` items before it gives their results."""
+    """`map` over processes, in order; reads at most `ahead` items before it yields their results."""
     waiting: deque[Future[Result]] = deque()
     for item in items:
         waiting.append(pool.submit(function, item))
@@ -46,22 +46,22 @@ def bounded_map(
 
 
 def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
-    """64-bit hashes, equal for equal pairs."""
+    """64-bit hashes of pairs."""
     digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
 def clean_pair(pair: Pair, data: DataConfig) -> Pair:
-    """A pair as the model sees it."""
+    """A pair as the model reads it."""
     return model_pair(pair, data.leaves) if data.kind == "treebank" else (clean(pair[0]), clean(pair[1]))
 
 
 def clean_and_filter(
     numbered: list[tuple[int, Pair]], data: DataConfig, hashed: bool
 ) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
-    """A block of raw pairs -> the clean ones that pass the filters, their hashes, and counts of those that do not.
+    """Raw pairs with line numbers -> the clean pairs that pass the filters, their hashes, and counts of dropped pairs.
 
-    The hashes are left out unless `hashed`.
+    There are no hashes unless `hashed`.
     """
     kept, lines, dropped = [], [], Counter[str]()
     for line, raw in numbered:
@@ -76,7 +76,7 @@ def clean_and_filter(
 
 
 def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-    """Blocks of the chosen pairs of an Arrow file, in order."""
+    """The chosen pairs of an Arrow file, in order, as blocks."""
     start = 0
     for block in arrow_blocks(path):
         yield block.filter(pa.array(chosen[start : start + len(block)]))
@@ -86,37 +86,29 @@ def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBa
 def learn_vocabulary(
     text: Path, sample: NDArray[np.bool_], sides: tuple[int, ...], config: TokenizerConfig, words: list[str]
 ) -> Tokenizer:
-    """Train a tokenizer on these sides of the pairs of `text` in the sample; each of `words` is one entry."""
+    """Train a tokenizer on these sides of the sampled pairs of `text`; each of `words` becomes one entry."""
     pairs = (pair for block in chosen_blocks(text, sample) for pair in text_pairs(block))
     return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), config, words)
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
-    """True for each pair of a block of which one side has the letters of a line of that side."""
+    """True for each pair with a side whose letters are among those of that side."""
     return np.array(
         [letters(source) in sides[0] or letters(target) in sides[1] for source, target in text_pairs(block)], dtype=bool
     )
 
 
-@lru_cache(maxsize=1)
-def worker_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a preparation, read once in each process: sent with each block, it would be built each time."""
-    return load_tokenizer(path)
+# Read once in each process: sent with each block, it would be built each time.
+worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 
 
-class Encoded(NamedTuple):
-    """The pairs of a block that are short enough."""
+def encode_block(
+    block: pa.RecordBatch, tokenizer_file: Path, limit: int | None
+) -> tuple[pa.RecordBatch, int, list[set[str]]]:
+    """Encode clean pairs, and drop those with a side of more than `limit` tokens.
 
-    ids: pa.RecordBatch
-    """With lengths, which count the end symbol."""
-    too_long: int
-    """Pairs that were dropped."""
-    characters: list[set[str]]
-    """Of the sources, and of the targets."""
-
-
-def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None) -> Encoded:
-    """Encode a block of clean pairs; those with a side of more than `limit` tokens are dropped."""
+    Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
+    """
     tokenizer = worker_tokenizer(tokenizer_file)
     ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
@@ -126,5 +118,5 @@ def encode_block(block: pa.RecordBatch, tokenizer_file: Path, limit: int | None)
     )
     short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
     kept = encoded.filter(short)
-    found = [set[str]().union(*column.to_pylist()) for column in block.filter(short).columns[:2]]
-    return Encoded(kept, len(block) - len(kept), found)
+    characters = [set[str]().union(*column.to_pylist()) for column in block.filter(short).columns[:2]]
+    return kept, len(block) - len(kept), characters

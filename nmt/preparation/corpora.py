@@ -1,4 +1,4 @@
-"""The kinds of corpora, each as an iterator over pairs of lines."""
+"""Readers for each kind of corpus, as iterators over pairs of lines."""
 
 import os
 import urllib.error
@@ -19,7 +19,7 @@ HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 def hub_answers() -> bool:
-    """Ask the Hugging Face hub for a sign of life, for seconds: its own clients retry for half a minute."""
+    """True if the Hugging Face hub answers within seconds; its own clients would retry for half a minute."""
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
     try:
         with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=5):
@@ -31,17 +31,16 @@ def hub_answers() -> bool:
 
 
 def load_hub(config: DataConfig, split: str) -> Any:
-    """Load one split of a dataset from the Hugging Face hub, or a local copy; NMTError where out of reach."""
-    where = config.path or config.hub
+    """Load a split of a dataset from the Hugging Face hub or a local copy; NMTError if that fails."""
+    where, parquet = config.path or config.hub, list[Path]()
     assert where
-    parquet: list[Path] = []
-    if config.path and not Path(config.path).exists():
-        raise NMTError(f"data.path={config.path}: no such folder")
     if config.path:
-        # Of a local copy, only the files of this subset and split have to be there.
+        if not Path(config.path).exists():
+            raise NMTError(f"data.path={config.path}: no such folder")
+        # A local copy needs only the files of this subset and split.
         parquet = sorted(Path(config.path).glob(f"{config.subset}/{HUB_SPLITS[split]}-*.parquet"))
     elif not hub_answers():
-        os.environ["HF_HUB_OFFLINE"] = "1"  # what was downloaded before is found all the same
+        os.environ["HF_HUB_OFFLINE"] = "1"  # what was downloaded before is still found
     import datasets
 
     try:
@@ -57,7 +56,7 @@ def load_hub(config: DataConfig, split: str) -> Any:
 
 
 def hub_rows(dataset: Any, where: str) -> Iterator[Any]:
-    """The column `translation` of each row; NMTError where there is none, or it cannot be read."""
+    """The column `translation` of each row; NMTError if it is missing or cannot be read."""
     import pyarrow as pa
 
     if "translation" not in dataset.column_names:
@@ -70,7 +69,7 @@ def hub_rows(dataset: Any, where: str) -> Iterator[Any]:
 
 
 def read_hub(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair]:
-    """The pairs of a split; a row that is none is an error with its number, or counted with data.errors=skip."""
+    """The pairs of a split; a malformed row is an error with its number, or counted with data.errors=skip."""
     where = f"{config.path or config.hub} ({config.subset})"
     for number, translation in enumerate(hub_rows(load_hub(config, split), where), 1):
         for language in (config.source, config.target) if isinstance(translation, dict) else ():
@@ -88,9 +87,9 @@ def read_hub(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[P
 
 
 def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
-    """The raw pairs of train, valid or test; None where the corpus leaves that split to be drawn from train.
+    """The raw pairs of train, valid or test; None if that split is to be drawn from train.
 
-    Lines skipped as malformed are added to `counts`.
+    Malformed lines that are skipped are counted in `counts`.
     """
     if config.kind == "hub":
         return read_hub(config, split, counts)
@@ -110,11 +109,11 @@ def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator
 
 
 def sources(config: DataConfig) -> dict[str, str]:
-    """The SHA-256 of each file of the corpus; for a dataset of the hub its subset, for a copy of one its sizes."""
-    if config.kind == "hub" and not config.path:
-        return {str(config.hub): str(config.subset)}
+    """File -> SHA-256; for a dataset of the hub its subset instead, for a local copy of one the sizes of its files."""
     if config.kind == "hub":
-        files = (path for path in sorted(Path(str(config.path)).rglob("*")) if path.is_file())
+        if not config.path:
+            return {str(config.hub): str(config.subset)}
+        files = (path for path in sorted(Path(config.path).rglob("*")) if path.is_file())
         return {str(path): str(path.stat().st_size) for path in files}
     if config.kind == "quickstart":
         fetch_wheel(config)

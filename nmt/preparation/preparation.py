@@ -1,8 +1,8 @@
-"""From raw pairs of lines to a prepared corpus, in a folder that is empty before.
+"""From raw pairs of lines to a prepared corpus, in an empty folder.
 
     read -> clean and filter -> deduplicate, hold out -> learn the vocabulary -> encode -> Arrow
 
-Text and ids pass through memory in blocks; what is kept for each pair is a hash and a flag.
+Text and ids pass through memory in blocks; only a hash and a flag are kept for each pair.
 """
 
 import re
@@ -43,13 +43,13 @@ from nmt.text.filters import letters, words
 
 Say = Callable[[str], None]
 SIDES = ("source", "target")
-MOST_CHARACTERS = 20_000
-"""Different characters of a side that the manifest records; a corpus of more is taken to hold any."""
+RECORDED_CHARACTERS = 20_000
+"""The manifest records the characters of a side up to this number; a corpus with more is taken to have all."""
 EMPTY = np.empty(0, np.uint64)
 
 
 def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """True at the first occurrence of every value; memory for a tenth of large inputs at a time."""
+    """True at the first occurrence of every value; large inputs are sorted in parts, to save memory."""
     keep = np.zeros(len(hashes), dtype=bool)
     parts = len(hashes) // 4_000_000 + 1
     for part in range(parts):
@@ -59,7 +59,7 @@ def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
-    """The 99th percentile and the maximum of counted lengths; 0 of none."""
+    """The 99th percentile and the maximum of counted lengths; 0 without lengths."""
     ascending = sorted(lengths)
     so_far = list(accumulate(lengths[length] for length in ascending))
     if not ascending:
@@ -69,7 +69,7 @@ def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
 
 @dataclass
 class Preparation:
-    """One run of `nmt preprocess`, writing into `folder`."""
+    """One run of `nmt preprocess`, which writes into `folder`."""
 
     config: ExperimentConfig
     folder: Path
@@ -77,9 +77,9 @@ class Preparation:
     pool: ProcessPoolExecutor
     counts: dict[str, Any] = field(default_factory=dict)
     given: dict[str, NDArray[np.uint64]] = field(default_factory=dict)
-    """Hashes of the pairs of a validation or test set that is not drawn from train."""
+    """Split -> hashes of its pairs, for a validation or test set that is not drawn from train."""
     characters: dict[str, str] | None = None
-    """Of the training pairs, by side; None where they are too many."""
+    """The characters of the training pairs by side; None if they are too many."""
 
     @property
     def data(self) -> DataConfig:
@@ -91,7 +91,7 @@ class Preparation:
 
     @property
     def text(self) -> Path:
-        """The clean training pairs that pass the filters."""
+        """The file of clean training pairs that pass the filters."""
         return self.folder / "text.arrow"
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
@@ -119,7 +119,7 @@ class Preparation:
         self.text.unlink()
 
     def read_held_out(self, split: str) -> list[Pair] | None:
-        """All raw pairs of a validation or test set, unfiltered; None where it is to be drawn from train."""
+        """All raw pairs of a validation or test set, unfiltered; None if it is to be drawn from train."""
         dropped: Counter[str] = Counter()
         pairs = read_split(self.data, split, dropped)
         if pairs is None:
@@ -132,7 +132,7 @@ class Preparation:
         return kept
 
     def collect_train(self) -> NDArray[np.bool_]:
-        """Read, clean and filter the training pairs into `text`; True for those to be kept, duplicates not."""
+        """Read, clean and filter the training pairs into `text`; returns True for each pair that is no duplicate."""
         broken: Counter[str] = Counter()
         dropped: Counter[str] = Counter()
         read = kept = 0
@@ -167,9 +167,9 @@ class Preparation:
         return NMTError(f"no training pair is left of {train['read']:,} ({reasons}): check data.train and data.filters")
 
     def hold_out(self, keep: NDArray[np.bool_], splits: list[str]) -> dict[str, list[Pair]]:
-        """Draw the missing splits from the pairs in `keep`, and drop from it all that share their letters.
+        """Draw the missing splits from the pairs in `keep`, and drop all pairs with the same letters from it.
 
-        So no held-out line occurs in training, on either side, even with other digits, case or punctuation.
+        So no held-out line occurs in training on either side, not even with other digits, case or punctuation.
         """
         import datasets
 
@@ -177,6 +177,7 @@ class Preparation:
         order = iter(np.random.default_rng(self.config.seed).permutation(np.flatnonzero(keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
         found: tuple[set[str], set[str]] = (set(), set())
+        # The test set comes first, so that it is the same one whether or not data.valid is given.
         drawn = {split: self.draw(text, order, sizes[split], found) for split in reversed(splits)}
         flags = self.map(partial(shares_letters, sides=found), arrow_blocks(self.text))
         alike = np.concatenate(list(flags))
@@ -192,7 +193,7 @@ class Preparation:
         return {split: pairs([text[index] for index in drawn[split]]) for split in splits}
 
     def draw(self, text: Any, order: Iterator[int], size: int, found: tuple[set[str], set[str]]) -> list[int]:
-        """Take the next `size` indices of `order` whose letters are not in `found` yet, and add these to it."""
+        """Take the next `size` indices of `order` whose letters are not in `found` yet, and add their letters to it."""
         drawn: list[int] = []
         while len(drawn) < size and (index := next(order, None)) is not None:
             source, target = text[index]["source"], text[index]["target"]
@@ -205,7 +206,7 @@ class Preparation:
         return drawn
 
     def raw_pairs(self, rows: list[dict[str, Any]]) -> list[Pair]:
-        """Training pairs as they were read, where what the model sees of them does not tell all."""
+        """Read the original pairs of these rows again: the linear trees in `text` do not hold all of them."""
         numbers = {row["line"] for row in rows}
         pairs = enumerate(read_split(self.data, "train", Counter()) or (), start=1)
         found = {number: pair for number, pair in pairs if number in numbers}
@@ -221,12 +222,12 @@ class Preparation:
             sample[np.random.default_rng(self.config.seed).choice(indices, config.sample, replace=False)] = True
         self.say(f"learning a {config.kind} vocabulary from {int(sample.sum()):,} pairs")
         sides = (0,) if self.is_treebank else (0, 1)
-        # In a worker: the library hears no signal meanwhile, and its memory is given back.
+        # In a worker process, because the library ignores signals while it trains, and to free its memory.
         learning = self.pool.submit(learn_vocabulary, self.text, sample, sides, config, self.brackets(keep))
         learning.result().save(self.folder / "tokenizer.model")
 
     def brackets(self, keep: NDArray[np.bool_]) -> list[str]:
-        """Every bracket of the kept trees, each of which is to be one entry of the vocabulary."""
+        """All different brackets of the kept trees; each becomes one entry of the vocabulary."""
         if not self.is_treebank:
             return []
         trees = (tree for block in chosen_blocks(self.text, keep) for tree in block.column(1).to_pylist())
@@ -235,24 +236,24 @@ class Preparation:
     def write_text(self, split: str, pairs: list[Pair]) -> None:
         """Write the raw lines of a held-out set, for `nmt translate` and `nmt score`."""
         for side, language in enumerate((self.data.source, self.data.target)):
-            # JSON and the hub allow line ends within a text; here a line is a sentence.
+            # Texts from JSON and the hub may contain line ends; here a line is a sentence.
             lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
             (self.folder / f"{split}.{language}").write_text(lines, encoding="utf-8", newline="\n")
 
     def write_ids(self, split: str, text_blocks: Iterable[pa.RecordBatch], limit: int | None) -> None:
-        """Encode and write blocks of clean pairs, with no folder where there is none; count them, and their tokens."""
+        """Encode, write and count clean pairs and their tokens; a split without pairs has no folder."""
         lengths = {side: Counter[int]() for side in SIDES}
         characters: dict[str, set[str]] = {side: set() for side in SIDES}
         folder, too_long = self.folder / split, 0
         folder.mkdir()
         encode = partial(encode_block, tokenizer_file=self.folder / "tokenizer.model", limit=limit)
         with arrow_writer(folder / "pairs.arrow", IDS_SCHEMA) as write:
-            for encoded in self.map(encode, text_blocks):
-                write(encoded.ids)
-                too_long += encoded.too_long
-                for side, found in zip(SIDES, encoded.characters, strict=True):
-                    lengths[side].update((encoded.ids.column(f"{side}_length").to_numpy() - 1).tolist())
-                    characters[side] |= found
+            for ids, dropped, found in self.map(encode, text_blocks):
+                write(ids)
+                too_long += dropped
+                for side, own in zip(SIDES, found, strict=True):
+                    lengths[side].update((ids.column(f"{side}_length").to_numpy() - 1).tolist())
+                    characters[side] |= own
                 self.say(f"encoded {lengths['source'].total():,} pairs of {split}")
         kept = lengths["source"].total()
         if too_long:
@@ -263,11 +264,11 @@ class Preparation:
         if split == "train":
             if not kept:
                 raise self.nothing_left()
-            few = max(map(len, characters.values())) <= MOST_CHARACTERS
+            few = max(map(len, characters.values())) <= RECORDED_CHARACTERS
             self.characters = {side: "".join(sorted(found)) for side, found in characters.items()} if few else None
         self.counts[split] |= {
             "kept": kept,
-            # Those of end symbols too, one a pair.
+            # Each pair has one end symbol per side.
             "tokens": {side: kept + sum(length * count for length, count in lengths[side].items()) for side in SIDES},
             "lengths": {side: usual_and_longest(lengths[side]) for side in SIDES},
         }

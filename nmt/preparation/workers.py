@@ -1,4 +1,4 @@
-"""Worker processes that end with their command, however it ends."""
+"""Worker processes that always end with their parent, however that ends."""
 
 import gc
 import os
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def end_with_parent() -> None:
-    """Wait, in a thread of a worker, for its parent's end, even by SIGKILL; then nobody waits for the work."""
+    """Run in a thread of a worker: exit when the parent has ended, even by SIGKILL."""
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -21,19 +21,19 @@ def end_with_parent() -> None:
 
 
 def begin() -> None:
-    """Begin a worker. Ctrl-C in a terminal reaches all processes, but the parent is to end the others."""
+    """Initialise a worker. Ctrl-C in a terminal reaches all processes, but the parent ends its workers itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.freeze()  # what a worker inherits stays: the garbage collector need not go through it again and again
+    gc.freeze()  # inherited objects stay: the garbage collector need not scan them again and again
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def stop_waiting(pool: ProcessPoolExecutor) -> None:
-    """Close this process's ends of the pipes to workers that were killed, so that the pool's threads end, too.
+    """Close our ends of the pipes to killed workers, so that the threads of the pool end too.
 
-    Half an answer of a worker would be waited for without end. Tasks on their way to the workers fill a pipe that
-    nobody reads; there, Python closes our end itself since 3.11.5 (python/cpython#94777), and one of two threads that
-    close a file at once would close whatever was opened under its number between them.
+    One thread would wait forever for the rest of a half-sent answer, another for room in a pipe that nobody reads. The
+    second pipe is closed by Python itself since 3.11.5 (python/cpython#94777); if two threads close a file at once, the
+    second one may close another file that got the same descriptor in between.
     """
     queues: Any = pool
     with suppress(AttributeError, OSError):
@@ -45,9 +45,9 @@ def stop_waiting(pool: ProcessPoolExecutor) -> None:
 
 @contextmanager
 def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
-    """A pool within a block; where that ends by an exception, what the workers are doing is not waited for.
+    """A process pool for a block; if that ends by an exception, the workers are killed.
 
-    `options` are the executor's; an initializer of one's own has to call `begin`.
+    `options` are those of the executor; another initializer must call `begin`.
     """
     others = set(active_children())
     pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
@@ -64,13 +64,13 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Raise an exception at SIGTERM, as Ctrl-C does, so that the block cleans up; the exit code is 143."""
+    """Turn SIGTERM into an exception, as Ctrl-C is, so that the block cleans up; the exit code is 143."""
 
     def end(number: int, frame: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():  # which alone may set handlers
+    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
         yield
         return
     before = signal.signal(signal.SIGTERM, end)

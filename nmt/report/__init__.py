@@ -1,1 +1,1 @@
-"""A page about a training run: its curves, what it translates, and what it was made of."""
+"""HTML pages about a training run, and about the attention of a model."""

@@ -1,4 +1,4 @@
-"""The attention of every head to a sentence and its translation, after the paper's figures 3, 4 and 5.
+"""The attention of every head to a sentence and its translation, as in the paper's figures 3, 4 and 5.
 
 Shapes: L layers, H heads, Q queries, K keys.
 """
@@ -7,7 +7,7 @@ import base64
 import colorsys
 import io
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,35 +30,30 @@ from nmt.translation.load import choose_device, find_models
 Weights = npt.NDArray[np.float32]
 
 MAX_TOKENS = 200
-"""Of a sentence that can be drawn: pages grow with their square."""
+"""The longest sentence that is drawn; the size of a page grows with its square."""
 MAX_LABEL_LETTERS = 15
 MAX_BANDS = 5
-"""Bands of a query: those to the keys with the greatest weights."""
+"""Bands per query, to the keys with the largest weights."""
 MIN_SHARE = 0.05
-"""Of the greatest weight, for a band."""
+"""Smaller shares of the largest weight get no band."""
 MEAN_HUE = 212
-"""The colour of the mean of all heads."""
+"""The hue of the mean of all heads, in degrees."""
 
 
 @dataclass
 class Stack:
-    """One kind of attention, layer by layer."""
+    """The layers of one kind of attention."""
 
     title: str
     weights_LHQK: Weights
     queries: list[str]
     keys: list[str]
     first_layer: int
-    """The one that is shown first."""
-    layers: list[int] = field(default_factory=list)
-    """Counted from 1; empty: all."""
-    heads: list[int] = field(default_factory=list)
-    """Counted from 1; empty: all."""
-
-    def __post_init__(self) -> None:
-        layers, heads = self.weights_LHQK.shape[:2]
-        self.layers = self.layers or list(range(1, layers + 1))
-        self.heads = self.heads or list(range(1, heads + 1))
+    """The layer that is shown first."""
+    layers: list[int]
+    """Counted from 1."""
+    heads: list[int]
+    """Counted from 1."""
 
 
 @dataclass
@@ -69,16 +64,16 @@ class Attended:
     sentence: str
     target: str
     given: bool
-    """The translation was given; else it is the model's own."""
+    """True if the translation was given, False if it is the model's own."""
     tokens: int
     log_probability: float
     stacks: list[Stack]
 
 
 def attend(run: str, sentence: str, target: str | None, device: str, decode: DecodeConfig) -> Attended:
-    """Read the sentence with the model of `run`, and translate it where no translation is given (figures 3, 4 and 5).
+    """The attention of the model of `run` to a sentence and a translation, its own if `target` is None.
 
-    Raises NMTError where there is no such model or a text is too long.
+    Raises NMTError if there is no such model or a text is too long.
     """
     [folder], _, tokenizer = find_models([run])
     place = torch.device(choose_device(device))
@@ -96,16 +91,19 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
     stacks = [
-        Stack("Cross-attention", cross, outputs, sources, aligning),
-        Stack("Encoder self-attention", encoder, sources, sources, len(encoder)),
-        Stack("Decoder self-attention", decoder, outputs, inputs, aligning),
+        Stack(title, weights, queries, keys, first, *(list(range(1, count + 1)) for count in weights.shape[:2]))
+        for title, weights, queries, keys, first in (
+            ("Cross-attention", cross, outputs, sources, aligning),
+            ("Encoder self-attention", encoder, sources, sources, len(encoder)),
+            ("Decoder self-attention", decoder, outputs, inputs, aligning),
+        )
     ]
     text = " ".join(tokenizer.decode(ids).split())
     return Attended(folder, sentence, text, target is not None, len(outputs), sum(judged.log_probabilities), stacks)
 
 
 def select(stack: Stack, layer: int | None, head: int | None) -> Stack:
-    """The stack with this layer alone, and this head alone; None: all. NMTError where there is no such one."""
+    """Keep one layer and one head of a stack; None keeps all. NMTError for one that does not exist."""
     for key, wanted, known in (("layer", layer, stack.layers), ("head", head, stack.heads)):
         if wanted and wanted not in known:
             raise NMTError(f"{key}={wanted}: the model has {len(known)} {key}s ({stack.title.lower()})")
@@ -116,12 +114,12 @@ def select(stack: Stack, layer: int | None, head: int | None) -> Stack:
 
 
 def hue(head: int) -> float:
-    """The colour of a head in degrees; golden angles apart, those of any number of heads differ."""
+    """The hue of a head in degrees; steps of the golden angle keep any number of heads distinct."""
     return round((MEAN_HUE + 137.5 * (head - 1)) % 360, 1)
 
 
 def picture(weights_QK: Weights, degrees: float) -> str:
-    """A heat map as the address of a PNG of a pixel a weight, as opaque as the weight is a share of the greatest."""
+    """A heat map as the data URL of a PNG with a pixel per weight; its opacity is the share of the largest weight."""
     pixels = np.empty((*weights_QK.shape, 4), np.uint8)
     pixels[..., :3] = [round(255 * part) for part in colorsys.hls_to_rgb(degrees / 360, 0.47, 0.72)]
     pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
@@ -131,7 +129,7 @@ def picture(weights_QK: Weights, degrees: float) -> str:
 
 
 def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
-    """The bands of a head: query, key, and the weight as a share of the greatest."""
+    """The bands of a head: query, key, and the weight as a share of the largest."""
     shares = weights_QK / weights_QK.max()
     strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
     pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]
@@ -139,7 +137,7 @@ def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
 
 
 def sharpest(weights_HQK: Weights) -> int:
-    """The index of the head whose queries look most at one key each."""
+    """The index of the head with the sharpest attention: the highest mean of each query's largest weight."""
     return int(weights_HQK.max(axis=2).mean(axis=1).argmax())
 
 
@@ -148,7 +146,7 @@ def shorten(token: str) -> str:
 
 
 def attention_page(seen: Attended) -> str:
-    """The HTML of the attention to a sentence."""
+    """The HTML page of the attention to a sentence."""
     sides = [side for stack in seen.stacks for side in (stack.queries, stack.keys)]
     return render(
         "attention_page.html",
@@ -164,7 +162,7 @@ def attention_page(seen: Attended) -> str:
 
 
 def write_picture(output: Path, seen: Attended) -> None:
-    """Write a PNG: a row of heat maps for each layer of each kind of attention, a column for each head."""
+    """Write a PNG of heat maps, with a row for each layer of each kind of attention and a column for each head."""
     rows = [(stack, index) for stack in seen.stacks for index in range(len(stack.layers))]
     heads = seen.stacks[0].heads
     side = 1.2 + 0.16 * max(len(tokens) for stack in seen.stacks for tokens in (stack.queries, stack.keys))
@@ -174,7 +172,7 @@ def write_picture(output: Path, seen: Attended) -> None:
         for head, weights, axis in zip(heads, stack.weights_LHQK[index], line, strict=True):
             axis.imshow(weights, cmap="Blues", vmin=0, vmax=weights.max())
             axis.set_title(f"{stack.title}\nlayer {stack.layers[index]}, head {head}", fontsize=7)
-            # matplotlib would take dollar signs for formulas
+            # matplotlib would read dollar signs as formulas
             queries, keys = ([shorten(token).replace("$", r"\$") for token in t] for t in (stack.queries, stack.keys))
             axis.set_xticks(range(len(keys)), keys, rotation=90, fontsize=6)
             axis.set_yticks(range(len(queries)), queries, fontsize=6)

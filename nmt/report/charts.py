@@ -1,6 +1,6 @@
-"""Curves as SVG by matplotlib. Colours are variables of the style sheet, so that dark pages have their own.
+"""Curves as SVG by matplotlib. Colours are variables of the style sheet, so that dark pages can have others.
 
-A chart is WIDTH x HEIGHT units, and as wide as the page makes it. Text stays text, in the font of the page.
+A chart has WIDTH x HEIGHT units and scales with the page. Its text stays text, in the font of the page.
 """
 
 import io
@@ -21,60 +21,60 @@ from nmt.report.numbers import number
 
 WIDTH, HEIGHT = 400, 216
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190
-"""The edges of what is plotted."""
+"""The edges of the plot within the chart."""
 FENCE = 5
-"""Interquartile ranges beyond the quartiles at which values count as stray."""
+"""Values farther from the quartiles than so many interquartile ranges are off the scale."""
 MAX_STOPS = 100
-"""Updates at which the pointer finds values, about."""
+"""About the number of updates at which the pointer shows values."""
 MAX_DOTS = 60
-"""Points of a curve that are drawn as dots, too."""
+"""A curve of at most so many points is drawn with dots."""
 VARIABLES = ("ground", "quiet", "grid", "training", "validation", "averaged")
-"""Colours of the style sheet. matplotlib is given a number for each, which is replaced in the SVG."""
+"""Colours of the style sheet. matplotlib gets a placeholder for each, which is replaced in the SVG."""
 
 Point = tuple[int, float]
 Curves = dict[str, list[Point]]
-"""Values by update of training, validation, and the averaged model, which is a mark of its own and no curve."""
+"""Points of training, validation, and the averaged model, which is drawn as a single mark."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves that share axes."""
+    """Curves on the same axes."""
 
     title: str
     unit: str
     columns: tuple[str, str]
-    """Of metrics.csv: that of training, and that of validation; "" for none."""
+    """Columns of metrics.csv for training and validation; "" for none."""
     metric: str = ""
-    """The score of the averaged model that belongs here; "" for none."""
+    """The metric by which the averaged model is drawn here; "" for none."""
     log: bool = False
     from_zero: bool = True
     percent: bool = False
     best: Literal["", "lowest", "highest"] = ""
-    """Which point of the validation is marked."""
+    """The validation point to mark."""
 
 
 @dataclass
 class Drawing:
-    """A chart as SVG, and what is read above it."""
+    """A chart as SVG, with the texts above it."""
 
     chart: Chart
     curves: Curves
     svg: Markup
     best: Point | None
     stray: int
-    """Values off the scale."""
+    """The number of values off the scale."""
     stops: list[tuple[float, float, float, str]]
-    """Strips that the pointer meets: left edge, right edge, the update's own place, and the values there in words."""
+    """Strips under the pointer: left edge, right edge, place of the update, and its values as text."""
 
 
 def colour(name: str) -> str:
-    return f"#00000{VARIABLES.index(name) + 1}"  # black itself would be left out
+    return f"#00000{VARIABLES.index(name) + 1}"  # not #000000: matplotlib omits black
 
 
 def to_svg(figure: Figure, title: str) -> Markup:
-    """The SVG within an HTML page: as wide as its place, with the style sheet's colours and only ids that are used."""
+    """An SVG element for an HTML page: no fixed size, the style sheet's colours, and only ids that are used."""
     buffer = io.StringIO()
-    # A salt for each chart: the same chart gets the same ids, and two charts of a page have none in common.
+    # The salt makes ids reproducible, and different between the charts of a page.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()
@@ -83,12 +83,12 @@ def to_svg(figure: Figure, title: str) -> Markup:
     svg = re.sub(
         r' id="[\w.]+_\d+"| (width|height)="[^"]*pt"| transform="rotate\(-0[^"]*"|font-family: [^;]*; ', "", svg
     )
-    svg = re.sub(r'([" ]-?\d+\.\d)\d+', r"\1", re.sub(r"\s+", " ", svg))  # nobody sees a millionth of a unit
+    svg = re.sub(r'([" ]-?\d+\.\d)\d+', r"\1", re.sub(r"\s+", " ", svg))  # a tenth of a unit is enough
     return Markup(re.sub(r"#00000([1-6])", lambda found: f"var(--{VARIABLES[int(found[1]) - 1]})", svg))
 
 
 def new_axes() -> tuple[Figure, Axes]:
-    """Empty axes between the edges of what is plotted, with a grid and no frame."""
+    """Empty axes with a grid and without a frame."""
     figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
     size = ((RIGHT - LEFT) / WIDTH, (BOTTOM - TOP) / HEIGHT)
     axes = figure.add_axes((LEFT / WIDTH, 1 - BOTTOM / HEIGHT, *size), frameon=False)
@@ -99,7 +99,7 @@ def new_axes() -> tuple[Figure, Axes]:
 
 
 def linear_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
-    """Round numbers at equal distances; the outer ones lie at or beyond `low` and `high`."""
+    """Round numbers at equal distances, which include `low` and `high`."""
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         margin = abs(low) / 10 or 1.0
         low, high = low - margin, high + margin
@@ -107,7 +107,7 @@ def linear_ticks(low: float, high: float, intervals: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers from `low` to `high`, both positive: powers of ten, or more where these are few."""
+    """Round numbers between `low` and `high`, both positive: powers of ten, with others between if these are few."""
     factors = (1.0,) if high > 300 * low else (1.0, 2.0, 5.0)
     ticks = LogLocator(subs=factors, numticks=7).tick_values(low, high)
     within = [float(tick) for tick in ticks if low <= tick <= high]
@@ -115,7 +115,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def typical_range(values: list[float], log: bool) -> tuple[float, float]:
-    """The least and the greatest of the values that lie near the others, so that one bad value hides nothing."""
+    """The smallest and largest value without outliers, so that one bad value does not hide the others."""
     scaled = np.log(values) if log else np.array(values)
     lower, upper = np.percentile(scaled, [25, 75])
     fence = FENCE * (upper - lower) or math.inf
@@ -124,7 +124,7 @@ def typical_range(values: list[float], log: bool) -> tuple[float, float]:
 
 
 def scale_values(axes: Axes, chart: Chart, values: list[float]) -> None:
-    """Set limits and ticks to what is typical of the values."""
+    """Set limits and ticks by the typical range of the values."""
     low, high = typical_range(values, chart.log)
     if chart.log:
         axes.set_yscale("log")
@@ -140,9 +140,9 @@ def scale_values(axes: Axes, chart: Chart, values: list[float]) -> None:
 
 
 def draw_curve(axes: Axes, kind: str, points: list[Point]) -> int:
-    """Draw a curve, with dots where its points are few, and a triangle at the edge for each value beyond.
+    """Draw a curve, with dots if it has few points, and a triangle at the edge for each value off the scale.
 
-    Gives how many are beyond.
+    Returns the number of values off the scale.
     """
     steps, values = zip(*points, strict=True)
     marks: dict[str, Any] = {"color": colour(kind), "linestyle": "", "markeredgewidth": 0}
@@ -154,17 +154,15 @@ def draw_curve(axes: Axes, kind: str, points: list[Point]) -> int:
             axes.plot(steps, values, marker="o", markersize=4, **marks)
     low, high = axes.get_ylim()
     rounding = 1e-9 * (high - low)
-    near = [low - rounding <= value <= high + rounding for value in values]
-    stray = [
-        (step, low if value < low else high) for (step, value), inside in zip(points, near, strict=True) if not inside
-    ]
-    for step, edge in stray:
-        axes.plot(step, edge, marker="v" if edge == low else "^", markersize=5, clip_on=False, **marks)
+    stray = [(step, value) for step, value in points if not low - rounding <= value <= high + rounding]
+    for step, value in stray:
+        edge, marker = (low, "v") if value < low else (high, "^")
+        axes.plot(step, edge, marker=marker, markersize=5, clip_on=False, **marks)
     return len(stray)
 
 
 def hover_stops(curves: Curves, last_update: int) -> list[tuple[float, float, float, str]]:
-    """Strips side by side at the updates of all validations, and at some others."""
+    """Adjacent strips at the updates of all validations, and at some others."""
     shown = [points[:: -math.ceil(len(points) / MAX_STOPS)] for points in curves.values()]
     steps = sorted({step for points in shown for step, _ in points})
     xs = [LEFT + (RIGHT - LEFT) * step / last_update for step in steps]
@@ -178,9 +176,9 @@ def hover_stops(curves: Curves, last_update: int) -> list[tuple[float, float, fl
 
 
 def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
-    """A chart over updates from 0 to `last_update`; None where there is nothing to draw.
+    """Draw a chart over updates from 0 to `last_update`; None if there is nothing to draw.
 
-    Values that are not finite are left out, and on log axes those that are not positive.
+    Values that are not finite are left out, as are those that are not positive on a log axis.
     """
     finite = {k: [p for p in ps if math.isfinite(p[1]) and (p[1] > 0 or not chart.log)] for k, ps in curves.items()}
     curves = {kind: points for kind, points in finite.items() if points}
@@ -196,6 +194,6 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max
-        best = choose(curves["validation"], key=lambda point: point[1])  # the first of equal ones
+        best = choose(curves["validation"], key=lambda point: point[1])  # the first among equals
         axes.plot(*best, marker="o", color=colour("ground"), mec=colour("validation"), markersize=9, mew=2)
     return Drawing(chart, curves, to_svg(figure, chart.title), best, stray, hover_stops(curves, last_update))

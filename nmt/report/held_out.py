@@ -1,7 +1,6 @@
-"""Translate or parse a held-out set with the newest model of a run."""
+"""Translations or parses of a held-out set by the newest model of a run."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
@@ -24,23 +23,18 @@ from nmt.translation.torch_translator import torch_translator
 from nmt.translation.translator import Translator
 
 BUFFER_LINES = 128
-"""Translated together, between two steps of the progress bar."""
-
-
-def checkpoint_facts(path: Path) -> Facts:
-    """What a checkpoint tells of the training that led to it."""
-    content = load_checkpoint(path)
-    about = content["nmt"]
-    return read_facts(about, content["global_step"], about["vocabulary_size"], str(path))
+"""Lines between two steps of the progress bar."""
 
 
 def newest_facts(run: Run) -> Facts | None:
     """The facts of a run's model directory, or else of its last checkpoint; None before the first.
 
-    A corpus of another fingerprint than theirs is taken out of `run`.
+    Removes the manifest from `run` if it is of another corpus than the one in these facts.
     """
-    checkpoints = list_checkpoints(run.folder)
-    facts = run.model or (checkpoint_facts(checkpoints[-1]) if checkpoints else None)
+    facts, checkpoints = run.model, list_checkpoints(run.folder)
+    if not facts and checkpoints:
+        content = load_checkpoint(checkpoints[-1])
+        facts = read_facts({**content["nmt"], "updates": content["global_step"]}, str(checkpoints[-1]))
     if facts and run.manifest and facts.corpus != run.manifest.fingerprint:
         run.manifest = None
         run.corpus_problem = (
@@ -51,7 +45,7 @@ def newest_facts(run: Run) -> Facts | None:
 
 
 def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:
-    """The translator of the model directory, or else of the last checkpoint, and what it is in words."""
+    """A translator with the model directory, or else the last checkpoint, and the name of that."""
     if run.model:
         folder = run.folder / "model"
         translator = torch_translator([load_model(folder, device)], read_tokenizer(folder), decode)
@@ -64,7 +58,7 @@ def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator
 
 
 def as_parser(run: Run, decode: DecodeConfig) -> DecodeConfig:
-    """A search whose output may be as long as in the run's own validation: trees are longer than translations."""
+    """Allow outputs as long as in the run's own validation: trees are longer than translations."""
     found = run.config.get("decode", {}).get("max_extra_length")
     longest = found if matches(found, int) else decode.max_extra_length
     return replace(decode, max_extra_length=max(decode.max_extra_length, longest))
@@ -73,9 +67,9 @@ def as_parser(run: Run, decode: DecodeConfig) -> DecodeConfig:
 def translate_held_out(
     run: Run, split: str, sentences: int | None, decode: DecodeConfig, device: str, console: Console
 ) -> tuple[Quality | None, str]:
-    """Scores of the first `sentences` of a held-out set, None for all, and what was translated in words.
+    """Scores of the first `sentences` of a held-out set, None for all, and a sentence that says what was translated.
 
-    Without scores, the words say why nothing was translated. Raises NMTError where the corpus is missing.
+    Without scores, that sentence gives the reason. Raises NMTError if the corpus is missing.
     """
     if sentences == 0:
         return None, "None were asked for (sentences=0)."
@@ -83,9 +77,9 @@ def translate_held_out(
         return None, "The run has no checkpoint yet."
     if not run.manifest:
         raise NMTError(f"there is nothing to translate: {run.corpus_problem}, or sentences=0 to translate nothing")
-    if not (run.prepared / split).is_dir():
-        raise NMTError(f"split={split}: {run.prepared} holds no {split} set; use split=valid")
     all_sources, all_references = PreparedCorpus(run.prepared, run.manifest).text(split)
+    if not all_sources:
+        raise NMTError(f"split={split}: {run.prepared} holds no {split} set; use split=valid")
     sources, references = all_sources[:sentences], all_references[:sentences]
     parses = run.manifest.is_treebank
     decode = as_parser(run, decode) if parses else decode

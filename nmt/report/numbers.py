@@ -1,4 +1,4 @@
-"""Numbers, durations and configuration values as people write them."""
+"""Numbers, durations and configuration values as readable text."""
 
 import math
 from typing import Any
@@ -7,12 +7,12 @@ import yaml
 
 
 def number(value: float) -> str:
-    """A whole number as it is, another with about four significant digits: 12,346, 3.142, 0.07 or 1.64e+14."""
+    """An integer in full, any other number with about four significant digits: 12,346, 3.142, 0.07 or 1.64e+14."""
     return f"{value:,.0f}" if isinstance(value, int) or 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:
-    """42 s, 12 min, 3 h 05 min, 2 d 04 h."""
+    """A duration such as 42 s, 12 min, 3 h 05 min or 2 d 04 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""HTML pages from templates. A page is one file that loads nothing and runs nothing; foreign text stays text."""
+"""HTML pages from templates: each is one file that loads nothing and runs nothing, and in which all text is escaped."""
 
 import re
 import tempfile
@@ -12,19 +12,19 @@ from nmt import __version__
 from nmt.errors import NMTError
 from nmt.report.numbers import duration, in_words, number
 
-# No browser shows these; NUL or half a surrogate pair would break the page for parsers and encoders.
+# Not shown by browsers; NUL or half a surrogate pair would break parsers and encoders.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(value: object) -> object:
-    """A value as a template prints it, before it is escaped: None as nothing, and no unprintable characters."""
+    """A value as templates print it, before it is escaped: None as nothing, without unprintable characters."""
     if isinstance(value, Markup):
         return value
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", "" if value is None else str(value))
 
 
 def templates() -> Environment:
-    """The templates, with autoescape for everything that they print."""
+    """The environment of the templates, which escapes everything that they print."""
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -38,12 +38,12 @@ def templates() -> Environment:
 
 
 def render(template: str, **content: Any) -> str:
-    """The HTML of a template; HTML and XML parsers both read it."""
+    """Render a template to HTML that XML parsers can read as well."""
     return templates().get_template(template).render(version=__version__, **content)
 
 
 def check_output(output: Path, name: str) -> Path:
-    """The file to write; NMTError where that cannot be, before time is spent on what is to stand in it."""
+    """Check that a file can be written, before time is spent on its content; NMTError if not. Returns it."""
     if output.is_dir():
         raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / name}")
     if not output.parent.is_dir():

@@ -8,13 +8,13 @@ from nmt.evaluation.scores import Score, score
 from nmt.parsing.brackets import compare_trees
 
 BUCKET_WORDS = 5
-"""Source words that a bucket of lengths spans."""
+"""Source words per bucket."""
 MAX_BUCKETS = 10
-"""The last takes all longer sentences."""
+"""The last bucket holds all longer sentences."""
 
 
 def sentence_score(hypothesis: str, reference: str, trees: bool) -> float:
-    """chrF2 of a translation; F1 of a tree, which is 100 where neither has a bracket."""
+    """chrF2 of a translation; F1 of a tree, which is 100 if neither tree has a bracket."""
     if not trees:
         return score([hypothesis], [reference], ["chrf"])[0].value
     counts = compare_trees([hypothesis], [reference])
@@ -29,12 +29,12 @@ class Example:
     reference: str
     hypothesis: str
     value: float
-    """The sentence's own score."""
+    """Its sentence-level score."""
 
 
 @dataclass
 class Bucket:
-    """The sentences of similar length."""
+    """Sentences of similar length."""
 
     label: str
     """Source words, from-to."""
@@ -47,23 +47,20 @@ class Quality:
     """Scores and examples of a held-out set."""
 
     trees: bool
-    """Trees, or else translations."""
+    """True for trees, False for translations."""
     scores: list[Score]
     buckets: list[Bucket]
     histogram: list[int]
-    """Sentences whose own score is in 0-10, 10-20, ... 90-100."""
+    """The numbers of sentences with a score in 0-10, 10-20, ... 90-100."""
     examples: list[Example]
 
 
 def by_length(metric: str, sources: list[str], references: list[str], hypotheses: list[str]) -> list[Bucket]:
-    """The score of sentences with 1-5 source words, 6-10, ..., from the shortest to the longest that occur."""
-    members: list[list[int]] = [[] for _ in range(MAX_BUCKETS)]
-    for index, source in enumerate(sources):
-        members[min(max(len(source.split()) - 1, 0) // BUCKET_WORDS, MAX_BUCKETS - 1)].append(index)
-    filled = [bucket for bucket in range(MAX_BUCKETS) if members[bucket]]
+    """The score of the sentences with 1-5 source words, 6-10, ..., from the shortest to the longest that occur."""
+    numbers = [min(max(len(source.split()) - 1, 0) // BUCKET_WORDS, MAX_BUCKETS - 1) for source in sources]
     buckets = []
-    for bucket in range(filled[0], filled[-1] + 1):
-        chosen = members[bucket]
+    for bucket in range(min(numbers), max(numbers) + 1):
+        chosen = [index for index, number in enumerate(numbers) if number == bucket]
         first, end = bucket * BUCKET_WORDS + 1, (bucket + 1) * BUCKET_WORDS
         label = f"{first}+" if bucket == MAX_BUCKETS - 1 else f"{first}-{end}"
         pairs = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
@@ -73,9 +70,9 @@ def by_length(metric: str, sources: list[str], references: list[str], hypotheses
 
 
 def pick(examples: list[Example], count: int) -> dict[str, list[Example]]:
-    """The `count` best examples, as many in the middle, and as many worst; none twice.
+    """The `count` best examples, as many from the middle, and as many worst; none twice.
 
-    Of equal ones the longest: a short sentence that is wholly right or wrong tells little.
+    Among equals the longest come first: a short sentence that is all right or all wrong says little.
     """
     best_first = sorted(examples, key=lambda e: (-e.value, -len(e.source)))
     best, rest = best_first[:count], best_first[count:]
@@ -101,9 +98,9 @@ def assess(sources: list[str], references: list[str], hypotheses: list[str], tre
 
 
 def differences(reference: str, hypothesis: str) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """Both texts in parts, each with whether the other text has something else there; blanks around are no part of it.
+    """Split both texts into parts, each with True if the other text differs there; outer blanks count as equal.
 
-    A part is of words, punctuation and the blanks between them.
+    A part consists of words, punctuation and the blanks between them.
     """
     wanted, found = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
     sides: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = ([], [])

@@ -1,4 +1,4 @@
-"""The page about a training run."""
+"""The HTML page about a training run."""
 
 from datetime import datetime
 from functools import partial
@@ -29,7 +29,7 @@ CHARTS = (
 
 
 def curves(run: Run, chart: Chart) -> Curves:
-    """The values of a chart."""
+    """The curves of a chart."""
     training, validation = (series(run.rows, column) for column in chart.columns)
     if chart.title == "Skipped updates" and not last(run.rows, "skipped"):
         return {}
@@ -44,7 +44,7 @@ def curves(run: Run, chart: Chart) -> Curves:
 
 
 def parameters(run: Run, facts: Facts | None) -> int | None:
-    """The parameters of the run's model; None where its vocabulary is not known yet."""
+    """The number of parameters of the run's model; None while its vocabulary is unknown."""
     known = facts or run.manifest
     path = f"{run.folder / 'config.yaml'}, model"
     model = build(ModelConfig, run.config.get("model"), path) if known else None
@@ -61,8 +61,8 @@ def training_page(
 ) -> str:
     """The HTML of a run's page.
 
-    `facts` are of the newest model, `translated` says what was translated or why nothing was, so many `examples` are
-    shown of each kind, and `defaults` is the configuration that `nmt train` has without options.
+    `facts` are those of the newest model, `translated` says what was translated or why nothing was, `examples` is the
+    number of examples of each kind, and `defaults` is the configuration of `nmt train` without arguments.
     """
     now = datetime.now().astimezone()
     drawings = [draw(chart, curves(run, chart), run.update) for chart in CHARTS]

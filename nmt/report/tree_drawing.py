@@ -1,4 +1,4 @@
-"""Two constituency trees over the same words on one grid: the reference above the words, the parser's below."""
+"""Two constituency trees over the same words on one grid: the reference above them, the parser's tree below."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,19 @@ from nmt.parsing.trees import Tree
 
 @dataclass
 class Label:
-    """A word, tag or constituent, over the words from `start` to before `end`."""
+    """A word, tag or constituent that spans the words from `start` to before `end`."""
 
     text: str
     start: int
     end: int
     row: int
-    """Of the grid, from above."""
+    """In the grid, counted from the top."""
     kind: str
-    """word, tag or constituent; missed, a constituent that only the reference has; wrong, that only the parser has."""
+    """word, tag or constituent; missed is a constituent of the reference alone, wrong one of the parser alone."""
 
 
 def heights(tree: Tree) -> list[int]:
-    """The level of each constituent over its words: above all that it holds."""
+    """The height of each constituent over its words: one more than the highest constituent in it."""
     found = [0] * len(tree.constituents)
     top = [0] * len(tree.words)  # the highest level over each word so far
     for number in reversed(range(len(found))):  # the inner before the outer
@@ -31,7 +31,7 @@ def heights(tree: Tree) -> list[int]:
 
 
 def draw_trees(reference_line: str, hypothesis_line: str) -> list[Label]:
-    """Both trees; brackets that only one of them has are marked."""
+    """The labels of both trees; brackets that only one tree has are marked."""
     reference, hypothesis = tree_of(reference_line, "reference"), tree_of(hypothesis_line, "hypothesis")
     line = max(heights(reference), default=0) + 2  # the row of the words
     labels = [Label(word, i, i + 1, line, "word") for i, word in enumerate(reference.words)]

@@ -31,20 +31,20 @@ from nmt.kernels.memory import keep_freed_memory
 from nmt.training.peak_flops import synchronize
 
 STRETCH_SECONDS = 0.05
-"""Short calls are repeated for so long."""
+"""A short call is repeated until this time has passed."""
 FLOAT_BYTES = 4
 LENGTHS = (64, 512)
-"""Sequences whose paths are counted."""
+"""Lengths of the sequences whose paths are counted."""
 COUNTED: dict[str, Any] = {
     **{"n": [64, 128, 256], "d": [64, 128, 256], "k": [3, 7, 15], "r": [8, 16, 32]},
     **{"at_n": 64, "at_d": 64, "at_k": 3, "at_r": 16},
 }
-"""Where operations are counted: a power of these sizes is a power of all."""
+"""The sizes at which operations are counted: a power law of these holds for all sizes."""
 Curve = list[tuple[float, float]]
 Grid = dict[str, Any]
 """The sizes of layers: each axis with the others at one value (scales.yaml)."""
 Sizes = tuple[int, int, int]
-"""n, d, and the width of a layer, which is 0 where it has none."""
+"""n, d, and the width of a layer, which is 0 if it has none."""
 
 
 def lines(grid: Grid, layer: Layer) -> dict[str, list[tuple[int, Sizes]]]:
@@ -59,13 +59,13 @@ def lines(grid: Grid, layer: Layer) -> dict[str, list[tuple[int, Sizes]]]:
 
 
 def cases(grid: Grid) -> list[tuple[Sizes, Layer]]:
-    """Every point once, those of the same sizes one after another."""
+    """Every point once, ordered by size."""
     points = {(at, i) for i, layer in enumerate(LAYERS) for line in lines(grid, layer).values() for _, at in line}
     return [(at, LAYERS[i]) for at, i in sorted(points)]
 
 
 def measure(grid: Grid, device: torch.device) -> dict[str, Any]:
-    """Time and memory of a forward pass of every layer at every size, with all that they were measured with."""
+    """Measure time and memory of a forward pass of every layer at every size; also returns the setup."""
     points: list[dict[str, Any]] = []
     for (n, d, width), layer in cases(grid):
         memory = peak_memory(*prepare(layer, grid["batch"], (n, d, width), device))
@@ -79,7 +79,7 @@ def measure(grid: Grid, device: torch.device) -> dict[str, Any]:
 
 
 def largest_bytes(grid: Grid) -> int:
-    """About what the largest point takes: two matrices of scores, of all heads."""
+    """About the memory of the largest point: two matrices of scores, of all heads."""
     pairs = max(n * n * max(1, d // D_K) for (n, d, _), _ in cases(grid))
     return int(2 * FLOAT_BYTES * grid["batch"] * pairs)
 
@@ -93,7 +93,7 @@ def prepare(layer: Layer, batch: int, at: Sizes, device: torch.device) -> tuple[
 
 @torch.no_grad()
 def seconds(module: nn.Module, x: Tensor) -> float:
-    """Of one forward pass, after one to warm up; on a processor one core's, so that other programs do not count."""
+    """The time of one forward pass after a warm-up; on a processor only the time of this thread."""
     clock = time.thread_time if x.device.type == "cpu" else time.perf_counter
     calls, start = -1, 0.0
     while calls < 1 or clock() - start < STRETCH_SECONDS:
@@ -106,18 +106,18 @@ def seconds(module: nn.Module, x: Tensor) -> float:
 
 @torch.no_grad()
 def peak_memory(module: nn.Module, x: Tensor) -> int:
-    """Bytes that a forward pass holds at its peak, input and weights not counted.
+    """The peak memory of a forward pass in bytes, without input and weights.
 
-    On a processor all that torch takes and gives back while it runs is added up, what its kernels take for themselves
-    among it; the process's own size would show also what the C library keeps.
+    On a processor it is the sum of torch's allocations, including those of its kernels; the size of the process would
+    include memory that the C library keeps.
     """
     if x.device.type == "cuda":
-        module(x)  # what libraries take once and keep
+        module(x)  # libraries allocate some memory once and keep it
         torch.cuda.reset_peak_memory_stats(x.device)
         before = torch.cuda.memory_allocated(x.device)
         module(x)
         return torch.cuda.max_memory_allocated(x.device) - before
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler tells standard error of every start
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler reports every start
     with profile(profile_memory=True) as profiler:
         module(x)
     assert profiler.kineto_results is not None
@@ -130,21 +130,21 @@ def peak_memory(module: nn.Module, x: Tensor) -> int:
 
 
 class Chain(TorchDispatchMode):
-    """Follows a computation, and knows of each tensor the longest chain of operations that led to it.
+    """Tracks the longest chain of operations that led to each tensor of a computation.
 
-    An operation on a whole tensor is one, however large the tensor: all its elements can be computed at once. Views are
-    none.
+    An operation on a whole tensor counts once, whatever its size: all elements can be computed at once. Views do not
+    count.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.written: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        """Storage -> stretches of it that operations wrote: first element, end, length of the chain."""
+        """Storage -> the parts of it that operations wrote: first element, end, length of the chain."""
         self.kept: list[Tensor] = []
-        """A storage's name may be given to another one when it is freed."""
+        """Keeps tensors alive, since the address of a freed storage may be used again."""
 
     def length(self, tensor: Tensor) -> int:
-        """The longest chain behind any element of a tensor."""
+        """The longest chain that led to an element of a tensor."""
         start, end = extent(tensor)
         written = self.written[storage(tensor)]
         return max((length for first, last, length in written if first < end and start < last), default=0)
@@ -166,15 +166,15 @@ def storage(tensor: Tensor) -> int:
 
 
 def extent(tensor: Tensor) -> tuple[int, int]:
-    """The first element of its storage that a tensor holds, and the one behind its last."""
+    """The range of elements of its storage that a tensor covers."""
     start, steps = int(tensor.storage_offset()), zip(tensor.shape, tensor.stride(), strict=True)
     return start, start + 1 + sum((size - 1) * int(stride) for size, stride in steps)
 
 
 def count(layer: Layer, at: Sizes) -> tuple[int, int]:
-    """Of one sequence: multiplications and additions in products, and the longest chain of operations."""
+    """Multiplications and additions in products, and the longest chain of operations, for one sequence."""
     module, x = prepare(layer, 1, at, torch.device("cpu"))
-    # Doubles and this backend, because the fused kernels would hide what happens within.
+    # Doubles and this backend, because fused kernels would hide their operations.
     module, x = module.double(), x.double()
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), Chain() as chain, FlopCounterMode(display=False) as flops:
         y = module(x)
@@ -182,10 +182,10 @@ def count(layer: Layer, at: Sizes) -> tuple[int, int]:
 
 
 def path_length(sees: Callable[[int, int, int], Iterable[int]], n: int, width: int) -> int:
-    """Steps until a signal has come from every position to every other that it can reach at all.
+    """Steps until a signal from every position has reached every other position that it can reach.
 
-    Counted by letting it spread: `come[p]` has a bit for each position whose signal is at p. Stacked layers are steps,
-    and so are the steps of a recurrent layer.
+    Simulated: `come[p]` has a bit for each position whose signal has arrived at p. A step is a layer of a stack, or a
+    step of a recurrent layer.
     """
     come, steps = [1 << position for position in range(n)], 0
     while True:
@@ -197,9 +197,9 @@ def path_length(sees: Callable[[int, int, int], Iterable[int]], n: int, width: i
 
 
 def fit(curve: Curve) -> tuple[float, float]:
-    """Exponent of a power law, and its standard error: least squares over the upper half of a logarithmic axis.
+    """The exponent of a power law and its standard error, by least squares over the upper half of a logarithmic axis.
 
-    Below it what does not grow still counts: starting a kernel, or a smaller term.
+    In the lower half, constant costs such as kernel starts, and smaller terms, still matter.
     """
     middle = math.sqrt(min(x for x, _ in curve) * max(x for x, _ in curve))
     logs = [(math.log(x), math.log(y)) for x, y in curve if x >= middle * (1 - 1e-9)]
@@ -238,13 +238,13 @@ def row(found: dict[str, Any], layer: Layer) -> dict[str, str]:
 
 
 def powers(curves: dict[str, Curve]) -> str:
-    """n^1.98 · d^1.02±0.07, without errors that round to nothing."""
+    """Powers such as n^1.98 · d^1.02±0.07, without errors that round to zero."""
     fits = {axis: fit(curve) for axis, curve in curves.items()}
     return " · ".join(f"{a}^{power:.2f}" + (f"±{e:.2f}" if e >= 0.005 else "") for a, (power, e) in fits.items())
 
 
 def growth(counted: dict[int, int]) -> str:
-    """5 at any n, or 63 at n = 64, 511 at n = 512."""
+    """Counts such as 5, if it is the same at any n, or 63 at n = 64, 511 at n = 512."""
     if len(set(counted.values())) == 1:
         return str(counted[LENGTHS[0]])
     return ", ".join(f"{value} at n = {n}" for n, value in counted.items())
@@ -253,7 +253,7 @@ def growth(counted: dict[int, int]) -> str:
 def main(scale: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is to be saved
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    # One thread, whose time can be told from that of other programs, and memory that is kept from pass to pass.
+    # One thread, whose own time can be measured, and memory that is kept from pass to pass.
     keep_freed_memory()
     torch.set_num_threads(1)
     found = measure(SCALES[scale].layers, accelerator or torch.device("cpu"))

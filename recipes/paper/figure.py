@@ -1,6 +1,6 @@
-"""Table 1 as it was measured: time and memory of each layer type against n and d, on logarithmic axes, as an SVG.
+"""The figure of Table 1: measured time and memory of each layer type against n and d, on logarithmic axes, as an SVG.
 
-It brings its colours along, for light and for dark surroundings, so that it can stand in a page or alone.
+It includes its colours for light and dark backgrounds, so that it can be part of a page or stand alone.
 """
 
 import io
@@ -23,7 +23,7 @@ COLOURS = {
     "--convolution": ("#7c3aed", "#b794f6"),
     "--restricted": ("#0b7a6f", "#3fc7b5"),
 }
-"""Variable of the SVG's style sheet -> on light and on dark ground."""
+"""Variable of the SVG's style sheet -> its colour on a light and on a dark background."""
 INK, QUIET, GRID, *KINDS = (light for light, _ in COLOURS.values())
 OF_LAYER = [KINDS[kind] for kind in (0, 0, 1, 2, 2, 3)]
 STYLE = """<style>
@@ -35,7 +35,7 @@ STYLE = """<style>
 
 
 def draw_layers(found: dict[str, Any]) -> str:
-    """The figure of the measurements of complexity.py."""
+    """Draw the measurements of complexity.py."""
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "nmt"}):
         figure = Figure(figsize=(11, 8), layout="constrained", facecolor="none")
         for panel, (quantity, axis) in zip(
@@ -53,7 +53,7 @@ def draw_layers(found: dict[str, Any]) -> str:
 
 
 def draw_panel(panel: Any, found: dict[str, Any], quantity: str, axis: str) -> None:
-    """One quantity of all layers along one axis; those that are no row of the paper's table are dotted."""
+    """Draw one quantity of all layers along one axis; layers that are not in the paper's table are dotted."""
     grid, factor = found["setup"]["grid"], 1e3 if quantity == "seconds" else 1
     for layer, colour, paper in zip(LAYERS, OF_LAYER, read_figures("table1"), strict=True):
         sizes, values = zip(*curves(found, layer, quantity)[axis], strict=True)
@@ -72,7 +72,7 @@ def draw_panel(panel: Any, found: dict[str, Any], quantity: str, axis: str) -> N
 
 
 def with_variables(svg: str, label: str) -> str:
-    """The SVG element alone, with variables of its own style sheet in place of colours."""
+    """The SVG element with its own style sheet, whose variables replace the colours."""
     for variable, (light, _) in COLOURS.items():
         svg = svg.replace(light, f"var({variable})")
     light, dark = (" ".join(f"{name}: {pair[i]};" for name, pair in COLOURS.items()) for i in (0, 1))

@@ -45,7 +45,7 @@ class WrittenSelfAttention(nn.Module):
 
 
 class Recurrent(nn.LSTM):
-    """An LSTM: its step at a position needs the step at the position before."""
+    """An LSTM: each step needs the result of the one before."""
 
     def __init__(self, d: int) -> None:
         super().__init__(d, d, batch_first=True)
@@ -56,7 +56,7 @@ class Recurrent(nn.LSTM):
 
 
 class Convolution(nn.Sequential):
-    """A convolution of an odd width; a separable one takes first each channel for itself, then mixes them."""
+    """A convolution of an odd width; a separable one convolves each channel alone, then mixes the channels."""
 
     def __init__(self, d: int, width: int, separable: bool = False) -> None:
         first = nn.Conv1d(d, d, width, padding=width // 2, groups=d if separable else 1)
@@ -109,9 +109,9 @@ class Layer:
     make: Callable[[int, int], nn.Module]
     """From d and the width, which is k or r."""
     sees: Callable[[int, int, int], Iterable[int]]
-    """From n, the width and the number of layers below: distances of the inputs that reach a position in one step."""
+    """From n, the width and the number of layers below: the distances of the inputs of a position."""
     width: str = ""
-    """The table's letter for it, where there is one."""
+    """Its letter in the table; empty if it has no width."""
 
 
 def everywhere(n: int, width: int, level: int) -> Iterable[int]:
@@ -119,12 +119,12 @@ def everywhere(n: int, width: int, level: int) -> Iterable[int]:
 
 
 def around(n: int, width: int, level: int) -> Iterable[int]:
-    """`width` positions around one's own; an even width has one more before it."""
+    """`width` positions around one's own; an even width has one more on the left."""
     return range(-(width // 2), width - width // 2)
 
 
 def dilated(n: int, width: int, level: int) -> Iterable[int]:
-    """Positions up to one's own with gaps, `width` times as wide in each layer as in the one below."""
+    """Positions up to one's own, with gaps that grow by a factor of `width` per layer."""
     return range((1 - width) * width**level, 1, width**level)
 
 

@@ -1,4 +1,4 @@
-"""The page of a table as Markdown, and as one HTML file that asks nothing of any other place."""
+"""The page of a table as Markdown, and as one HTML file that loads nothing else."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,27 +17,27 @@ from nmt.storage.whole import write_file
 NOTES = read_yaml("notes.yaml")
 NOT_RUN = "not run"
 NONE = "–"  # noqa: RUF001
-"""Stands where the paper has no figure, or there is nothing of ours to measure."""
+"""For a figure that the paper does not give, or that we do not measure."""
 PUBLISHED = " (published)"
-"""Behind the first cell of a row whose numbers are the paper's alone: other people's systems."""
+"""After the first cell of a row whose numbers are the paper's only: other people's systems."""
 MACHINE = "{processor}, {cores} cores, {memory_gib:.0f} GiB"
 
 
 @dataclass
 class Grid:
-    """Columns and rows under a heading."""
+    """A table under a heading."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list)
     words: int = 1
-    """The first so many columns are words, the others numbers."""
+    """The number of first columns that hold words; the others hold numbers."""
 
 
 @dataclass
 class Page:
-    """All that the page of a table tells, beside its title in notes.yaml."""
+    """The content of a table's page, except for its title, which is in notes.yaml."""
 
     table: str
     scale: SimpleNamespace
@@ -46,13 +46,13 @@ class Page:
     notes: list[str]
     grids: list[Grid]
     results: list[Result]
-    """Of the rows that were measured, in their order."""
+    """The results of the measured rows, in their order."""
     figure: str = ""
     """An SVG."""
 
 
 def write_pages(folder: Path, page: Page) -> list[Path]:
-    """Write both pages, and the figure that the Markdown one shows; the paths of the pages."""
+    """Write both pages, and the figure of the Markdown page; returns the paths of the pages."""
     folder.mkdir(parents=True, exist_ok=True)
     if page.figure:
         write_file(folder / f"{page.table}-time-and-memory.svg", page.figure)
@@ -81,7 +81,7 @@ def render(page: Page, kind: str) -> str:
 
 
 def provenance(result: Result) -> list[tuple[str, list[str]]]:
-    """Where a result comes from: heading -> lines."""
+    """The origin of a result, as headings with lines."""
     origins = result["origins"]
     facts = {
         "commit": [origin["commit"] for origin in origins],
@@ -95,5 +95,5 @@ def provenance(result: Result) -> list[tuple[str, list[str]]]:
 
 
 def shown(value: float | None, form: str = ",.2f") -> str:
-    """A number of ours as the paper writes them, such as 3.3e18 with form=.1e; or that it was not run."""
+    """A number of ours in the paper's notation, such as 3.3e18 with form=.1e; "not run" for None."""
     return NOT_RUN if value is None else f"{value:{form}}".replace("-", "−").replace("e+", "e")  # noqa: RUF001

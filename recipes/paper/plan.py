@@ -1,4 +1,4 @@
-"""Options and scales of the reproduction, and the rows of its tables: command lines."""
+"""Options and scales of the reproduction, and the rows of its tables as command lines."""
 
 import csv
 import re
@@ -16,11 +16,13 @@ from nmt.config.rules import require, require_choice
 
 HERE = Path(__file__).parent
 TABLES = ("table1", "table2", "table3", "table4")
+PROTOCOL = {"en-de": "split", "en-fr": "tokenised"}
+"""Corpus -> the paper's BLEU: of Moses tokens, and for German with hyphenated compounds split."""
 DEFAULTS = {
     **{"table": "", "scale": "paper", "rows": "", "output": "recipes", "work": "", "seed": "1"},
     **{"wmt14": "", "quickstart": "", "treebank": "", "devices": "auto", "precision": "32-true"},
 }
-"""Of the options; reproduce.py says what they mean."""
+"""The options; reproduce.py explains them."""
 
 
 def read_yaml(name: str) -> Any:
@@ -28,7 +30,7 @@ def read_yaml(name: str) -> Any:
 
 
 def read_figures(table: str) -> list[dict[str, str]]:
-    """The paper's rows of a table (arXiv:1706.03762), with every figure as it is printed there."""
+    """The rows of a table of the paper (arXiv:1706.03762), with the figures as printed there."""
     with (HERE / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -37,7 +39,7 @@ SCALES = {name: SimpleNamespace(name=name, **values) for name, values in read_ya
 
 
 def read_options(words: list[str]) -> SimpleNamespace:
-    """KEY=VALUE words, of which one without = names the table; NMTError for a mistake."""
+    """Parse KEY=VALUE words; a word without = is the table. NMTError for a mistake."""
     options = SimpleNamespace(**DEFAULTS)
     for word in words:
         key, _, value = (word if "=" in word else f"table={word}").partition("=")
@@ -59,81 +61,69 @@ class Row:
     """A row of a table that is measured here."""
 
     name: str
-    """Of its result."""
+    """The name of its result."""
     commands: list[list[str]]
     """Each begins with nmt, or with python and a script."""
     corpus: str = ""
-    """en-de or en-fr, where it is translation."""
+    """en-de or en-fr, for translation."""
     folders: tuple[Path, ...] = ()
-    """The prepared corpus and the run, where something is trained."""
+    """The prepared corpus and the run, for a row that trains a model."""
     held_out: dict[str, int] = field(default_factory=dict)
-    """Lines that its validation and test sets must have."""
+    """The lines that its validation and test sets must have."""
 
     @property
     def lines(self) -> list[str]:
-        """The commands as a shell can run them."""
+        """The commands, quoted for a shell."""
         return [shlex.join(command) for command in self.commands]
 
     @property
     def training(self) -> list[str]:
-        """The overrides of `nmt train`; none where nothing is trained."""
+        """The overrides of `nmt train`; none for a row that trains nothing."""
         return [word for command in self.commands if command[1] == "train" for word in command[2:]]
 
 
 def paths(**values: Path) -> list[str]:
-    """KEY=PATH words, quoted where Hydra needs that."""
+    """KEY=PATH words, quoted as Hydra needs it."""
     return [set_text(key, str(path)) for key, path in values.items()]
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A translation model that is trained on a corpus, en-de or en-fr, and scored on a split, test or valid."""
-
-    name: str
-    corpus: str
-    model: list[str]
-    """Overrides."""
-    training: str
-    """One of the scale's."""
-    split: str
-    metrics: str
-
-
-def translation_row(options: SimpleNamespace, experiment: Experiment) -> Row:
-    """From text to scores."""
-    scale, corpus, split = options.scale, experiment.corpus, experiment.split
-    prepared, run = options.work / "data" / corpus, options.work / "runs" / experiment.name
+def translation_row(
+    options: SimpleNamespace, name: str, corpus: str, model: list[str], training: str, split: str
+) -> Row:
+    """Train a model, with these overrides for one of the scale's trainings, and score it on test or valid."""
+    scale = options.scale
+    prepared, run = options.work / "data" / corpus, options.work / "runs" / name
     source, target = corpus.split("-")
     local = getattr(options, scale.local)
     path = [set_text("data.path", local)] if local else []
     data = [*scale.corpora[corpus], *path, *paths(prepared=prepared), f"seed={options.seed}"]
-    model = [*experiment.model, *smaller_sizes(scale, experiment.model), *scale.words]
+    model = [*model, *smaller_sizes(scale, model), *scale.words]
     reference, output = prepared / f"{split}.{target}", run / f"{split}.{target}"
-    metrics = [f"metrics=[{experiment.metrics}]", f"language={target}", "format=json"]
+    metrics = [f"metrics=[bleu,{PROTOCOL[corpus]}]", f"language={target}", "format=json"]
     commands = [
         ["nmt", "preprocess", *data],
-        ["nmt", "train", *data, *model, *how_trained(options, experiment.training, run)],
+        ["nmt", "train", *data, *model, *how_trained(options, training, run)],
         ["nmt", "translate", *paths(run=run, input=prepared / f"{split}.{source}", output=output)],
         ["nmt", "score", *paths(hypothesis=output, reference=reference), *metrics],
     ]
-    return Row(experiment.name, commands, corpus, (prepared, run), scale.held_out)
+    return Row(name, commands, corpus, (prepared, run), scale.held_out)
 
 
 def smaller_sizes(scale: SimpleNamespace, words: list[str]) -> list[str]:
-    """The overrides that shrink the model that `nmt train` would make of `words`."""
+    """The overrides that scale down the model of the overrides `words`."""
     if scale.width == scale.depth == 1:
         return []
     model = compose("train", words).model
     divisors = {"encoder_layers": scale.depth, "decoder_layers": scale.depth}
     divisors |= dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), scale.width)
     sizes = {key: getattr(model, key) // divisor for key, divisor in divisors.items()}
-    if model.attention_window is not None:  # sentences are shorter, too
+    if model.attention_window is not None:  # sentences are shorter too
         sizes["attention_window"] = round(model.attention_window / scale.width)
     return [f"model.{key}={value}" for key, value in sizes.items()]
 
 
 def how_trained(options: SimpleNamespace, training: str, run: Path) -> list[str]:
-    """The words behind `nmt train` that are alike for whatever is trained."""
+    """The arguments of `nmt train` that all trainings have in common."""
     updates, every_steps = options.scale.trainings[training]
     return [
         f"trainer.max_steps={updates}",

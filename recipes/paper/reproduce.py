@@ -1,4 +1,4 @@
-"""The paper's tables, measured here beside the paper's numbers.
+"""Reproduce the paper's tables: our measurements beside the paper's numbers.
 
     python recipes/paper/reproduce.py TABLE [KEY=VALUE]... [--dry-run]
 
@@ -15,7 +15,7 @@ TABLE is table1, table2, table3, table4 or all. --dry-run prints the commands, a
     devices=auto        trainer.devices of every training
     precision=32-true   trainer.precision of every training
 
-A row is a few commands of nmt, which go on where they were: after Ctrl-C, or a crash, the same command goes on.
+A row is a few commands of nmt, which continue where they stopped: repeat the command after Ctrl-C or a crash.
 """
 
 import shlex
@@ -34,7 +34,7 @@ from plan import Row, read_options
 from results import Result, findings, is_of, origin, read_results, write_result
 
 from nmt.commands import compose
-from nmt.commands.sweep import Processes
+from nmt.commands.sweep import Processes, failure
 from nmt.config.rules import require
 from nmt.data.manifest import read_manifest
 from nmt.errors import NMTError
@@ -49,28 +49,28 @@ def say(words: str) -> None:
 
 
 def plan(options: SimpleNamespace) -> dict[str, list[Row]]:
-    """The tables that are asked for -> their rows; NMTError where there is no such row."""
+    """The chosen tables -> their chosen rows; NMTError for an unknown row."""
     work = {name: module.rows(options) for name, module in MODULES.items() if options.table in (name, "all")}
     everything = {row.name: row for rows in work.values() for row in rows}
     for name in options.rows:
         require(name in everything, f"rows=[{name}]: {options.table} has {', '.join(everything)}")
-    # A mistake in precision= or devices= is alike in all.
+    # One training is enough to find a mistake in precision= or devices=.
     if training := next((row.training for row in everything.values() if row.training), None):
         compose("train", training)
     return {name: [row for row in rows if not options.rows or row.name in options.rows] for name, rows in work.items()}
 
 
 class Runner:
-    """Runs the commands of rows, each once."""
+    """Runs the commands of rows, each command once."""
 
     def __init__(self, processes: Processes) -> None:
         self.processes, self.origin = processes, origin()
         self.done: dict[str, tuple[str, float]] = {}
-        """Command line -> what it printed, and the seconds that it took."""
+        """Command line -> its output, and its seconds."""
         self.failed: set[str] = set()
 
     def run_row(self, row: Row, title: str) -> bool:
-        """Run what this process has not run yet; True where all of it is done."""
+        """Run the commands that this process has not run yet; True if all are done."""
         for number, line in enumerate(row.lines, 1):
             if line in self.done:
                 continue
@@ -84,7 +84,7 @@ class Runner:
         return True
 
     def run(self, line: str) -> bool:
-        """Run a command; True where it succeeded."""
+        """Run a command; True if it succeeded."""
         program, *words = shlex.split(line)
         start = time.monotonic()
         with tempfile.TemporaryFile() as printed:
@@ -94,16 +94,15 @@ class Runner:
                 self.done[line] = printed.read().decode(), time.monotonic() - start
             elif self.processes.signal is None:
                 self.failed.add(line)
-                # A process that the kernel ends, out of memory for one, has not said so.
-                say(f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}: {line}")
+                say(f"{failure(code)}: {line}")
         return code == 0
 
     def result(self, options: SimpleNamespace, table: str, row: Row) -> Result:
-        """The result of a row that is done."""
+        """The result of a row whose commands are done."""
         found = findings(row, self.done[row.lines[-1]][0])
         names = [Path(command[1]).stem for command in row.commands]
         seconds = {name: self.done[line][1] for name, line in zip(names, row.lines, strict=True)}
-        if "train" in seconds:  # with what it took before an interruption
+        if "train" in seconds:  # including the time before an interruption
             seconds["train"] = max(seconds["train"], found["figures"]["training_seconds"])
         return {
             **{"table": table, "row": row.name, "scale": options.scale.name, "seed": options.seed},
@@ -114,7 +113,7 @@ class Runner:
 
 
 def check_held_out(row: Row) -> None:
-    """NMTError where a held-out set is not the paper's, before days are spent on training."""
+    """NMTError for a held-out set that is not the paper's, before days are spent on training."""
     for split, wanted in row.held_out.items():
         found = read_manifest(row.folders[0]).counts[split]["kept"]
         require(
@@ -125,7 +124,7 @@ def check_held_out(row: Row) -> None:
 
 
 def run_table(options: SimpleNamespace, name: str, rows: list[Row], runner: Runner) -> None:
-    """Measure the rows of a table that are not measured yet, and write its page after each."""
+    """Measure the rows of a table that are not measured yet, and write its pages after each."""
     folder, scale = results_folder(options, name), options.scale
     for row in rows:
         title = f"{name} {row.name}"
@@ -148,7 +147,7 @@ def is_measured(options: SimpleNamespace, table: str, row: Row) -> bool:
 
 
 def reproduce(options: SimpleNamespace) -> int:
-    """Measure what is not measured yet of the tables, and write their pages; gives the exit code."""
+    """Measure what is not measured yet, and write the pages; returns the exit code."""
     work = plan(options)
     if options.scale.name == "paper":
         from requirements import require_all
@@ -178,7 +177,7 @@ def reproduce(options: SimpleNamespace) -> int:
 
 
 def main(words: list[str]) -> int:
-    """The exit code; an error that users can mend is one line on standard error, and 2."""
+    """Returns the exit code; an error that a user can mend is one line on standard error, with exit code 2."""
     if not words or {"-h", "--help"}.intersection(words):
         print(__doc__)
         return 0
@@ -186,7 +185,7 @@ def main(words: list[str]) -> int:
         options = read_options([word for word in words if word != "--dry-run"])
         if "--dry-run" not in words:
             return reproduce(options)
-        # Commands that several rows share stand there once.
+        # A command that several rows share is printed once.
         print("\n".join(dict.fromkeys(line for rows in plan(options).values() for row in rows for line in row.lines)))
     except (NMTError, OSError) as error:
         say(f"reproduce: {' '.join(str(error).split())}")

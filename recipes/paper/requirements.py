@@ -1,4 +1,4 @@
-"""What scale=paper needs, and whether this machine has it: told in one screen, before anything is begun."""
+"""A check of what scale=paper needs against this machine, printed before anything begins."""
 
 import shutil
 import sys
@@ -20,19 +20,19 @@ from nmt.report.numbers import duration
 from nmt.training.peak_flops import peak_flops_per_second, precision_dtype
 
 GPUS = 8
-"""The paper's, and the micro-batches of an update, which the GPUs share out."""
+"""The paper's, which is also the number of micro-batches of an update that the GPUs share."""
 CORPUS_PAIRS = {"en-de": 4_500_000, "en-fr": 36_000_000}
 """Section 5.1."""
 PAIR_BYTES = 1200
-"""Of a pair, while it is prepared: downloaded, as the hub's client keeps it, as clean text, and as tokens."""
+"""Disk space of a pair during preparation: download, the hub client's cache, clean text and tokens."""
 SENTENCE_TOKENS = 30
-"""Of a usual sentence."""
+"""Tokens of a typical sentence."""
 Requirement = tuple[str, bool, str]
-"""The name of what is needed, whether it is there, and what is to be said of it."""
+"""Name, True if it is met, and an explanation."""
 
 
 def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
-    """Print what is needed, there or missing; NMTError where something is missing."""
+    """Print all requirements; NMTError if any is missing."""
     found = requirements(options, work)
     if found:
         print(f"{options.table} scale={options.scale.name} needs", file=sys.stderr)
@@ -48,7 +48,7 @@ def require_all(options: SimpleNamespace, work: dict[str, list[Row]]) -> None:
 
 
 def requirements(options: SimpleNamespace, work: dict[str, list[Row]]) -> list[Requirement]:
-    """All that the tables need, in the order in which it is told."""
+    """The requirements of the tables, in the order in which they are printed."""
     rows = [row for own in work.values() for row in own if row.training]
     found = [corpus(options, name) for name in dict.fromkeys(row.corpus for row in rows if row.corpus)]
     if work.get("table4") and (words := table4.lacks(options)):
@@ -61,7 +61,7 @@ def requirements(options: SimpleNamespace, work: dict[str, list[Row]]) -> list[R
 
 
 def corpus(options: SimpleNamespace, name: str) -> Requirement:
-    """WMT14 on the hub, in a local copy, or prepared already."""
+    """WMT14: prepared already, in a local copy, or on the hub."""
     prepared = options.work / "data" / name
     if (prepared / "manifest.json").is_file():
         return (name, True, f"prepared already in {prepared}")
@@ -82,7 +82,7 @@ def wanted_gpus(options: SimpleNamespace) -> int:
 
 
 def gpus(options: SimpleNamespace) -> Requirement:
-    """The paper's eight GPUs, or as many as divide its eight micro-batches."""
+    """GPUs: a number that divides the paper's eight micro-batches."""
     wanted, there = wanted_gpus(options), torch.cuda.device_count()
     if wanted > there or not there:
         return ("GPUs", False, f"there are {there}; the paper had {GPUS}; 1, 2 or 4 give the same, later")
@@ -92,7 +92,7 @@ def gpus(options: SimpleNamespace) -> Requirement:
 
 
 def disk(work: Path, rows: list[Row]) -> Requirement:
-    """For corpora and checkpoints, less what lies there already."""
+    """Disk space for corpora and checkpoints, less what they use already."""
     here = next(folder for folder in (work, *work.resolve().parents) if folder.is_dir())
     own = {folder for row in rows for folder in row.folders}
     used = sum(path.stat().st_size for folder in own for path in folder.rglob("*") if path.is_file())
@@ -103,7 +103,7 @@ def disk(work: Path, rows: list[Row]) -> Requirement:
 
 
 def checkpoint_bytes(row: Row) -> int:
-    """Checkpoints of weights and Adam's two moments: those that are kept, the best, and one being written."""
+    """The size of the kept checkpoints, the best, and one being written, with weights and Adam's two moments."""
     config = compose("train", row.training)
     with torch.device("meta"):
         model = Transformer(config.model, config.tokenizer.vocabulary_size)
@@ -111,10 +111,10 @@ def checkpoint_bytes(row: Row) -> int:
 
 
 def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
-    """The time that training takes at least: all its operations as fast as one large matrix product."""
+    """A lower bound of the training time: all operations at the speed of large matrix products."""
     device, many = torch.device("cuda" if torch.cuda.is_available() else "cpu"), max(1, wanted_gpus(options))
     rate = peak_flops_per_second(device, precision_dtype(options.precision))
-    torch.cuda.empty_cache()  # for the processes to come
+    torch.cuda.empty_cache()  # free it for the next processes
     seconds = sum(map(expected_flops, rows)) / rate / many
     on = f"on {many} GPU{'' if many == 1 else 's'}" if device.type == "cuda" else "without a GPU"
     fast = f"at the {rate / 1e12:.2g} TFLOP/s of matrix products alone"
@@ -122,7 +122,7 @@ def hours(options: SimpleNamespace, rows: list[Row]) -> Requirement:
 
 
 def expected_flops(row: Row) -> float:
-    """About what a training will need, were all sentences of usual length and every update full."""
+    """About the operations of a training, for sentences of typical length and full updates."""
     config = compose("train", row.training)
     tokens = config.batching.tokens_per_update
     pairs = tokens * SENTENCE_TOKENS, tokens * SENTENCE_TOKENS // 2, tokens * SENTENCE_TOKENS
@@ -131,7 +131,7 @@ def expected_flops(row: Row) -> float:
 
 
 def layers(options: SimpleNamespace) -> Requirement:
-    """Memory for Table 1's largest layer."""
+    """Memory for the largest layer of Table 1."""
     free = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else available_memory()
     needed = largest_bytes(options.scale.layers)
     return ("layers", free >= needed, f"about {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free")

@@ -1,10 +1,9 @@
-"""Results: a JSON file for each row of a table, with all that is needed to believe it, or to repeat it.
+"""Results: a JSON file for each row of a table, with all that is needed to check or repeat it.
 
 It holds table, row, scale, seed, commands, the seconds of each, the origin of the numbers (commit, machine, packages),
-devices of the training, scores with their signatures, and figures: all else that was measured or counted.
+devices of the training, scores with their signatures, and figures, which are all other measurements and counts.
 """
 
-import csv
 import json
 import math
 import os
@@ -22,6 +21,7 @@ from safetensors import safe_open
 import nmt
 from nmt.errors import NMTError
 from nmt.hardware import processor, usable_cores
+from nmt.report.run import last, read_metrics
 from nmt.storage.whole import write_file
 
 PACKAGES = ("torch", "lightning", "sentencepiece", "tokenizers", "sacrebleu", "sacremoses")
@@ -32,12 +32,12 @@ COLUMNS = {
     "training_cost": "cost",
     "perplexity": "valid_perplexity",
 }
-"""Figure of a result -> column of metrics.csv, whose last value it is."""
+"""Figure of a result -> the column of metrics.csv whose last value it is."""
 Result = dict[str, Any]
 
 
 def value(result: Result | None, name: str) -> float | None:
-    """A figure, or the score of a metric; None where there is none."""
+    """A figure, or the score of a metric; None if there is none."""
     if result is None:
         return None
     scores = {score["metric"]: score["value"] for score in result["scores"]}
@@ -46,7 +46,7 @@ def value(result: Result | None, name: str) -> float | None:
 
 
 def is_of(result: Result, row: Row) -> bool:
-    """True where a result was measured by the commands of a row, on whatever devices."""
+    """True if a result was measured by the commands of a row, on any devices."""
 
     def anywhere(lines: list[str]) -> list[str]:
         return [re.sub(r" trainer\.devices=\S+", "", line) for line in lines]
@@ -60,7 +60,7 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def read_results(folder: Path, seed: int) -> dict[str, Result]:
-    """Row -> result of all of that seed that lie in a folder; NMTError where one is broken."""
+    """Row -> result, for all results of that seed in a folder; NMTError for a broken one."""
     results = {}
     for path in sorted(folder.glob("*.json")):
         try:
@@ -73,14 +73,12 @@ def read_results(folder: Path, seed: int) -> dict[str, Result]:
 
 
 def findings(row: Row, printed: str) -> Result:
-    """Scores, devices and figures, from what the last command of a row printed and from its run."""
+    """Scores, devices and figures, from the output of a row's last command and from its run."""
     if not row.folders:
         return dict(json.loads(printed))
     _, run = row.folders
-    with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
-        reports = list(csv.DictReader(file))
-    values = {name: [float(report[column] or "nan") for report in reports] for name, column in COLUMNS.items()}
-    figures = {name: next(filter(math.isfinite, reversed(column)), None) for name, column in values.items()}
+    rows = read_metrics(run)
+    figures = {name: last(rows, column) for name, column in COLUMNS.items()}
     # A matrix that several layers share counts once.
     with safe_open(run / "model" / "model.safetensors", framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
@@ -90,7 +88,7 @@ def findings(row: Row, printed: str) -> Result:
 
 
 def origin() -> dict[str, Any]:
-    """Commit, machine and versions, as they are now."""
+    """The current commit, machine and versions."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = {"processor": processor(), "cores": usable_cores(), "memory_gib": round(memory, 1)}
     packages = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
@@ -98,13 +96,13 @@ def origin() -> dict[str, Any]:
 
 
 def commit(root: Path) -> str:
-    """The commit of nmt's own repository, with -dirty where its code or groups are others; else the version of nmt."""
+    """The commit of nmt's own repository, with -dirty if its code or groups have changed; else the version of nmt."""
 
     def git(*words: str) -> str | None:
         result = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
         return result.stdout.strip() if result.returncode == 0 else None
 
-    # A wheel may lie in an environment within somebody else's repository.
+    # A wheel may be installed below somebody else's repository.
     if not shutil.which("git") or git("ls-files", "--error-unmatch", "nmt/__init__.py") is None:
         return f"nmt {nmt.__version__}"
     changed = git("status", "--porcelain", "--", "nmt", "conf", "recipes/paper")

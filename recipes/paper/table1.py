@@ -1,4 +1,4 @@
-"""Table 1: complexity of each layer type, by layers that are measured and counted alone (complexity.py)."""
+"""Table 1: the complexity of each layer type, measured and counted by complexity.py."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +18,11 @@ COLUMNS = {
     "path, paper": "path",
     "path, counted": "",
 }
-"""Column of the page -> of table1.csv, where the paper has it."""
+"""Column of the page -> column of table1.csv; empty if the paper does not have it."""
 
 
 def rows(options: SimpleNamespace) -> list[Row]:
-    """Table 1 (section 4): one row, of which all layer types come."""
+    """Table 1 (section 4): one command measures all layer types."""
     script, here = HERE / "complexity.py", Path.cwd()
     name = script.relative_to(here) if script.is_relative_to(here) else script
     return [Row("layers", [["python", str(name), options.scale.name]])]

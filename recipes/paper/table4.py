@@ -14,7 +14,7 @@ from nmt.parsing.treebank import treebank_files
 
 
 def rows(options: SimpleNamespace) -> list[Row]:
-    """Table 4 (section 6.3): the parser that is trained on nothing but its treebank."""
+    """Table 4 (section 6.3): the parser that is trained on its treebank only."""
     prepared, run = options.work / "data" / "treebank", options.work / "runs" / "parser"
     data = [*corpus(options), *paths(prepared=prepared), f"seed={options.seed}"]
     trees, reference = run / "test.trees", prepared / "test.trees"
@@ -28,7 +28,7 @@ def rows(options: SimpleNamespace) -> list[Row]:
 
 
 def corpus(options: SimpleNamespace) -> list[str]:
-    """The words that name the treebank: sections of the Wall Street Journal, or folders for train, valid and test."""
+    """The overrides for the treebank: sections of the Wall Street Journal, or folders for train, valid and test."""
     folder = options.treebank or "TREEBANK"
     if options.scale.name == "paper":
         return [*options.scale.parser, set_text("data.path", folder)]
@@ -38,7 +38,7 @@ def corpus(options: SimpleNamespace) -> list[str]:
 
 
 def lacks(options: SimpleNamespace) -> str:
-    """The reason why the treebank cannot be read; empty where every split has its files."""
+    """The reason why the treebank cannot be read; empty if every split has files."""
     if not options.treebank:
         free = "" if options.scale.name == "paper" else "; recipes/treebank/README.md leads to a free one"
         return f"give its treebank with treebank=FOLDER{free}"

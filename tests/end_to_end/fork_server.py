@@ -90,7 +90,7 @@ def command(words: list[str]) -> None:
         try:
             OTHERS[words[0]](*map(Path, words[1:]))
         except NMTError as error:
-            complain(str(error), error)
+            complain(error)
             sys.exit(2)
         sys.exit(0)
     sys.argv = ["nmt", *words]

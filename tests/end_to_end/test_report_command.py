@@ -170,6 +170,16 @@ def test_no_sentences_no_translating(nmt, run):
     assert "sentences=0" in text(section(parsed(run / "report.html"), "Translations"))
 
 
+def test_a_held_out_set_without_lines_is_none(nmt, run):
+    corpus = Path(shutil.copytree(yaml.safe_load((run / "config.yaml").read_text())["prepared"], "corpus"))
+    for language in ("en", "de"):
+        (corpus / f"test.{language}").write_text("")
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    manifest["counts"]["test"]["kept"] = 0
+    (corpus / "manifest.json").write_text(json.dumps(manifest))
+    nmt("report", "copy", "prepared=corpus", "split=test").refused("corpus holds no test set; use split=valid")
+
+
 def test_columns_and_files_of_newer_runs_are_shown(nmt, run):
     rows = metrics_of(run)
     more = {"gradient_norm": "1.5", "padding": "0.08", "mfu": "0.31", "flops": "1e12", "cost": "3.3e18", "skipped": "2"}
@@ -177,13 +187,15 @@ def test_columns_and_files_of_newer_runs_are_shown(nmt, run):
         writer = csv.DictWriter(file, [*rows[0], *more])
         writer.writeheader()
         writer.writerows(row | more if row["loss"] else row for row in rows)
-    (run / "environment.json").write_text(json.dumps({"torch": "9.8.7", "devices": ["H200", "H200"], "world_size": 2}))
+    environment = {"torch": "9.8.7", "devices": ["H200", "H200"], "peaks": {"H200": 5.0}}
+    (run / "environment.json").write_text(json.dumps(environment))
     assert nmt("report", "copy", "sentences=0").code == 0
     root = parsed(run / "report.html")
     assert {"Gradient norm", "Padding", "MFU", "Skipped updates"} <= set(titles(root))
     assert facts(root)["Cost in FLOPs"].startswith("3.3e+18")
     assert "9.8.7" in text(section(root, "Environment"))
     assert "H200, H200" in text(section(root, "Environment"))
+    assert "peaks.H2005.0" in text(section(root, "Environment"))
 
 
 HOSTILE = "</title></style><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"

@@ -10,7 +10,7 @@ from plan import SCALES, read_options
 from reproduce import main, plan
 
 from nmt.commands import compose
-from nmt.compose import groups
+from nmt.compose.groups import groups
 from nmt.errors import NMTError
 
 

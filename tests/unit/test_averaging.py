@@ -12,7 +12,8 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from nmt.commands.average import AverageConfig, average, choose_checkpoints
+from nmt.commands.average import AverageConfig, choose_checkpoints
+from nmt.commands.average import run as average
 from nmt.errors import NMTError
 from nmt.training.averaging import average_checkpoints
 from nmt.training.run_folder import list_checkpoints

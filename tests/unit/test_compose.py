@@ -9,7 +9,8 @@ import yaml
 from omegaconf import OmegaConf
 
 from nmt.commands import COMMANDS, compose
-from nmt.compose import command_groups, command_keys, compose_tree, conf_folder, expand, groups, set_text, to_yaml
+from nmt.compose import compose_tree, expand, set_text, to_yaml
+from nmt.compose.groups import command_groups, command_keys, conf_folder, groups
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 
@@ -411,6 +412,12 @@ def test_an_experiment_of_ones_own_chooses_groups_of_ones_own(own: Path) -> None
         ),
         ("experiment/x.yaml", f"{GLOBAL}defaults: [data: files]\n", "defaults: [override /data: files]"),
         ("experiment/x.yaml", f"{GLOBAL}defaults: [override model: tiny]\n", "defaults: [override /model: tiny]"),
+        ("experiment/x.yaml", f"{GLOBAL}defaults:\n  - override model: tiny\n", "defaults: [override /model: tiny]"),
+        (
+            "experiment/x.yaml",
+            f"{GLOBAL}defaults: [override /data: files, override model: tiny]\n",
+            "defaults: [override /model: tiny]",
+        ),
         ("data/x.yaml", "name: x\ntrain: a\n", "data.kind: a value is needed; pass data.kind=VALUE, or begin the file"),
         ("data/x.yaml", "name: x\ntrain: a\n", "in {folder} with defaults: [files]"),
         ("tokenizer/x.yaml", "kind: bpe\n", "in {folder} with defaults: [bpe37k]"),
@@ -470,9 +477,9 @@ def test_a_missing_folder_of_ones_own_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", TREES)
 def test_every_key_of_the_tree_is_an_option_with_its_default(command: str) -> None:
     tree = OmegaConf.to_container(compose_tree(COMMANDS[command], []), resolve=False)
-    options = {key.name: key for key in command_keys(COMMANDS[command])}
+    options = command_keys(COMMANDS[command])
     assert set(options) == set(flat(tree)) - {"experiment"}
-    assert all(option.help for option in options.values())
+    assert all(text for _, text in options.values())
 
 
 def test_the_printed_tree_is_the_configuration() -> None:

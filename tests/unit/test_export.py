@@ -109,6 +109,11 @@ def test_the_validation_set_is_the_sample_where_it_still_is(tmp_path):
     assert said(model)[1] == f"no sample was compared: {valid} is empty; pass sample=FILE"
 
 
+@pytest.mark.parametrize("training", [{}, {"config": {}}, {"config": {"prepared": 5}}])
+def test_without_a_known_corpus_nothing_is_compared(tmp_path, training):
+    assert said(make(tmp_path, training))[1].startswith("no sample was compared: the model does not say what it was")
+
+
 def test_what_is_there_is_replaced_only_where_it_is_an_exported_model(model, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").write_text("dear")

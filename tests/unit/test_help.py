@@ -2,18 +2,15 @@
 
 import pytest
 
-from nmt.cli import OPTIONS
 from nmt.commands import COMMANDS
 from nmt.compose import compose_tree
 from nmt.compose.groups import key_help
-from nmt.compose.help import help_text
+from nmt.compose.help import OPTIONS, help_text
 from nmt.errors import NMTError
 
 
 def page(command: str, *words: str) -> str:
-    each = COMMANDS[command]
-    own = {name: option.help for name, option in each.options.items()}
-    return help_text(each, list(words), {**OPTIONS, **own}, None)
+    return help_text(COMMANDS[command], list(words), None)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

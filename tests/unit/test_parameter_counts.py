@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nmt.commands import compose
-from nmt.compose import groups
+from nmt.compose.groups import groups
 from nmt.config import ModelConfig
 from nmt.model import Transformer
 

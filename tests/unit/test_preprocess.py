@@ -673,7 +673,7 @@ def test_the_characters_of_training_are_recorded_unless_they_are_very_many(
     held_out = write(tmp_path / "held_out", [("xyz", "uvw")])
     changes = {"valid": held_out, "test": held_out, "overwrite": True}
     for most, characters in ((4, {"source": " abc", "target": " def"}), (3, None)):
-        monkeypatch.setattr("nmt.preparation.preparation.MOST_CHARACTERS", most)
+        monkeypatch.setattr("nmt.preparation.preparation.RECORDED_CHARACTERS", most)
         prepare(tmp_path, **changes)
         assert read_manifest(tmp_path / "out" / "toy").characters == characters
 

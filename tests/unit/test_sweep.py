@@ -97,7 +97,7 @@ def test_values_of_a_sweep(override: str, expected: list[str] | None):
         (["seed=range(1,3,0)"], "no value"),
         (["model=glob(x*)"], "model=glob(x*): no value"),
         (["modle=glob(*)"], "did you mean model?"),
-        (["seed=1,2", "model.heads=4", "seed=3"], "seed=1,2: seed=3 behind it"),
+        (["seed=1,2", "model.heads=4", "seed=3"], "seed=1,2: seed=3 after it"),
         (["seed=1,2", "model.headz=4"], "did you mean model.heads?"),
         (["modle=small,tiny"], "did you mean model?"),
         (["model=small,tinny"], "model=tinny: no such option; did you mean tiny?"),

@@ -78,13 +78,13 @@ def test_a_tree_of_traces_alone_has_no_words() -> None:
     [
         ("(X y) (S (NP (DT the))", "does not close", 6),
         ("(S (X a)))", "never opened", 9),
-        ("(S the (NN end))", "[(]S the does not close behind its word", 0),
-        ("(NP (NN end) of)", "'of' stands outside", 13),
-        ("(NP (NN the end))", "does not close behind", 4),
+        ("(S the (NN end))", "'the' is not in brackets with a tag", 3),
+        ("(NP (NN end) of)", "'of' is not in brackets", 13),
+        ("(NP (NN the end))", "'the' is not in brackets", 8),
         ("(S (NP))", "holds no word", 3),
         ("()", "holds no word", 0),
         ("(S (X a) ((Y b)))", "without a label", 9),
-        ("word", "stands outside", 0),
+        ("word", "is not in brackets", 0),
         ("(", "does not close", 0),
     ],
 )
