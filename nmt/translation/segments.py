@@ -1,4 +1,4 @@
-"""Lines in segments: sentences of a long line, and stretches between characters that can only be copied."""
+"""Lines cut into segments: sentences of a long line, and stretches between characters that can only be copied."""
 
 import re
 import unicodedata
@@ -9,37 +9,36 @@ from typing import TypeVar
 
 from nmt.errors import NMTError
 from nmt.search.engine import Hypothesis
-from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
 from nmt.translation.limits import Limits
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
-"""A tag of markup; `a < b` is none."""
+"""A tag of markup, unlike `a < b`."""
 Item = TypeVar("Item")
 
 
 @dataclass
 class Segment:
-    """A line, or a stretch of it, that is translated at once or copied."""
+    """A line, or a stretch of it, that is translated as one or copied."""
 
     ids: list[int]
-    """Its tokens; of what is copied none."""
+    """Its tokens; none if it is copied."""
     text: str
     start: int = 0
-    """Index in the clean line of the character that `text` begins with."""
+    """Index in the clean line of the first character of `text`."""
     skipped: int = 0
-    """Tokens of `text` before these ones, where this is a part of a sentence."""
+    """For a part of a sentence, the number of tokens of `text` before it."""
     prefixed: int = 0
-    """Tokens of the source prefix before those of a part of a sentence."""
+    """For a part of a sentence, the number of tokens of the source prefix at its beginning."""
     copied: bool = False
     glued: bool = False
-    """No blank stands before it."""
+    """There is no blank before it."""
     cut_from: int = 0
-    """Tokens of the longer segment that this is cut from, if any."""
+    """The number of tokens of the longer segment that it is cut from, if any."""
 
 
 class LongLine(NMTError):
-    """A line that the model has no positions for; `index` is counted from 0."""
+    """The model has no positions for the line at `index`, counted from 0."""
 
     def __init__(self, index: int, problem: str) -> None:
         super().__init__(index, problem)
@@ -50,21 +49,21 @@ class LongLine(NMTError):
 
 
 def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
-    """All of `ids`, in the fewest parts of at most `longest`."""
+    """Cut `ids` into the fewest parts of at most `longest`, all about equal."""
     length = -(-len(ids) // -(-len(ids) // longest))
     yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
 
 
 def in_word(character: str) -> bool:
-    """True for a letter of a script with capitals, and an accent on one: it belongs to the word around it.
+    """True for a letter of a script with capitals, and for an accent on one: these form words.
 
-    Scripts with capitals put blanks between words; other scripts do not show where words end.
+    Scripts with capitals put blanks between words. In other scripts, characters are looked at one by one.
     """
     return character.lower() != character.upper() or unicodedata.combining(character) > 0
 
 
 def unknown_words(line: str, known: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Spans of the words that hold unknown characters, and of unknown characters outside of words."""
+    """Spans of words with unknown characters, and of unknown characters outside of words."""
     for is_word, group in groupby(range(len(line)), lambda index: in_word(line[index])):
         indices = list(group)
         begin, end = indices[0], indices[-1] + 1
@@ -77,7 +76,7 @@ def unknown_words(line: str, known: frozenset[str]) -> Iterator[tuple[int, int]]
 def unknown_spans(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
     """Spans to copy, in order: tags, words and characters that are not known.
 
-    What has neither letter nor digit between two of them, or between one and an end of the line, goes with them.
+    Spans are joined if there is neither letter nor digit between them, and extended to an end of the line likewise.
     """
     if known.issuperset(line):
         return []
@@ -93,19 +92,26 @@ def unknown_spans(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
     return merged
 
 
-class Segmenter:
-    """Cuts lines into segments by the limits of a model. `language` is that of the sentences."""
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a line, by the rules of its language or general ones."""
+    import sentencex
 
-    def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str, language: str) -> None:
-        self.tokenizer, self.limits, self.source_prefix, self.language = tokenizer, limits, source_prefix, language
+    return [sentence for sentence in sentencex.segment(language, text) if sentence.strip()]
+
+
+class Segmenter:
+    """Cuts lines into segments by the limits of a model."""
+
+    def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str) -> None:
+        self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
         self.prefix = tokenizer.encode([clean(source_prefix)])[0]
 
     def encode(self, texts: list[str]) -> list[list[int]]:
-        """Tokens of texts behind the prefix; none of a blank one."""
+        """Tokens of texts, each after the prefix; none for a blank text."""
         return self.tokenizer.encode([clean(self.source_prefix + text) if text.strip() else "" for text in texts])
 
     def segment(self, lines: list[str]) -> list[list[Segment]]:
-        """The segments of each line, none of an empty one; LongLine where the model's positions do not suffice."""
+        """The segments of each line, none for an empty one; LongLine if the model has no positions for one."""
         segments = [self.of_line(line, ids) for line, ids in zip(lines, self.encode(lines), strict=True)]
         positions = self.limits.positions
         for index, line in enumerate(segments):
@@ -133,7 +139,7 @@ class Segmenter:
         return segments
 
     def stretch(self, line: str, begin: int, end: int, copied: bool) -> list[Segment]:
-        """The segments of a stretch of a clean line; none where that is blank."""
+        """The segments of a stretch of a clean line; none if it is blank."""
         text = line[begin:end].strip()
         if not text:
             return []
@@ -145,11 +151,11 @@ class Segmenter:
         return self.sentences(segment, text)
 
     def sentences(self, segment: Segment, cleaned: str) -> list[Segment]:
-        """A segment, or its sentences where it is too long; parts of those that are too long themselves."""
+        """A segment, or its sentences if it is too long, or parts of the sentences that are still too long."""
         longest, usual = self.limits.longest, self.limits.usual
         if longest is None or len(segment.ids) <= (longest if usual is None else usual):
             return [segment]
-        sentences = split_sentences(cleaned, self.language)
+        sentences = split_sentences(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
             return [segment]
         segments, start = list[Segment](), 0
@@ -164,7 +170,7 @@ class Segmenter:
         return segments
 
     def parts(self, sentence: Segment, longest: int) -> list[Segment]:
-        """A sentence that is too long, in parts of at most `longest` tokens, behind the prefix each."""
+        """Parts of a sentence that is too long, of at most `longest` tokens each, with the prefix."""
         prefix, parts, skipped = self.prefix, list[Segment](), 0
         [ids] = self.tokenizer.encode([clean(sentence.text)])
         for part in equal_parts(ids, longest - len(prefix)):
@@ -175,17 +181,17 @@ class Segmenter:
 
 @dataclass
 class JoinedText:
-    """The text of a line's translation, joined from those of its segments."""
+    """The text of a line's translation, joined from the translations of its segments."""
 
     text: str
     tokens: list[list[int]] = field(default_factory=list)
-    """Of each segment the tokens that its part of the text is made of."""
+    """For each segment, the tokens that became text."""
     first_words: list[int] = field(default_factory=list)
-    """Of each segment the index of its first word in the text."""
+    """For each segment, the index of its first word in the text."""
 
 
 def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
-    """The translation of a line from those of its segments, each of which begins with `prefix`: it is kept once."""
+    """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once."""
     copied_first = bool(segments) and segments[0].copied
     joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
     count, blank = len(joined.text.split()), False
@@ -193,7 +199,7 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
         tokens = part.tokens[skipped:]
         skipped = len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
-        # An empty translation leaves its blank to the next one. Without a blank its first word goes on with the last.
+        # After an empty translation the next one still needs the blank. Without one, its first word continues the last.
         blank = bool(joined.text) and (blank or not segment.glued)
         goes_on = bool(joined.text) and bool(words) and not blank
         joined.tokens.append(tokens)
@@ -206,11 +212,11 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
 
 
 def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """The text of tokens on one line: bytes that spell a line end must not become one, as line i answers line i."""
+    """The text of tokens on one line: bytes that spell a line end must not end it, as line i translates line i."""
     return " ".join(tokenizer.decode(tokens).split())
 
 
 def nth_of_each(lists: list[list[Item]]) -> Iterator[list[Item]]:
-    """The first of each list, the second of each, ...; of a list that is too short its last. [] once, of no lists."""
+    """The first of each list, the second of each, ...; a shorter list repeats its last. Without lists, [] once."""
     for n in range(max(map(len, lists), default=1)):
         yield [items[min(n, len(items) - 1)] for items in lists]

@@ -15,7 +15,7 @@ from nmt.interchange.huggingface import check, translate, write
 from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import load_model, write_model_directory
-from nmt.search.torch_engine import pad_source
+from nmt.search.beam_search import pad_source
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
 from nmt.translation.load import load_translator
