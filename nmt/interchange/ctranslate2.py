@@ -11,10 +11,10 @@ import math
 import shutil
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,8 @@ SETTINGS = {
 NUMBER_BYTES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
 """Bytes of a number by its type: float32, int8, int16, int32, float16, bfloat16."""
 FORMAT_VERSION = 6
-
-
-class Weights(Protocol):
-    """Gives the values of a parameter by its name and shape."""
-
-    def __call__(self, name: str, *shape: int) -> NDArray[np.float32]: ...
+Weights = Callable[..., NDArray[np.float32]]
+"""Gives the values of a parameter by its name and shape: weights(name, *shape)."""
 
 
 def check(description: ModelDescription) -> None:

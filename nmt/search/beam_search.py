@@ -5,8 +5,7 @@ C candidates, R finished hypotheses that are kept (n_best).
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -30,19 +29,6 @@ def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
 def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
     """Token ids -> [B, S], each sentence followed by the end symbol, then padding."""
     return pad([[*ids, EOS] for ids in sentences], device)
-
-
-@contextmanager
-def evaluating(models: Sequence[Transformer]) -> Iterator[None]:
-    """Turn dropout off within the block."""
-    training = [model for model in models if model.training]
-    for model in training:
-        model.eval()
-    try:
-        yield
-    finally:
-        for model in training:
-            model.train()
 
 
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -114,7 +100,6 @@ class Search:
         prefixes: Sequence[list[int]] | None = None,
     ) -> None:
         self.models, self.config = models, config
-        self.alpha = config.length_penalty
         self.beam_size = config.n_best if config.do_sample else config.beam_size
         # The encoder runs once for each sentence; each step adds one key and value per layer.
         self.caches = [model.start(source_BS, self.beam_size) for model in models]
@@ -123,8 +108,8 @@ class Search:
         self.prefixes = pad(prefixes, device)
         self.max_lengths = self.longest(source_BS, prefixes)
         """Maximal number of tokens of each sentence's translation, with the end symbol."""
-        self.least_max_length = int(self.max_lengths.min())
-        self.penalties_at_max_length = ((5 + self.max_lengths) / 6) ** self.alpha
+        self.shortest_maximum = int(self.max_lengths.min())
+        self.penalties_at_max_length = ((5 + self.max_lengths) / 6) ** config.length_penalty
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
         self.sentences = torch.arange(sentences, device=device)
         """The sentence of the batch that each row belongs to: finished sentences leave, and rows move up."""
@@ -152,12 +137,6 @@ class Search:
             if model.config.positions == "learned":
                 lengths = lengths.clamp(max=model.config.max_positions)
         return lengths
-
-    def run(self) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence, best first."""
-        while len(self.sentences):
-            self.advance()
-        return self.finished.hypotheses()
 
     def advance(self) -> None:
         """Extend every unfinished hypothesis by one token, collect those that end, drop finished sentences."""
@@ -187,7 +166,7 @@ class Search:
         # Tokens are forbidden after the softmax, so that log probabilities equal those of forced decoding.
         logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
         position = self.tokens.shape[2]
-        if position >= self.least_max_length:
+        if position >= self.shortest_maximum:
             # At the maximal length a hypothesis can only end.
             allow_only(logp, torch.full_like(self.max_lengths, EOS), self.max_lengths <= position)
         if position <= self.prefixes.shape[1]:
@@ -229,7 +208,7 @@ class Search:
         log_probabilities = best[rows, :width].masked_fill(~ended[rows], -torch.inf)
         parents = parents[rows, :width, None].expand(-1, -1, self.tokens.shape[2] - 1)
         tokens = self.tokens[rows, :, 1:].gather(1, parents)
-        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.alpha)
+        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.config.length_penalty)
 
     def unfinished(self) -> Tensor:
         """True for the sentences in which an unfinished hypothesis may still beat a finished one, [B].
@@ -293,4 +272,7 @@ def beam_search(
 
     Each translation begins with the prefix of its sentence. With `config.do_sample`, hypotheses are sampled.
     """
-    return Search(models, source_BS, config, prefixes).run()
+    search = Search(models, source_BS, config, prefixes)
+    while len(search.sentences):
+        search.advance()
+    return search.finished.hypotheses()

@@ -15,7 +15,7 @@ from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer
 from nmt.model.transformer import padding_mask
 from nmt.search.attention_weights import cross_weights, watching
-from nmt.search.beam_search import evaluating, pad, pad_source
+from nmt.search.beam_search import pad, pad_source
 from nmt.search.engine import Pair, TokenScores, batches_by_length
 
 POSITIONS_AT_ONCE = 512
@@ -72,16 +72,15 @@ def forced_decoding(
     """
     device = next(models[0].parameters()).device
     scores: dict[int, TokenScores] = {}
-    with evaluating(models):
-        for batch in batches_by_length([max(map(len, pair)) + 1 for pair in pairs], budget):
-            sources, targets = zip(*(pairs[index] for index in batch), strict=True)
-            found_M, attention_BTS = score_batch(
-                models, pad_source(sources, device), pad_inputs(targets, device), pad_source(targets, device), align
-            )
-            found = found_M.split([len(ids) + 1 for ids in targets])
-            for row, index in enumerate(batch):
-                source, target = pairs[index]
-                scores[index] = TokenScores(found[row].tolist())
-                if attention_BTS is not None:
-                    scores[index].attention = attention_BTS[row, : len(target), : len(source)].cpu().numpy()
+    for batch in batches_by_length([max(map(len, pair)) + 1 for pair in pairs], budget):
+        sources, targets = zip(*(pairs[index] for index in batch), strict=True)
+        found_M, attention_BTS = score_batch(
+            models, pad_source(sources, device), pad_inputs(targets, device), pad_source(targets, device), align
+        )
+        found = found_M.split([len(ids) + 1 for ids in targets])
+        for row, index in enumerate(batch):
+            source, target = pairs[index]
+            scores[index] = TokenScores(found[row].tolist())
+            if attention_BTS is not None:
+                scores[index].attention = attention_BTS[row, : len(target), : len(source)].cpu().numpy()
     return [scores[index] for index in range(len(pairs))]

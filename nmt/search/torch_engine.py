@@ -7,18 +7,18 @@ from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.kernels.linear import few_shapes
 from nmt.model import Transformer
-from nmt.search.beam_search import beam_search, evaluating, pad_source
+from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import Hypothesis, batches_by_length
 
 
 class TorchEngine:
-    """A model, or an ensemble of models with one vocabulary.
+    """A model, or an ensemble of models with one vocabulary, in evaluation mode from now on.
 
     `keeps_kernels`: oneDNN may keep many kernels in this process, because nothing is trained in it.
     """
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
-        self.models, self.config, self.keeps_kernels = models, config, keeps_kernels
+        self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, searched in batches of similar length.
@@ -27,7 +27,7 @@ class TorchEngine:
         """
         results: list[list[Hypothesis]] = [[] for _ in sentences]
         device = next(self.models[0].parameters()).device
-        with evaluating(self.models), few_shapes() if self.keeps_kernels else nullcontext():
+        with few_shapes() if self.keeps_kernels else nullcontext():
             for batch in batches_by_length([len(ids) + 1 for ids in sentences], self.config.batch_tokens):
                 source_BS = pad_source([sentences[index] for index in batch], device)
                 found = beam_search(self.models, source_BS, self.config, [prefixes[index] for index in batch])

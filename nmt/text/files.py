@@ -10,7 +10,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
@@ -140,11 +140,15 @@ def check_utf8(line: bytes, name: str | Path, number: int) -> None:
         )
 
 
+def without_end(line: bytes) -> bytes:
+    """A line without the LF or CRLF at its end."""
+    return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
 def read_lines(name: str | Path) -> Iterator[bytes]:
-    """Lines without their ends (LF or CRLF) and without a byte order mark, cut as by `bounded_lines`."""
+    """The lines of a file without their ends and without a byte order mark, cut as by `bounded_lines`."""
     with open_text(str(name)) as file:
-        for number, line in enumerate(bounded_lines(file, name)):
-            line = line.removesuffix(b"\n").removesuffix(b"\r")
+        for number, line in enumerate(map(without_end, bounded_lines(file, name))):
             yield line.removeprefix(BOM) if number == 0 else line
 
 
@@ -158,13 +162,26 @@ def decode(line: bytes) -> str:
         raise MalformedLine("invalid UTF-8", f"invalid UTF-8 at byte {error.start + 1}") from error
 
 
-def read_texts(name: str | Path) -> Iterator[str]:
-    """The texts of `read_lines`; NMTError with its number for a malformed line."""
-    for number, line in enumerate(read_lines(name), 1):
+def decoded(
+    lines: Iterable[bytes], where: str, first: int = 1, notice: Callable[[str], None] | None = None
+) -> Iterator[str]:
+    """The texts of lines; NMTError with its number for a malformed line.
+
+    With a `notice`, invalid UTF-8 is replaced instead, as one bad byte should not end a long job.
+    """
+    for number, line in enumerate(lines, first):
         try:
             yield decode(line)
         except MalformedLine as error:
-            raise NMTError(f"{name}, line {number}: {error}") from error
+            if notice is None or error.counted_as != "invalid UTF-8":
+                raise NMTError(f"{where}line {number}: {error}") from error
+            notice(f"{where}line {number}: {error}, replaced")
+            yield line.decode(errors="replace")
+
+
+def read_texts(name: str | Path, notice: Callable[[str], None] | None = None) -> Iterator[str]:
+    """The texts of `read_lines`, as `decoded` gives them."""
+    return decoded(read_lines(name), f"{name}, ", notice=notice)
 
 
 def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError:

@@ -233,8 +233,6 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequen
 
 def load_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer file, which may come from anyone; NMTError if it is missing or not one of ours."""
-    if not path.is_file():
-        raise NMTError(f"{path}: no tokenizer there")
     content = read_bytes(path)
     if not content:
         raise NMTError(f"{path}: not a tokenizer, but an empty file")

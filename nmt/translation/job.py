@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from nmt.config import TranslateConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError
-from nmt.text.files import MalformedLine, decode, open_text, raw_lines
+from nmt.text.files import decoded, open_text, raw_lines, without_end
 from nmt.translation.resumption import Output, close, output_file, what_decides
 
 Found = TypeVar("Found")
@@ -28,24 +28,9 @@ def warn(words: str) -> None:
     print(f"nmt: {words}", file=sys.stderr)
 
 
-def decode_or_replace(line: bytes, where: str, notice: Callable[[str], None]) -> str:
-    """A line's text; invalid UTF-8 is replaced, with a notice, as one bad byte should not end a long job."""
-    try:
-        return decode(line)
-    except MalformedLine as error:
-        if error.counted_as != "invalid UTF-8":
-            raise NMTError(f"{where}: {error}") from error
-        notice(f"{where}: {error}, replaced")
-        return line.decode(errors="replace")
-
-
 def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
-    """Lines as they arrive, without LF or CRLF and without a byte order mark; only LF separates lines.
-
-    `first` is the number of the first line.
-    """
-    for number, line in enumerate(file, first):
-        text = decode_or_replace(line.removesuffix(b"\n").removesuffix(b"\r"), f"line {number}", notice)
+    """The texts of lines as they arrive, without a byte order mark; `first` is the number of the first line."""
+    for number, text in enumerate(decoded(map(without_end, file), "", first, notice), first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
@@ -128,14 +113,12 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
     `what` decides what is written, together with models, keys and input: the command goes on with a partial output file
     only if all of it is the same.
     """
-    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
-        closed = getattr(config, name) == "-" and stream is None
-        require(not closed, f"standard {name} is closed: name a file with {name}=FILE")
-    if config.output != "-" and is_input(config):
-        raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
+    require(config.output != "-" or sys.stdout is not None, "standard output is closed: pass output=FILE")
     source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
     if config.input != "-":  # a thread may still wait in standard input at the end
         stack.enter_context(source)
+    if config.output != "-" and config.text is None and is_input(config):
+        raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
     console = Console(stderr=True, quiet=config.output == "-" and sys.stdout.isatty())
     total, identity = None, None
     if Path(config.input).is_file() and (config.output != "-" or console.is_terminal):

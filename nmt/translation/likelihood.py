@@ -12,9 +12,9 @@ from rich.status import Status
 
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
-from nmt.text.files import parallel, read_lines
+from nmt.text.files import parallel, read_texts
 from nmt.text.tokenizers import clean
-from nmt.translation.job import decode_or_replace, warn
+from nmt.translation.job import warn
 from nmt.translation.translator import Translator
 
 
@@ -49,13 +49,8 @@ def perplexity(log_probability: float, tokens: int) -> float:
 
 def read_pairs(source: str, target: str) -> Iterator[tuple[str, str]]:
     """Pairs of lines of two files. NMTError for a missing file at once, for unequal line counts after the last pair."""
-    pairs = parallel((source, target), (read_lines(source), read_lines(target)))
-    pairs = chain(list(islice(pairs, 1)), pairs)  # opens the files
-
-    def text(name: str, number: int, line: bytes) -> str:
-        return decode_or_replace(line, f"{name}, line {number}", warn)
-
-    return ((text(source, n, one), text(target, n, other)) for n, (one, other) in enumerate(pairs, 1))
+    pairs = parallel((source, target), (read_texts(source, warn), read_texts(target, warn)))
+    return chain(list(islice(pairs, 1)), pairs)  # reads a line, which opens the files
 
 
 def render(number: int, score: PairScore, format: str) -> str:

@@ -22,7 +22,7 @@ from nmt.search.engine import Engine
 from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer
-from nmt.translation.limits import limits
+from nmt.translation.segments import limits
 from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def choose_device(name: str) -> str:
     return name
 
 
-def find_models(names: list[str], key: str = "run") -> tuple[list[Path], list[ModelDescription], Tokenizer]:
-    """The model directories behind names given for `key`, their descriptions, and their common tokenizer.
+def find_models(names: list[str]) -> tuple[list[Path], list[ModelDescription], Tokenizer]:
+    """The model directories behind names given for `run`, their descriptions, and their common tokenizer.
 
     Raises NMTError if there is no such model, or if their vocabularies differ.
     """
-    folders = [find_model_directory(name, key) for name in names]
+    folders = [find_model_directory(name) for name in names]
     descriptions = [read_description(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
         if description.tokenizer != descriptions[0].tokenizer:

@@ -1,20 +1,72 @@
-"""Lines cut into segments: sentences of a long line, and stretches between characters that can only be copied."""
+"""Lines cut into segments by the limits of a model: sentences of a long line, and stretches that are only copied."""
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TypeVar
 
 from nmt.errors import NMTError
+from nmt.model_directory.description import ModelDescription, is_parser, positions, within
 from nmt.search.engine import Hypothesis
 from nmt.text.tokenizers import Tokenizer, clean
-from nmt.translation.limits import Limits
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
 """A tag of markup, unlike `a < b`."""
-Item = TypeVar("Item")
+
+
+@dataclass
+class Limits:
+    """Limits in tokens beyond which lines are cut, and the known characters; None: no limit."""
+
+    usual: int | None = None
+    """A line with more tokens is translated sentence by sentence."""
+    longest: int | None = None
+    """A sentence with more tokens is translated in parts."""
+    positions: int | None = None
+    """The model has positions for this many tokens."""
+    language: str = ""
+    """Language of the lines, whose rules split them into sentences."""
+    reason: str = ""
+    """End of the notice about a line that is cut, after its length; empty if the user asked for it (split=always)."""
+    characters: frozenset[str] | None = None
+    """Characters of the training sources; words with other characters are copied."""
+
+
+def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
+    """The positive numbers that the trainings of these models recorded under these keys."""
+    found = [within(description.training, *keys) for description in descriptions]
+    return [number for number in found if type(number) is int and number > 0]
+
+
+def limits(descriptions: list[ModelDescription], split: str) -> Limits:
+    """The limits of a model, or those that all models of an ensemble keep; `split` is auto, always or never."""
+    ends = [end for end in map(positions, descriptions) if end]
+    found = Limits(positions=min(ends, default=None), language=descriptions[0].source)
+    found.characters = known_characters(descriptions)
+    if split == "never":
+        return found
+    usual, most = (numbers(descriptions, "lengths", "source", key) for key in ("p99", "max"))
+    most = most or numbers(descriptions, "config", "data", "filters", "max_tokens")
+    found.longest = min([*most, *ends], default=None)
+    if found.longest is None:
+        return found
+    found.usual = min([*usual, found.longest])
+    if split == "always":
+        found.usual = 0
+    else:
+        share = f"99 % of the lines that the model was trained on have {found.usual:,} at most"
+        known = share if usual else f"the model was trained on {found.longest:,} at most"
+        found.reason = f"but {known}: translated sentence by sentence (split=never: as one)"
+    return found
+
+
+def known_characters(descriptions: list[ModelDescription]) -> frozenset[str] | None:
+    """The characters that the sources of all these models held; None if that is not known, and for parsers."""
+    known = [within(description.training, "characters", "source") for description in descriptions]
+    if any(map(is_parser, descriptions)) or not all(isinstance(found, str) for found in known):
+        return None
+    return frozenset(" ").union(frozenset.intersection(*map(frozenset, known)))
 
 
 @dataclass
@@ -46,12 +98,6 @@ class LongLine(NMTError):
 
     def __str__(self) -> str:
         return f"line {self.index + 1}: {self.problem}"
-
-
-def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
-    """Cut `ids` into the fewest parts of at most `longest`, all about equal."""
-    length = -(-len(ids) // -(-len(ids) // longest))
-    yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
 
 
 def in_word(character: str) -> bool:
@@ -99,6 +145,14 @@ def split_sentences(text: str, language: str) -> list[str]:
     return [sentence for sentence in sentencex.segment(language, text) if sentence.strip()]
 
 
+def stretch(line: str, begin: int, end: int, copied: bool) -> Iterator[Segment]:
+    """The segment of a stretch of a clean line; none if it is blank."""
+    text = line[begin:end].strip()
+    if text:
+        begin += line[begin:end].index(text)
+        yield Segment([], text, begin, copied=copied, glued=begin > 0 and line[begin - 1] != " ")
+
+
 class Segmenter:
     """Cuts lines into segments by the limits of a model."""
 
@@ -112,7 +166,11 @@ class Segmenter:
 
     def segment(self, lines: list[str]) -> list[list[Segment]]:
         """The segments of each line, none for an empty one; LongLine if the model has no positions for one."""
-        segments = [self.of_line(line, ids) for line, ids in zip(lines, self.encode(lines), strict=True)]
+        rows = [list(self.stretches(line)) for line in lines]
+        translated = [stretch for row in rows for stretch in row if not stretch.copied]
+        for stretch, ids in zip(translated, self.encode([stretch.text for stretch in translated]), strict=True):
+            stretch.ids = ids
+        segments = [[part for each in row if each.ids or each.copied for part in self.sentences(each)] for row in rows]
         positions = self.limits.positions
         for index, line in enumerate(segments):
             longest = max((len(segment.ids) for segment in line), default=0)
@@ -124,37 +182,26 @@ class Segmenter:
                 )
         return segments
 
-    def of_line(self, line: str, ids: list[int]) -> list[Segment]:
-        if not ids:
-            return []
-        known, cleaned = self.limits.characters, clean(line)
-        copied = unknown_spans(cleaned, known) if known is not None else []
+    def stretches(self, line: str) -> Iterator[Segment]:
+        """The stretches of a line that are copied and those between them, or the whole line; not encoded yet."""
+        cleaned = clean(line)
+        copied = unknown_spans(cleaned, self.limits.characters) if self.limits.characters is not None else []
         if not copied:
-            return self.sentences(Segment(ids, line), cleaned)
-        segments, last = list[Segment](), 0
-        for begin, end in [*copied, (len(cleaned), len(cleaned))]:
-            segments += self.stretch(cleaned, last, begin, copied=False)
-            segments += self.stretch(cleaned, begin, end, copied=True)
-            last = end
-        return segments
+            yield Segment([], line)
+            return
+        last = 0
+        for span in copied:
+            yield from stretch(cleaned, last, span[0], copied=False)
+            yield from stretch(cleaned, *span, copied=True)
+            last = span[1]
+        yield from stretch(cleaned, last, len(cleaned), copied=False)
 
-    def stretch(self, line: str, begin: int, end: int, copied: bool) -> list[Segment]:
-        """The segments of a stretch of a clean line; none if it is blank."""
-        text = line[begin:end].strip()
-        if not text:
-            return []
-        begin += line[begin:end].index(text)
-        segment = Segment([], text, begin, copied=copied, glued=begin > 0 and line[begin - 1] != " ")
-        if copied:
-            return [segment]
-        [segment.ids] = self.encode([text])
-        return self.sentences(segment, text)
-
-    def sentences(self, segment: Segment, cleaned: str) -> list[Segment]:
+    def sentences(self, segment: Segment) -> list[Segment]:
         """A segment, or its sentences if it is too long, or parts of the sentences that are still too long."""
         longest, usual = self.limits.longest, self.limits.usual
         if longest is None or len(segment.ids) <= (longest if usual is None else usual):
             return [segment]
+        cleaned = clean(segment.text)
         sentences = split_sentences(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
             return [segment]
@@ -170,13 +217,14 @@ class Segmenter:
         return segments
 
     def parts(self, sentence: Segment, longest: int) -> list[Segment]:
-        """Parts of a sentence that is too long, of at most `longest` tokens each, with the prefix."""
-        prefix, parts, skipped = self.prefix, list[Segment](), 0
+        """The fewest parts of at most `longest` tokens, all about equal, of a sentence that is too long."""
         [ids] = self.tokenizer.encode([clean(sentence.text)])
-        for part in equal_parts(ids, longest - len(prefix)):
-            parts.append(Segment(prefix + part, sentence.text, sentence.start, skipped, len(prefix)))
-            skipped += len(part)
-        return parts
+        count = -(-len(ids) // (longest - len(self.prefix)))
+        length = -(-len(ids) // count)
+        return [
+            Segment(self.prefix + ids[at : at + length], sentence.text, sentence.start, at, len(self.prefix))
+            for at in range(0, len(ids), length)
+        ]
 
 
 @dataclass
@@ -214,9 +262,3 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
 def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
     """The text of tokens on one line: bytes that spell a line end must not end it, as line i translates line i."""
     return " ".join(tokenizer.decode(tokens).split())
-
-
-def nth_of_each(lists: list[list[Item]]) -> Iterator[list[Item]]:
-    """The first of each list, the second of each, ...; a shorter list repeats its last. Without lists, [] once."""
-    for n in range(max(map(len, lists), default=1)):
-        yield [items[min(n, len(items) - 1)] for items in lists]

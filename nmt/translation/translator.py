@@ -10,8 +10,7 @@ from typing import TypeVar
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, Scorer, length_penalty
 from nmt.text.tokenizers import Tokenizer, clean
-from nmt.translation.limits import Limits
-from nmt.translation.segments import LongLine, Segment, Segmenter, join, nth_of_each
+from nmt.translation.segments import Limits, LongLine, Segment, Segmenter, join
 from nmt.translation.token_scores import Details, SourceWords, describe
 
 Item = TypeVar("Item")
@@ -92,7 +91,8 @@ class Translator:
         copied = [segment.text for segment in segments if segment.copied]
         source_words = SourceWords(self.tokenizer, line, self.segmenter.source_prefix) if self.scorer else None
         translations = []
-        for parts in nth_of_each(found):
+        for n in range(max(map(len, found), default=1)):
+            parts = [row[min(n, len(row) - 1)] for row in found]  # a segment with fewer hypotheses repeats its last
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             length = sum(len(part.tokens) + 1 for part, own in zip(parts, segments, strict=True) if not own.copied)

@@ -20,9 +20,8 @@ from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
 from nmt.translation.job import input_lines
-from nmt.translation.limits import Limits
 from nmt.translation.load import load_translator
-from nmt.translation.segments import Segment, equal_parts, split_sentences
+from nmt.translation.segments import Limits, Segment, Segmenter, split_sentences
 from nmt.translation.translate import translate
 from nmt.translation.translator import Translator
 
@@ -238,10 +237,11 @@ def test_sentences_stay_whole_where_they_fit(bpe):
 
 
 @pytest.mark.parametrize(("count", "longest"), [(1, 1), (5, 2), (9, 3), (10, 4), (100, 7), (7, 100)])
-def test_parts_are_nearly_equal_and_all_there_is(count, longest):
-    parts = list(equal_parts(list(range(count)), longest))
-    assert [id for part in parts for id in part] == list(range(count))
-    assert len(parts) == -(-count // longest)
+def test_parts_are_nearly_equal_and_all_there_is(bpe, count, longest):
+    [ids] = bpe.encode([clean("ka " * count)])
+    parts = [part.ids for part in Segmenter(bpe, Limits(), "").parts(Segment([], "ka " * count), longest)]
+    assert [id for part in parts for id in part] == ids
+    assert len(parts) == -(-len(ids) // longest)
     assert max(map(len, parts)) <= longest
     assert max(map(len, parts[:-1]), default=0) - min(map(len, parts[:-1]), default=0) == 0
 

@@ -13,8 +13,7 @@ from nmt.search.engine import Hypothesis, TokenScores
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import META, Tokenizer, clean, train_tokenizer
-from nmt.translation.limits import Limits
-from nmt.translation.segments import Segment, join
+from nmt.translation.segments import Limits, Segment, join
 from nmt.translation.token_scores import Details, SourceWords, describe, words_of_tokens
 from nmt.translation.translate import render
 from nmt.translation.translator import Translation, Translator

@@ -161,12 +161,10 @@ def test_special_symbols_leave_no_trace_in_the_text(tokenizer):
     assert text(tokenizer, [BOS, *ids, UNK, PAD]) == "ba lo"
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_dropout_is_off_while_translating_and_the_mode_is_kept(tokenizer, training):
-    model = random_model(tokenizer, dropout=0.9).train(training)
+def test_dropout_is_off_while_translating(tokenizer):
+    model = random_model(tokenizer, dropout=0.9).train()
     once, again = (translator(model, tokenizer).translate(LINES[:4]) for _ in range(2))
     assert once == again
-    assert model.training is training
 
 
 def test_a_line_longer_than_learned_positions_is_an_error_that_names_them(tokenizer):
