@@ -10,9 +10,6 @@ from nmt.errors import NMTError
 from nmt.parsing.brackets import compare_trees
 from nmt.text.files import not_parallel
 
-METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
-"""Metrics of text; that of trees is brackets."""
-
 
 @dataclass
 class Score:

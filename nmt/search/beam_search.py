@@ -58,8 +58,7 @@ class Finished:
     def __init__(self, sentences: int, n_best: int, longest: int, device: torch.device) -> None:
         self.scores = torch.full((sentences, n_best), -torch.inf, device=device)
         self.log_probabilities = self.scores.clone()
-        self.lengths = torch.zeros(sentences, n_best, dtype=torch.long, device=device)
-        self.tokens = torch.zeros(sentences, n_best, longest, dtype=torch.long, device=device)
+        self.tokens = torch.full((sentences, n_best, longest), PAD, device=device)
 
     def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, alpha: float) -> None:
         """Merge new hypotheses with those kept so far, and keep the n_best; -inf marks a slot without a hypothesis.
@@ -72,20 +71,21 @@ class Finished:
         ranked, order = scores.sort(dim=1, descending=True, stable=True)
         order = order[:, :n_best]
         self.scores[sentences] = ranked[:, :n_best]
-        for kept, new in (
-            (self.log_probabilities, log_probabilities_BC),
-            (self.lengths, torch.full_like(order[:, :1], length).expand(log_probabilities_BC.shape)),
-        ):
-            kept[sentences] = torch.cat((kept[sentences], new), dim=1).gather(1, order)
+        both = torch.cat((self.log_probabilities[sentences], log_probabilities_BC), dim=1)
+        self.log_probabilities[sentences] = both.gather(1, order)
         pool = torch.cat((self.tokens[sentences, :, :length], tokens_BCT), dim=1)
         self.tokens[sentences, :, :length] = pool.gather(1, order[:, :, None].expand(-1, -1, length))
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        """The hypotheses of each sentence, best first."""
-        columns = (self.tokens, self.lengths, self.log_probabilities, self.scores)
+        """The hypotheses of each sentence, best first. Padding follows those that are shorter than the longest."""
+        columns = (self.tokens.tolist(), self.log_probabilities.tolist(), self.scores.tolist())
         return [
-            [Hypothesis(ids[:n], p, score) for ids, n, p, score in zip(*row, strict=True) if score > -math.inf]
-            for row in zip(*(column.tolist() for column in columns), strict=True)
+            [
+                Hypothesis([token for token in ids if token != PAD], log_probability, score)
+                for ids, log_probability, score in zip(*row, strict=True)
+                if score > -math.inf
+            ]
+            for row in zip(*columns, strict=True)
         ]
 
 

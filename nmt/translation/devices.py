@@ -107,7 +107,7 @@ class DeviceTranslator:
 
 @contextmanager
 def on_devices(config: TranslateConfig) -> Iterator[DeviceTranslator]:
-    """A translator whose processes end with the block; after an exception at once, whatever they are doing."""
+    """A translator whose processes end with the block, and at once after an exception."""
     # runs/latest may point elsewhere by the time a process reads it.
     config = replace(config, run=[str(find_model_directory(name).resolve()) for name in config.run])
     names, context = device_names(config), get_context("spawn")

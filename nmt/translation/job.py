@@ -1,4 +1,4 @@
-"""What translating and parsing share: lines from a file or stream, an output for each, and progress."""
+"""A job of translating or parsing: lines from a file or stream, an output for each line, and progress."""
 
 import hashlib
 import io
@@ -113,7 +113,10 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
     `what` decides what is written, together with models, keys and input: the command goes on with a partial output file
     only if all of it is the same.
     """
-    require(config.output != "-" or sys.stdout is not None, "standard output is closed: pass output=FILE")
+    no_input = config.input == "-" and config.text is None and sys.stdin is None
+    require(not no_input, "standard input is closed: name a file with input=FILE")
+    no_output = config.output == "-" and sys.stdout is None
+    require(not no_output, "standard output is closed: name a file with output=FILE")
     source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
     if config.input != "-":  # a thread may still wait in standard input at the end
         stack.enter_context(source)

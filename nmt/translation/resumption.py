@@ -1,4 +1,4 @@
-"""An output file that is whole or not there, and a command that goes on where it was killed.
+"""An output file that is whole or not there, and a command that resumes after it was killed.
 
 Lines go to `.NAME.nmt-partial`, which is renamed at the end. `.NAME.nmt-partial.json` beside it says which input, model
 and options it is for, and how much of it is safely on the disk.

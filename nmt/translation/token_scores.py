@@ -3,10 +3,9 @@
 Words are what blanks separate in the raw line, or in the text of the translation.
 """
 
-import re
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from nmt.config import EOS
 from nmt.search.engine import Hypothesis, TokenScores
@@ -56,19 +55,15 @@ class SourceWords:
         self.tokenizer, self.prefix = tokenizer, prefix
         # Normalisation may split a word, but never joins words.
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
-        spans = [found.span() for found in re.finditer(r"\S+", clean(line))]
-        self.starts, self.ends = [start for start, _ in spans], [end for _, end in spans]
+        # A word begins after each blank of the clean line.
+        self.words = [begun - 1 for begun in accumulate(before == " " for before in " " + clean(line)[:-1])]
+        """The word at each character of the clean line."""
         self.encoded: dict[str, list[int]] = {}
         """Words of the tokens of a text, for the other segments that are parts of it."""
 
-    def first(self, start: int) -> int:
-        """Index of the word at a character of the clean line, or ending right before it, or else of the next word."""
-        index = bisect_left(self.starts, start)
-        return index - 1 if index and self.ends[index - 1] >= start else index
-
     def of(self, segment: Segment) -> list[int | None]:
         """The word of each token, None for words of the prefix; for a copied segment, all of its words."""
-        first, own = self.first(segment.start), clean(segment.text)
+        first, own = self.words[segment.start], clean(segment.text)
         if segment.copied:
             return list(self.owners[first : first + len(own.split())])
         whole = own if segment.prefixed else clean(self.prefix + segment.text)
