@@ -15,8 +15,8 @@ from nmt.data.prepared import PreparedSplit
 from nmt.model_directory.description import find_model_directory
 from nmt.model_directory.weights import load_model
 from nmt.search.attention_weights import model_attention
+from nmt.search.beam_search import pad_source
 from nmt.search.forced_decoding import pad_inputs
-from nmt.search.torch_engine import pad_source
 
 Pair = tuple[list[int], list[int]]
 

@@ -20,7 +20,6 @@ from nmt.data.manifest import flatten
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
-    from nmt.translation.likelihood import PairScorer
     from nmt.translation.translator import Translator
 
 
@@ -45,7 +44,6 @@ class Model:
     """A trained model, or an ensemble of several."""
 
     translator: "Translator"
-    scorer: "PairScorer"
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """The best translation of each line, in their order."""
@@ -53,13 +51,14 @@ class Model:
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """log P of each target, given its source: the natural logarithm, end symbol included."""
-        return [score.log_probability for score in self.scorer.score(list(pairs))]
+        from nmt.translation.likelihood import score_pairs
+
+        return [score.log_probability for score in score_pairs(self.translator, list(pairs))]
 
 
 def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     """Load the model of a run or a model directory, by default `runs/latest`; the keys are those of `nmt translate`."""
     from nmt.search.torch_engine import TorchEngine
-    from nmt.translation.likelihood import PairScorer
     from nmt.translation.load import find_models, load_translator
 
     config = configuration(translate_command.COMMAND, words, keys)
@@ -67,7 +66,7 @@ def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     translator = load_translator(config, lambda notice: print(f"nmt: {notice}", file=sys.stderr))
     if not isinstance(translator.engine, TorchEngine):
         raise NMTError(f"engine={config.engine}: from Python, torch translates; leave engine out")
-    return Model(translator, PairScorer(translator.engine.models, translator.tokenizer, config.decode.batch_tokens))
+    return Model(translator)
 
 
 def prepare(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:

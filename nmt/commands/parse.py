@@ -26,8 +26,9 @@ class ParseConfig(SearchConfig):
 
 def run(config: ParseConfig) -> None:
     """Parse `config.input` into `config.output`, in order, as lines arrive."""
+    from nmt.parsing.treebank import model_sentence
     from nmt.translation.job import open_job, warn
-    from nmt.translation.parser import check_parsers, parse_stream
+    from nmt.translation.parser import check_parsers, choose_tree
     from nmt.translation.translate import open_translator
 
     tell_latest(config.run)
@@ -36,12 +37,13 @@ def run(config: ParseConfig) -> None:
         inner = TranslateConfig(**vars(config), split="never", format="tsv")
         translator = open_translator(inner, stack)
         job = open_job(inner, {"command": "parse"}, stack)
-        counts = job.output.counts
-        for number, _, (tree, mends) in job.run(lambda lines: parse_stream(translator, lines, config.buffer)):
-            counts["mended"] += mends > 0
+        counts = job.output.notes.counts
+        for number, line, found in job.run(lambda lines: translator.stream(map(model_sentence, lines), config.buffer)):
+            tree, mends = choose_tree(found, line)
             job.output.write(tree.bracketed() + "\n", number)
+            counts["mended"] += mends > 0
     if counts["mended"]:
-        mended, number = counts["mended"], job.output.done
+        mended, number = counts["mended"], job.output.notes.lines
         warn(f"{mended:,} of {number:,} trees had to be mended: brackets or words were missing, or too many")
 
 

@@ -2,11 +2,12 @@
 
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nmt.commands.words import paths_and_texts
 from nmt.compose import Command, Option
+from nmt.config import DecodeConfig, TranslateConfig
 from nmt.config.rules import as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
 
@@ -88,19 +89,22 @@ def scores_of(config: ScoreConfig) -> str:
             raise not_parallel((str(name), config.reference), (len(lines), len(references)))
     scores = score(hypotheses, references, config.metrics, config.language, config.lowercase)
     if config.format == "json":
-        return json.dumps([item.as_dict() for item in scores], indent=2, ensure_ascii=False) + "\n"
+        return json.dumps([asdict(item) for item in scores], indent=2, ensure_ascii=False) + "\n"
     return example_text(sources, references, hypotheses, config.examples) + "".join(f"{item}\n" for item in scores)
 
 
 def run(config: ScoreConfig) -> None:
     """Score a file of translations by metrics, or by a model."""
     if config.run:
-        from nmt.translation.likelihood import load_scorer, read_pairs, score_pairs
+        from nmt.translation.job import warn
+        from nmt.translation.likelihood import read_pairs, write_scores
+        from nmt.translation.load import load_translator
 
         assert config.source is not None
         pairs = read_pairs(config.source, config.hypothesis)
-        scorer = load_scorer(config.run, config.device, config.batch_tokens)
-        score_pairs(scorer, pairs, config.format, config.buffer)
+        decode = DecodeConfig(batch_tokens=config.batch_tokens)
+        translator = load_translator(TranslateConfig(config.run, device=config.device, decode=decode), warn)
+        write_scores(translator, pairs, config.format, config.buffer)
     else:
         sys.stdout.write(scores_of(config))
 

@@ -2,17 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any
 
 from nmt.errors import NMTError
 from nmt.parsing.brackets import compare_trees
 from nmt.text.files import not_parallel
-
-METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
-"""Of text; that of trees is brackets."""
 
 
 @dataclass
@@ -20,9 +16,9 @@ class Score:
     """A score that says how it was computed."""
 
     metric: str
-    """bleu, chrf, ter, tokenised, split or brackets (F1; its parts are brackets_precision and the like)."""
+    """bleu, chrf, ter, tokenised, split or brackets (F1; its parts are brackets_precision and so on)."""
     name: str
-    """As people call it."""
+    """Name for people, such as BLEU."""
     value: float
     """0 to 100; TER may exceed 100, and lower is better."""
     signature: str
@@ -30,11 +26,8 @@ class Score:
     def __str__(self) -> str:
         return f"{self.name} = {self.value:.2f}  {self.signature}"
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-# The full stop on the last word of a line; one of several dots never stands on a word in Moses's output.
+# The full stop at the end of a line's last word. In Moses's output, several dots are a token of their own.
 LAST_STOP = re.compile(r"(?<=[^\s.])\.\s*$")
 
 
@@ -42,8 +35,8 @@ LAST_STOP = re.compile(r"(?<=[^\s.])\.\s*$")
 def moses(language: str) -> Callable[[str], str]:
     """Moses replace-unicode-punctuation, then the Moses tokenizer with escapes and without -a, by sacremoses.
 
-    The script splits the full stop of a line's last word whatever stands before it, as tokenizer.perl says in "split
-    last words independently"; sacremoses leaves it on abbreviations, ordinals and hosts, so that is done here.
+    tokenizer.perl splits off the full stop of a line's last word, whatever the word is. sacremoses leaves it on
+    abbreviations, ordinals and host names, so it is split off here.
     """
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
@@ -58,9 +51,9 @@ def moses(language: str) -> Callable[[str], str]:
 
 
 def split_compounds(tokenised: str) -> str:
-    """Every hyphen between non-blanks as a token of its own: "a-b" -> "a ##AT##-##AT## b".
+    """Make every hyphen between non-blanks a token of its own, as get_ende_bleu.sh does: "a-b" -> "a ##AT##-##AT## b".
 
-    As the authors' get_ende_bleu.sh does; a character is part of one split only.
+    As there, a character takes part in one split only.
     """
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
 
@@ -69,19 +62,16 @@ def sacrebleu_score(metric: str, hypotheses: list[str], references: list[str], l
     """BLEU (13a), chrF2 or TER on detokenised text, with sacreBLEU's defaults and signature."""
     from sacrebleu.metrics import BLEU, CHRF, TER
 
-    scorer: BLEU | CHRF | TER
-    if metric == "bleu":
-        scorer = BLEU(lowercase=lowercase)
-    elif metric == "chrf":
-        scorer = CHRF(lowercase=lowercase)
+    if metric == "ter":
+        scorer: BLEU | CHRF | TER = TER()  # ignores case by default
     else:
-        scorer = TER()  # sacreBLEU's TER ignores case unless told otherwise
+        scorer = (BLEU if metric == "bleu" else CHRF)(lowercase=lowercase)
     result = scorer.corpus_score(hypotheses, [references])
     return Score(metric, result.name, result.score, str(scorer.get_signature()))
 
 
 def paper_bleu(hypotheses: list[str], references: list[str], language: str, split: bool, lowercase: bool) -> Score:
-    """multi-bleu on Moses tokens, hypothesis and reference alike, as in Table 2; `split`: hyphenated compounds too."""
+    """multi-bleu on Moses tokens of hypothesis and reference, as in Table 2; `split` splits hyphenated compounds."""
     from sacrebleu.metrics import BLEU
 
     def process(line: str) -> str:
@@ -100,24 +90,15 @@ def paper_bleu(hypotheses: list[str], references: list[str], language: str, spli
 
 
 def bracket_scores(hypotheses: list[str], references: list[str]) -> list[Score]:
-    """Labelled bracketing of trees, one a line: F1, precision, recall, complete match."""
+    """Labelled bracketing of trees, one per line: F1, precision, recall, complete match."""
     counts = compare_trees(hypotheses, references)
-    figures = {
-        "": ("Bracketing F1", counts.f1),
-        "_precision": ("Bracketing precision", counts.precision),
-        "_recall": ("Bracketing recall", counts.recall),
-        "_complete": ("Complete match", counts.complete_match),
-    }
-    return [Score(f"brackets{part}", name, value, counts.signature) for part, (name, value) in figures.items()]
-
-
-def score_by(metric: str, hypotheses: list[str], references: list[str], language: str, lowercase: bool) -> list[Score]:
-    """The scores of one metric: four of brackets, one of any other."""
-    if metric == "brackets":
-        return bracket_scores(hypotheses, references)
-    if metric in ("tokenised", "split"):
-        return [paper_bleu(hypotheses, references, language, metric == "split", lowercase)]
-    return [sacrebleu_score(metric, hypotheses, references, lowercase)]
+    figures = (
+        ("brackets", "Bracketing F1", counts.f1),
+        ("brackets_precision", "Bracketing precision", counts.precision),
+        ("brackets_recall", "Bracketing recall", counts.recall),
+        ("brackets_complete", "Complete match", counts.complete_match),
+    )
+    return [Score(metric, name, value, counts.signature) for metric, name, value in figures]
 
 
 def score(
@@ -125,10 +106,18 @@ def score(
 ) -> list[Score]:
     """Corpus scores of detokenised hypotheses against one reference each, in the order of `metrics`.
 
-    Raises NMTError where the counts differ or there is nothing to score.
+    "brackets" gives four scores, any other metric one. Raises NMTError if the counts differ or are zero.
     """
     if len(hypotheses) != len(references):
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
     if not hypotheses:
         raise NMTError("nothing to score: hypotheses and references are empty")
-    return [item for metric in metrics for item in score_by(metric, hypotheses, references, language, lowercase)]
+    scores = list[Score]()
+    for metric in metrics:
+        if metric == "brackets":
+            scores += bracket_scores(hypotheses, references)
+        elif metric in ("tokenised", "split"):
+            scores.append(paper_bleu(hypotheses, references, language, metric == "split", lowercase))
+        else:
+            scores.append(sacrebleu_score(metric, hypotheses, references, lowercase))
+    return scores

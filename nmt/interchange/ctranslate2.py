@@ -1,4 +1,4 @@
-"""A model directory as a model of CTranslate2 (https://opennmt.net/CTranslate2). No torch.
+"""Model directories as models of CTranslate2 (https://opennmt.net/CTranslate2), and checks of such models. No torch.
 
 model.bin               weights, in float32 or int8
 config.json             CTranslate2's own
@@ -7,12 +7,14 @@ tokenizer.model         as in the model directory
 nmt.json                config.json of the model directory
 """
 
+import math
 import shutil
+import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +24,25 @@ from nmt.config import ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
-from nmt.model_directory.stored import check_positions, stored_as, stored_shapes
+from nmt.model_directory.stored import EMBEDDINGS, Shapes, check_positions, stored_as, stored_shapes
 from nmt.search.ctranslate2_engine import positions
+from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
 from nmt.storage.whole import whole_folder
 
-
-class Weights(Protocol):
-    """The values of a parameter, by its name and shape."""
-
-    def __call__(self, name: str, *shape: int) -> NDArray[np.float32]: ...
+SETTINGS = {
+    **{"add_source_bos": False, "add_source_eos": True, "layer_norm_epsilon": 1e-5, "multi_query_attention": False},
+    **{"bos_token": "<s>", "decoder_start_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
+}
+"""config.json as CTranslate2 writes it for our models."""
+NUMBER_BYTES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
+"""Bytes of a number by its type: float32, int8, int16, int32, float16, bfloat16."""
+FORMAT_VERSION = 6
+Weights = Callable[..., NDArray[np.float32]]
+"""Gives the values of a parameter by its name and shape: weights(name, *shape)."""
 
 
 def check(description: ModelDescription) -> None:
-    """NMTError where CTranslate2 has no such model."""
+    """Raise NMTError if CTranslate2 cannot compute such a model."""
     model = ModelConfig(**description.model)
     assert model.d_k
     for expressible, problem in (
@@ -55,7 +63,7 @@ def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
 
 
 def write(folder: Path, output: Path, precision: str) -> None:
-    """Write the model directory `folder` as a model of CTranslate2, float32 or int8, which replaces an earlier one."""
+    """Write a model directory as a model of CTranslate2, float32 or int8; an earlier export is replaced."""
     description, path = read_description(folder), folder / "model.safetensors"
     check(description)
     if output.exists() and not is_exported(output):
@@ -82,7 +90,7 @@ def write(folder: Path, output: Path, precision: str) -> None:
 
 @contextmanager
 def torch_hidden() -> Iterator[None]:
-    """CTranslate2's specifications import torch if it is installed, which takes seconds and is not needed here."""
+    """Hide torch: CTranslate2's specifications import it if they can, which takes seconds and is not needed here."""
     hidden = "torch" not in sys.modules
     if hidden:
         sys.modules["torch"] = None  # type: ignore[assignment]
@@ -130,7 +138,7 @@ def fill(description: ModelDescription, vocabulary: list[str], weights: Weights)
 
 
 def fill_layer(spec: Any, name: str, model: ModelConfig, weights: Weights) -> None:
-    """A layer of the encoder or decoder. Its attention has no biases."""
+    """Fill a layer of the encoder or decoder. Its attention has no biases."""
     width, inner, residual = model.d_model, model.d_ff, 2
     spec.self_attention.linear[0].weight = weights(f"{name}.self_attention.input", 3 * width, width)
     spec.self_attention.linear[1].weight = weights(f"{name}.self_attention.output", width, width)
@@ -149,3 +157,86 @@ def fill_layer(spec: Any, name: str, model: ModelConfig, weights: Weights) -> No
 
 def fill_norm(spec: Any, name: str, width: int, weights: Weights) -> None:
     spec.gamma, spec.beta = weights(f"{name}.weight", width), weights(f"{name}.bias", width)
+
+
+def check_exported(folder: Path) -> None:
+    """Raise NMTError unless a folder, which may come from anyone, holds what `write` would have written.
+
+    CTranslate2 does not check the files that it loads, and may crash on others.
+    """
+    if read_mapping(folder / "config.json", parse_json) != SETTINGS:
+        raise NMTError(f"{folder / 'config.json'}: not as nmt writes it; export the model again")
+    path, vocabulary = folder / "shared_vocabulary.json", read_tokenizer(folder).vocabulary()
+    try:
+        same = parse_json(read_text(path, LARGE)) == vocabulary
+    except ValueError as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    if not same:
+        raise NMTError(f"{path}: not the vocabulary of tokenizer.model; export the model again")
+    path = folder / "model.bin"
+    check_regular(path)
+    size = path.stat().st_size
+    try:
+        with path.open("rb") as file:
+            check_variables(read_variables(file, size), expected(folder, vocabulary, size))
+    except (OSError, ValueError, struct.error) as error:
+        raise NMTError(f"{path}: not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
+
+
+def expected(folder: Path, vocabulary: list[str], size: int) -> Shapes:
+    """The variables of the model that nmt.json describes; ValueError if a file of `size` bytes cannot hold them."""
+    description = read_description(folder)
+    check(description)
+    model, left = ModelConfig(**description.model), size
+    tied = EMBEDDINGS[1:] if model.tied_embeddings else ()
+
+    def zeros(name: str, *shape: int) -> Any:
+        nonlocal left
+        left -= 0 if name in tied else math.prod(shape)
+        if left < 0 or model.max_positions * model.d_model > size:
+            raise ValueError("smaller than the model that nmt.json describes")
+        return np.broadcast_to(np.float32(0), shape)
+
+    return {name: tuple(value.shape) for name, value in fill(description, vocabulary, zeros).variables().items()}
+
+
+def check_variables(found: Shapes, wanted: Shapes) -> None:
+    """Raise ValueError unless these are the wanted variables; in int8, each row also has a scale."""
+    for name, shape in found.items():
+        matrix = name.removesuffix("_scale")
+        rows = wanted[matrix][:1] if name != matrix and matrix in wanted else None
+        if shape != wanted.get(name, rows):
+            raise ValueError(f"{name[:80]!r} is {list(shape)}")
+    missing = wanted.keys() - found.keys()
+    if missing:
+        raise ValueError(f"without {min(missing)!r}")
+
+
+def read_variables(file: BinaryIO, size: int) -> Shapes:
+    """The names and shapes of the variables in model.bin, aliases included; their numbers are skipped."""
+
+    def take(kind: str) -> Any:
+        return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
+
+    def text() -> str:
+        return file.read(take("H")).removesuffix(b"\0").decode()
+
+    if take("I") != FORMAT_VERSION or text() != "TransformerSpec":
+        raise ValueError("of another kind or version")
+    take("I")
+    shapes: Shapes = {}
+    for _ in range(take("I")):
+        name = text()
+        shapes[name] = tuple(take("I") for _ in range(take("B")))
+        width, length = NUMBER_BYTES.get(take("B"), 0), take("I")
+        if math.prod(shapes[name]) * width != length or file.tell() + length > size:
+            raise ValueError(f"{name[:80]!r} is cut")
+        file.seek(length, 1)
+    for _ in range(take("I")):
+        name, other = text(), text()
+        if other not in shapes:
+            raise ValueError(f"{name[:80]!r} is {other[:80]!r}, which is not there")
+        shapes[name] = shapes[other]
+    if file.tell() != size:
+        raise ValueError("longer than what it holds")
+    return shapes

@@ -1,15 +1,17 @@
 """A model directory as a MarianMTModel of Hugging Face transformers, tokenizer included.
 
-AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits are ours to rounding. What differs:
+AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to rounding. Differences:
 
-- Marian keeps sines and cosines in the two halves of the width, where ours alternate, as the paper's do. So all weights
-  are written with the width's even indices first, then the odd ones: LayerNorm does not see the order.
-- Its attention has biases, which are zero here.
-- Its positions end, at MIN_POSITIONS tokens or the model's max_positions. Ours go on.
-- The search of transformers divides log P(Y|X) by |Y|^beta and not by ((5 + |Y|) / 6)^alpha. It is given the beta by
-  which both grow alike at a typical length.
-- Where a limit of length forces the end, that end costs nothing.
+- Marian keeps sines and cosines in the two halves of the width; here they alternate, as in the paper. So all weights
+  are written with the even indices of the width first, then the odd ones. LayerNorm does not depend on the order.
+- Marian's attention has biases, which are written as zeros.
+- Marian has a last position: MIN_POSITIONS tokens or the model's max_positions. Sinusoids here have none.
+- The search of transformers divides log P(Y|X) by |Y|^beta instead of ((5 + |Y|) / 6)^alpha. Its beta is chosen such
+  that both grow equally fast at a typical length.
+- If the maximal length forces the end symbol, its log probability is not counted.
 - The tokenizer: see huggingface_tokenizer.py.
+
+Shapes: D d_model, F d_ff, N vocabulary.
 """
 
 import json
@@ -17,11 +19,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, how_to_install, one_line
 from nmt.interchange.huggingface_tokenizer import fast_tokenizer
+from nmt.model import Transformer
+from nmt.model.attention import MultiHeadAttention
+from nmt.model.layers import DecoderLayer, EncoderLayer
 from nmt.model_directory.description import ModelDescription, read_description, read_tokenizer
+from nmt.model_directory.weights import load_model
 from nmt.storage.foreign import parse_json, read_mapping
 from nmt.storage.markdown import plain
 from nmt.storage.whole import whole_folder
@@ -30,12 +41,14 @@ from nmt.text.tokenizers import SYMBOLS
 MIN_POSITIONS = 1024
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
 TYPICAL_LENGTH = 20
-"""Tokens of a translation at which the two length penalties grow alike."""
+"""Tokens of a translation at which the two length penalties grow equally fast."""
 LINES_AT_ONCE = 16
+
+Weights = dict[str, Tensor]
 
 
 def check(description: ModelDescription) -> None:
-    """NMTError where Marian cannot express the model."""
+    """Raise NMTError if Marian cannot express the model."""
     model = ModelConfig(**description.model)
     for expressible, found, only in (
         (model.norm == "post", f"model.norm={model.norm}", "post-norm layers"),
@@ -50,16 +63,10 @@ def check(description: ModelDescription) -> None:
 
 
 def write(folder: Path, output: Path) -> None:
-    """Write the model of a model directory for transformers; an earlier export is replaced, any other folder never.
+    """Write the model of a model directory for transformers; an earlier export is replaced, but no other folder.
 
-    Raises NMTError where the model cannot be exported, or the folder not written.
+    Raises NMTError if the model cannot be exported, or the folder cannot be written.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    from nmt.interchange.marian import marian_weights
-    from nmt.model_directory.weights import load_model
-
     description = read_description(folder)
     check(description)
     output = output.resolve()
@@ -87,8 +94,60 @@ def replaceable(output: Path) -> bool:
         return False
 
 
+def marian_weights(model: Transformer) -> Weights:
+    """The weights under Marian's names, in Marian's order; the model is one that `check` accepts."""
+    order_D = torch.cat((torch.arange(0, model.config.d_model, 2), torch.arange(1, model.config.d_model, 2)))
+    weights = embedding_weights(model, order_D)
+    for stack, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
+        for i, layer in enumerate(layers):
+            assert isinstance(layer, EncoderLayer | DecoderLayer)
+            name, last = f"model.{stack}.layers.{i}", layer.residual_2
+            weights |= attention_weights(f"{name}.self_attn", layer.self_attention, order_D)
+            weights |= norm_weights(f"{name}.self_attn_layer_norm", layer.residual_1.norm, order_D)
+            if isinstance(layer, DecoderLayer):
+                weights |= attention_weights(f"{name}.encoder_attn", layer.cross_attention, order_D)
+                weights |= norm_weights(f"{name}.encoder_attn_layer_norm", layer.residual_2.norm, order_D)
+                last = layer.residual_3
+            weights |= feed_forward_weights(name, layer.feed_forward, order_D)
+            weights |= norm_weights(f"{name}.final_layer_norm", last.norm, order_D)
+    return {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
+
+
+def embedding_weights(model: Transformer, order_D: Tensor) -> Weights:
+    bias = {"final_logits_bias": torch.zeros(1, model.vocabulary_size)}
+    if model.config.tied_embeddings:
+        return {"model.shared.weight": model.source_embedding.weight[:, order_D], **bias}
+    return {
+        "model.encoder.embed_tokens.weight": model.source_embedding.weight[:, order_D],
+        "model.decoder.embed_tokens.weight": model.target_embedding.weight[:, order_D],
+        "lm_head.weight": model.output.weight[:, order_D],
+        **bias,
+    }
+
+
+def attention_weights(name: str, attention: MultiHeadAttention, order_D: Tensor) -> Weights:
+    q, k, v = attention.input[:, order_D].split(attention.widths)
+    matrices = {"q_proj": q, "k_proj": k, "v_proj": v, "out_proj": attention.output[order_D]}
+    weights = {f"{name}.{part}.weight": matrix.clone() for part, matrix in matrices.items()}
+    return weights | {f"{name}.{part}.bias": torch.zeros(len(matrix)) for part, matrix in matrices.items()}
+
+
+def feed_forward_weights(name: str, feed_forward: nn.Module, order_D: Tensor) -> Weights:
+    w1_FD, b1_F, w2_DF, b2_D = feed_forward.parameters()
+    return {
+        f"{name}.fc1.weight": w1_FD[:, order_D],
+        f"{name}.fc1.bias": b1_F.clone(),
+        f"{name}.fc2.weight": w2_DF[order_D],
+        f"{name}.fc2.bias": b2_D[order_D],
+    }
+
+
+def norm_weights(name: str, norm: nn.LayerNorm, order_D: Tensor) -> Weights:
+    return {f"{name}.weight": norm.weight[order_D], f"{name}.bias": norm.bias[order_D]}
+
+
 def settings(description: ModelDescription) -> dict[str, dict[str, Any]]:
-    """File names -> what transformers reads there."""
+    """File names -> the settings that transformers reads from them."""
     tokens = {f"{kind}_token_id": number for kind, number in TOKENS.items() if kind != "unk"}
     tokens |= {"decoder_start_token_id": BOS, "forced_eos_token_id": EOS}
     positions = max(MIN_POSITIONS, ModelConfig(**description.model).max_positions)
@@ -135,8 +194,8 @@ def model_settings(description: ModelDescription) -> dict[str, Any]:
 
 
 def search_settings(decode: DecodeConfig) -> dict[str, Any]:
-    """The settings of transformers' search that come nearest to ours; limits of length are not among them."""
-    # |Y|^beta grows at the typical length as fast as ((5 + |Y|) / 6)^alpha does.
+    """The settings of transformers' search that are closest to ours, without the limits of length."""
+    # At the typical length, |Y|^beta grows as fast as ((5 + |Y|) / 6)^alpha.
     beta = decode.length_penalty * TYPICAL_LENGTH / (5 + TYPICAL_LENGTH)
     return {
         "num_beams": decode.beam_size,
@@ -172,7 +231,6 @@ def load(output: Path) -> tuple[Any, Any]:
         from transformers.utils import logging
     except ImportError as error:
         raise NMTError(f"transformers is missing; {how_to_install('huggingface')}") from error
-    require((output / "config.json").is_file(), f"{output}: no exported model there")
     logging.disable_progress_bar()
     model = AutoModelForSeq2SeqLM.from_pretrained(str(output), local_files_only=True).eval()
     return model, AutoTokenizer.from_pretrained(str(output), local_files_only=True)
@@ -181,11 +239,9 @@ def load(output: Path) -> tuple[Any, Any]:
 def translate(output: Path, lines: list[str], decode: DecodeConfig) -> list[str]:
     """Translations of raw lines by transformers, with an exported model.
 
-    Raises NMTError for sampling, and for a line of more tokens than the export has positions.
+    Raises NMTError for a line with more tokens than the export has positions.
     """
-    import torch
-
-    require(not decode.do_sample, "decode.do_sample=true: transformers would draw by other random numbers")
+    assert not decode.do_sample, "transformers would draw other random numbers"
     model, tokenizer = load(output)
     positions = model.config.max_position_embeddings
     sentences = [tokenizer(line, verbose=False)["input_ids"] if line.strip() else [] for line in lines]
@@ -196,7 +252,7 @@ def translate(output: Path, lines: list[str], decode: DecodeConfig) -> list[str]
     def tokens(index: int) -> int:
         return len(sentences[index])
 
-    # Sentences of one length have the same limit, which is one number for a call of generate.
+    # A call of generate has one maximal length, so sentences are grouped by their lengths.
     for length, group in groupby(sorted(filter(tokens, range(len(lines))), key=tokens), tokens):
         indices = list(group)
         limit = min(length + decode.max_extra_length, (decode.max_length or positions) + 1, positions)

@@ -1,14 +1,14 @@
 """Our tokenizers as a pipeline of the tokenizers library, which transformers loads from tokenizer.json.
 
-MarianTokenizer would spell no bytes: the pipeline is that of PreTrainedTokenizerFast, takes raw lines, and appends the
-end symbol. Its ids are ours, and decoding gives the same text, but for
+MarianTokenizer cannot spell unknown characters as bytes. So this is a pipeline for PreTrainedTokenizerFast, which takes
+raw lines and appends the end symbol. It gives the same ids, and decodes them to the same text, except for
 
 - characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
-- BPE: where two overlapping pairs make the same subword, sentencepiece merges the left one, the library the one that
+- BPE: if two overlapping pairs make the same subword, sentencepiece merges the left one, the library the one that
   comes first in its list;
-- unigram: segmentations whose scores are equal but for rounding, and lines that spell a symbol or a byte as
+- unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or a byte as
   sentencepiece writes them, such as <s> or <0x41>: a subword that reaches over the < is not found there;
-- bytes that are no UTF-8: sentencepiece replaces each byte that is wrong, the library all of their run.
+- bytes that are not UTF-8: sentencepiece replaces each wrong byte, the library a run of them as one.
 """
 
 import tokenizers
@@ -17,14 +17,14 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from nmt.config import EOS
 from nmt.text.tokenizers import CONTINUES, ESCAPE, META, SYMBOLS, SentencePieceTokenizer, Tokenizer, WordPieceTokenizer
 
-# What str.split takes for white space and NFKC leaves.
+# White space of str.split that NFKC keeps.
 BLANKS = Regex("[\t-\r\x1c- \x85\u1680\u2028\u2029]+")
-# Unigram finds every subword of the vocabulary in the text, those of symbols and bytes too, unless it is cut in them.
+# Unigram would also find the entries for symbols and bytes in a text, so the text is cut inside them.
 SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
 def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
-    """A pipeline from raw lines to our ids, closed by the end symbol, and back."""
+    """A pipeline from raw lines to our ids, with the end symbol, and back."""
     if isinstance(ours, SentencePieceTokenizer):
         pipeline = from_sentencepiece(ours)
     else:
@@ -84,6 +84,6 @@ def from_sentencepiece(ours: SentencePieceTokenizer) -> tokenizers.Tokenizer:
 
 
 def halves(subword: str, known: set[str]) -> list[tuple[str, str]]:
-    """The pairs of subwords that BPE merges into this one."""
+    """The pairs of subwords that BPE may merge into this one."""
     pairs = [(subword[:cut], subword[cut:]) for cut in range(1, len(subword))]
     return [pair for pair in pairs if known.issuperset(pair)]

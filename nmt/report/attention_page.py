@@ -21,8 +21,9 @@ from nmt.errors import NMTError
 from nmt.model_directory.weights import load_model
 from nmt.report.pages import render
 from nmt.search.attention_weights import model_attention
+from nmt.search.beam_search import pad_source
 from nmt.search.forced_decoding import aligning_layer, forced_decoding, pad_inputs
-from nmt.search.torch_engine import TorchEngine, pad_source
+from nmt.search.torch_engine import TorchEngine
 from nmt.storage.whole import whole_file
 from nmt.text.tokenizers import META, clean
 from nmt.translation.load import choose_device, find_models

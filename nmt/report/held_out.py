@@ -10,16 +10,17 @@ from nmt.data.prepared import PreparedCorpus
 from nmt.errors import NMTError
 from nmt.model_directory.description import read_tokenizer
 from nmt.model_directory.weights import load_model
+from nmt.parsing.treebank import model_sentence
 from nmt.report.quality import Quality, assess
 from nmt.report.run import Facts, Run, read_facts
+from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import matches
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, tokenizer_of
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.run_folder import list_checkpoints
 from nmt.translation.load import choose_device
-from nmt.translation.parser import parse_stream
-from nmt.translation.torch_translator import torch_translator
+from nmt.translation.parser import choose_tree
 from nmt.translation.translator import Translator
 
 BUFFER_LINES = 128
@@ -48,12 +49,12 @@ def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator
     """A translator with the model directory, or else the last checkpoint, and the name of that."""
     if run.model:
         folder = run.folder / "model"
-        translator = torch_translator([load_model(folder, device)], read_tokenizer(folder), decode)
+        translator = Translator(TorchEngine([load_model(folder, device)], decode), read_tokenizer(folder))
         return translator, f"the model in {folder}, update {run.model.updates:,}"
     path = list_checkpoints(run.folder)[-1]
     average = averaged_model([path])
     tokenizer = load_tokenizer(tokenizer_of(path, average.state))
-    translator = torch_translator([average.model.to(device)], tokenizer, decode)
+    translator = Translator(TorchEngine([average.model.to(device)], decode), tokenizer)
     return translator, f"the checkpoint of update {average.updates[0]:,}"
 
 
@@ -91,9 +92,10 @@ def translate_held_out(
     done = f"{lines} lines of the {name} set, {search}, by {model}"
     doing = "parsing" if parses else "translating"
     console.print(f"{doing} {done}")
-    if parses:
-        texts = (tree.bracketed() for tree, _ in parse_stream(translator, iter(sources), BUFFER_LINES))
-    else:
-        texts = (best[0].text for best in translator.stream(iter(sources), BUFFER_LINES))
+    found = translator.stream(map(model_sentence, sources) if parses else sources, BUFFER_LINES)
+    texts = (
+        choose_tree(translations, line)[0].bracketed() if parses else translations[0].text
+        for translations, line in zip(found, sources, strict=True)
+    )
     hypotheses = list(track(texts, doing, len(sources), console=console, disable=not console.is_terminal))
     return assess(sources, references, hypotheses, parses), f"{done[0].upper()}{done[1:]}."

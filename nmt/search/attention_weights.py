@@ -1,4 +1,6 @@
-"""Attention weights, for equation 1 softmax(Q K^T / sqrt(d_k)), recomputed beside a model that runs as it always does.
+"""Attention weights, softmax(Q K^T / sqrt(d_k)) of equation 1, computed a second time beside the running model.
+
+The model itself uses torch's fused attention, which does not return them.
 
 Shapes: B sentences, T target positions, S source positions, L layers, H heads, D d_model.
 """
@@ -18,7 +20,7 @@ from nmt.model.transformer import padding_mask
 
 @contextmanager
 def watching(residuals: Sequence[Residual]) -> Iterator[list[Tensor]]:
-    """The inputs of the sub-layers within these residuals, as the model runs through them."""
+    """Collect the inputs of the sub-layers within these residuals while the model runs."""
     seen: list[Tensor] = []
 
     def look(residual: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -35,12 +37,12 @@ def watching(residuals: Sequence[Residual]) -> Iterator[list[Tensor]]:
 
 @dataclass
 class Attention:
-    """The weights of every layer and head; those that one query gives to all keys sum to 1."""
+    """The weights of every layer and head; the weights of one query sum to 1."""
 
     encoder: Tensor
     """[B, L, H, S, S]."""
     decoder: Tensor
-    """[B, L, H, T, T]: queries are the decoder's inputs, of which the first is the start symbol."""
+    """[B, L, H, T, T]: the queries are the decoder's inputs, the first of which is the start symbol."""
     cross: Tensor
     """[B, L, H, T, S]."""
 
@@ -66,7 +68,7 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
 
 
 def own_weights(layer: EncoderLayer | DecoderLayer, x_BTD: Tensor, visible: Tensor | None) -> Tensor:
-    """The weights of a layer's self-attention to what enters it, [B, H, T, T]; None: to all positions up to its own."""
+    """The weights of a layer's self-attention, [B, H, T, T]; `visible=None`: each position sees those up to itself."""
     q, k, _ = layer.self_attention.project(x_BTD)
     return layer.self_attention.weights(q, k, visible, causal=visible is None)
 

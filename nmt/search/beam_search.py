@@ -1,4 +1,4 @@
-"""Beam search with a cache (section 6.1), and sampling: pure tensors, nothing of text.
+"""Beam search with a cache (section 6.1), and sampling, on tensors alone.
 
 Shapes: B sentences still searched, K hypotheses of each (the beam), T tokens so far, N vocabulary, S source positions,
 C candidates, R finished hypotheses that are kept (n_best).
@@ -16,19 +16,31 @@ from nmt.search.engine import Hypothesis, length_penalty
 from nmt.search.sampling import draw, sentence_keys
 
 BLOCK_TOKENS = 64
-"""Neighbouring entries of the vocabulary that `largest` skips together when none of them can be among the best."""
+"""Neighbouring entries of the vocabulary that `largest` skips together if none of them can be among the best."""
+
+
+def pad(rows: Sequence[list[int]], device: torch.device) -> Tensor:
+    """Rows of token ids, padded to the longest: [B, longest]."""
+    longest = max(map(len, rows))
+    padded = [ids + [PAD] * (longest - len(ids)) for ids in rows]
+    return torch.tensor(padded, dtype=torch.long, device=device).view(len(rows), longest)
+
+
+def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
+    """Token ids -> [B, S], each sentence followed by the end symbol, then padding."""
+    return pad([[*ids, EOS] for ids in sentences], device)
 
 
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row [M, N] and their indices, largest first; fewer where there are fewer.
+    """The k largest of each row [M, N] and their indices, largest first; fewer if the row is shorter.
 
-    Only the k blocks of a row with the largest maxima can hold them, so most of it is read once and never sorted.
+    They lie in the k blocks with the largest maxima. So most of a row is read once and never sorted, which makes this
+    much faster than topk over the whole vocabulary.
     """
     rows, width = x.shape
     blocks = width // BLOCK_TOKENS
     if k == 1:
-        values, indices = x.max(dim=1, keepdim=True)
-        return values, indices
+        return x.max(dim=1, keepdim=True)
     if blocks < 4 * k:
         return x.topk(min(k, width), dim=1)
     whole = x[:, : blocks * BLOCK_TOKENS].unflatten(1, (blocks, BLOCK_TOKENS))
@@ -46,13 +58,12 @@ class Finished:
     def __init__(self, sentences: int, n_best: int, longest: int, device: torch.device) -> None:
         self.scores = torch.full((sentences, n_best), -torch.inf, device=device)
         self.log_probabilities = self.scores.clone()
-        self.lengths = torch.zeros(sentences, n_best, dtype=torch.long, device=device)
-        self.tokens = torch.zeros(sentences, n_best, longest, dtype=torch.long, device=device)
+        self.tokens = torch.full((sentences, n_best, longest), PAD, device=device)
 
     def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, alpha: float) -> None:
-        """Keep the best of those there are and new ones, of log probability -inf where there is none.
+        """Merge new hypotheses with those kept so far, and keep the n_best; -inf marks a slot without a hypothesis.
 
-        Of equals, those that finished earlier come first.
+        The sort is stable: of equal scores, the hypothesis that finished first comes first.
         """
         length = tokens_BCT.shape[2]
         scores = torch.cat((self.scores[sentences], log_probabilities_BC / length_penalty(length + 1, alpha)), dim=1)
@@ -60,25 +71,26 @@ class Finished:
         ranked, order = scores.sort(dim=1, descending=True, stable=True)
         order = order[:, :n_best]
         self.scores[sentences] = ranked[:, :n_best]
-        for kept, new in (
-            (self.log_probabilities, log_probabilities_BC),
-            (self.lengths, torch.full_like(order[:, :1], length).expand(log_probabilities_BC.shape)),
-        ):
-            kept[sentences] = torch.cat((kept[sentences], new), dim=1).gather(1, order)
+        both = torch.cat((self.log_probabilities[sentences], log_probabilities_BC), dim=1)
+        self.log_probabilities[sentences] = both.gather(1, order)
         pool = torch.cat((self.tokens[sentences, :, :length], tokens_BCT), dim=1)
         self.tokens[sentences, :, :length] = pool.gather(1, order[:, :, None].expand(-1, -1, length))
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        """Those of each sentence, best first."""
-        columns = (self.tokens, self.lengths, self.log_probabilities, self.scores)
+        """The hypotheses of each sentence, best first. Padding follows those that are shorter than the longest."""
+        columns = (self.tokens.tolist(), self.log_probabilities.tolist(), self.scores.tolist())
         return [
-            [Hypothesis(ids[:n], p, score) for ids, n, p, score in zip(*row, strict=True) if score > -math.inf]
-            for row in zip(*(column.tolist() for column in columns), strict=True)
+            [
+                Hypothesis([token for token in ids if token != PAD], log_probability, score)
+                for ids, log_probability, score in zip(*row, strict=True)
+                if score > -math.inf
+            ]
+            for row in zip(*columns, strict=True)
         ]
 
 
 class Search:
-    """One search over a batch of sentences (section 6.1), by one model or an ensemble of averaged probabilities."""
+    """One search over a batch of sentences (section 6.1), by a model or by an ensemble that averages probabilities."""
 
     def __init__(
         self,
@@ -88,37 +100,36 @@ class Search:
         prefixes: Sequence[list[int]] | None = None,
     ) -> None:
         self.models, self.config = models, config
-        self.alpha = config.length_penalty
         self.beam_size = config.n_best if config.do_sample else config.beam_size
         # The encoder runs once for each sentence; each step adds one key and value per layer.
         self.caches = [model.start(source_BS, self.beam_size) for model in models]
         sentences, device = len(source_BS), source_BS.device
         prefixes = prefixes or [[]] * sentences
-        self.prefixes = pad_prefixes(prefixes, device)
+        self.prefixes = pad(prefixes, device)
         self.max_lengths = self.longest(source_BS, prefixes)
-        """Tokens of each sentence's translation at most, its end symbol counted."""
-        self.least_max_length = int(self.max_lengths.min())
-        self.penalties_at_max_length = ((5 + self.max_lengths) / 6) ** self.alpha
+        """Maximal number of tokens of each sentence's translation, with the end symbol."""
+        self.shortest_maximum = int(self.max_lengths.min())
+        self.penalties_at_max_length = ((5 + self.max_lengths) / 6) ** config.length_penalty
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
         self.sentences = torch.arange(sentences, device=device)
-        """The sentence of the batch that each row belongs to."""
+        """The sentence of the batch that each row belongs to: finished sentences leave, and rows move up."""
         self.tokens = torch.full((sentences, self.beam_size, 1), BOS, device=device)
         self.log_probabilities = torch.zeros(sentences, self.beam_size, device=device)
-        """Of the unfinished hypotheses; -inf in a slot without one."""
+        """Of the unfinished hypotheses; -inf marks an empty slot."""
         if not config.do_sample:
-            # At first all slots hold the same hypothesis, the empty one: only one of them may be extended.
+            # At first all slots hold the same empty hypothesis: only one of them may be extended.
             self.log_probabilities[:, 1:] = -torch.inf
         self.finished = Finished(sentences, config.n_best, int(self.max_lengths.max()), device)
         self.keys = sentence_keys(source_BS, self.beam_size, config.seed) if config.do_sample else None
 
     def longest(self, source_BS: Tensor, prefixes: Sequence[list[int]]) -> Tensor:
-        """The length that each sentence's translation may have, its end symbol counted, [B]."""
+        """The maximal length of each sentence's translation, with the end symbol, [B]."""
         config = self.config
         lengths = (source_BS != PAD).sum(dim=1) + config.max_extra_length
         if config.max_length is not None:
             lengths = lengths.clamp(max=config.max_length + 1)
         if config.no_repeat_ngram_size == 1:
-            # Behind the prefix there are no more tokens than the vocabulary has other words, whatever min_length says.
+            # After the prefix, no more tokens can follow than the vocabulary has left, whatever min_length says.
             words = self.models[0].vocabulary_size - UNK
             lengths = lengths.minimum(lengths.new_tensor([words + len(ids) - len(set(ids)) for ids in prefixes]))
         lengths = lengths.maximum((self.prefixes != PAD).sum(dim=1) + 1)
@@ -127,42 +138,36 @@ class Search:
                 lengths = lengths.clamp(max=model.config.max_positions)
         return lengths
 
-    def run(self) -> list[list[Hypothesis]]:
-        """For each sentence its n_best hypotheses, best first."""
-        while len(self.sentences):
-            self.advance()
-        return self.finished.hypotheses()
-
     def advance(self) -> None:
-        """Extend every unfinished hypothesis by one token, collect those that end, prune the finished sentences."""
+        """Extend every unfinished hypothesis by one token, collect those that end, drop finished sentences."""
         logp_BKN = self.next_tokens()
         best, parents, tokens = self.draw(logp_BKN) if self.config.do_sample else self.best(logp_BKN)
         ends = tokens == EOS
         self.collect(best, parents, ends)
         best = best.masked_fill(ends, -torch.inf)
         if not self.config.do_sample:
-            # Drawn hypotheses keep their slots, which decide what is drawn for them.
+            # A sampled hypothesis keeps its slot, because the slot decides its random numbers.
             best, chosen = best.topk(self.beam_size, dim=1)
             parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
         self.log_probabilities = best
         past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
-            # Keys and values stay where they are. Only the note of who descends from whom is reordered, which is small.
+            # Keys and values stay where they are: only the small mask of ancestors is reordered.
             for cache in self.caches:
                 cache.reorder(parents)
         self.prune_finished(self.unfinished())
 
     def next_tokens(self) -> Tensor:
-        """Log probabilities of each hypothesis's next token, -inf for those that it must not have, [B, K, N]."""
+        """Log probabilities of each hypothesis's next token, -inf for forbidden tokens, [B, K, N]."""
         last_BK = self.tokens[:, :, -1]
         each = [model.step(last_BK, cache) for model, cache in zip(self.models, self.caches, strict=True)]
         logp = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))
-        # After the softmax: a log probability stays that of the model, as forced decoding gives it.
+        # Tokens are forbidden after the softmax, so that log probabilities equal those of forced decoding.
         logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
         position = self.tokens.shape[2]
-        if position >= self.least_max_length:
-            # A hypothesis of maximal length can only end.
+        if position >= self.shortest_maximum:
+            # At the maximal length a hypothesis can only end.
             allow_only(logp, torch.full_like(self.max_lengths, EOS), self.max_lengths <= position)
         if position <= self.prefixes.shape[1]:
             forced = self.prefixes[self.sentences, position - 1]
@@ -177,7 +182,7 @@ class Search:
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The best continuations of a sentence's hypotheses: log probabilities, parents and tokens, [B, C].
 
-        Each hypothesis ends in at most one way, so 2 K candidates always hold K that go on.
+        Each hypothesis has one continuation that ends it. So among 2 K candidates at least K do not end.
         """
         wanted = 1 if self.beam_size == 1 else 2 * self.beam_size
         each, tokens = largest(logp_BKN.flatten(0, 1), wanted)
@@ -186,7 +191,7 @@ class Search:
         return best, indices // each.shape[2], tokens.view(len(each), -1).gather(1, indices)
 
     def draw(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A random continuation of each hypothesis; the log probabilities are the model's own."""
+        """A random continuation of each hypothesis; log probabilities are those of the model, before temperature."""
         assert self.keys is not None
         tokens = draw(logp_BKN, self.config, self.keys[self.sentences], self.tokens.shape[2])
         chosen = self.log_probabilities + logp_BKN.gather(2, tokens[:, :, None])[:, :, 0]
@@ -203,13 +208,13 @@ class Search:
         log_probabilities = best[rows, :width].masked_fill(~ended[rows], -torch.inf)
         parents = parents[rows, :width, None].expand(-1, -1, self.tokens.shape[2] - 1)
         tokens = self.tokens[rows, :, 1:].gather(1, parents)
-        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.alpha)
+        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.config.length_penalty)
 
     def unfinished(self) -> Tensor:
         """True for the sentences in which an unfinished hypothesis may still beat a finished one, [B].
 
-        The best that can come of log probability p is p / lp(max_length): p only falls, and lp is largest there.
-        A beam of one ends with its only hypothesis: that is greedy search. Samples all count.
+        A hypothesis with log probability p can at best reach the score p / lp(max_length), because p only falls and lp
+        is largest there. Greedy search (a beam of 1) ends with its first finished hypothesis. All samples are finished.
         """
         extendable = self.log_probabilities.isfinite().any(dim=1)
         if self.config.do_sample:
@@ -222,8 +227,8 @@ class Search:
     def prune_finished(self, unfinished_B: Tensor) -> None:
         """Drop finished sentences from the batch, several at a time.
 
-        Dropping copies the cache, and a new batch size may need new oneDNN kernels. So rows leave when they are a
-        fifth of the batch, and sizes above 16 are multiples of 8. Until then finished rows stay, without hypotheses.
+        Dropping copies the cache, and a new batch size may need new oneDNN kernels. So finished rows stay, with empty
+        slots, until they are a fifth of the batch; and batch sizes above 16 are multiples of 8.
         """
         unfinished, rows = int(unfinished_B.sum()), len(unfinished_B)
         kept = -(-unfinished // 8) * 8 if unfinished > 16 else unfinished
@@ -231,7 +236,7 @@ class Search:
             self.log_probabilities.masked_fill_(~unfinished_B[:, None], -torch.inf)
         if unfinished and kept > 0.8 * rows:
             return
-        # Unfinished rows come first; some finished ones fill up.
+        # Unfinished rows come first; finished ones fill up to the multiple of 8.
         chosen = unfinished_B.byte().argsort(descending=True, stable=True)[:kept]
         for name in ("sentences", "tokens", "log_probabilities", "max_lengths", "penalties_at_max_length"):
             setattr(self, name, getattr(self, name)[chosen])
@@ -239,27 +244,20 @@ class Search:
             self.caches = [cache.select(chosen) for cache in self.caches]
 
 
-def pad_prefixes(prefixes: Sequence[list[int]], device: torch.device) -> Tensor:
-    """The tokens that translations must begin with, [B, longest], padded."""
-    longest = max(map(len, prefixes))
-    rows = [ids + [PAD] * (longest - len(ids)) for ids in prefixes]
-    return torch.tensor(rows, dtype=torch.long, device=device).view(len(rows), longest)
-
-
 def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
-    """-inf for all but one token in some sentences."""
+    """Set all tokens but one to -inf, in some sentences."""
     own = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) == tokens_B[:, None]
     logp_BKN.masked_fill_((~own & where_B[:, None])[:, None, :], -torch.inf)
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:
-    """-inf for tokens by which a hypothesis would repeat an n-gram, in some sentences."""
+    """Set tokens that would repeat an n-gram of their hypothesis to -inf, in some sentences."""
     if tokens_BKT.shape[2] < n:
         return
     grams = tokens_BKT.unfold(2, n, 1)
     last = tokens_BKT[:, :, None, tokens_BKT.shape[2] - n + 1 :]
     again = (grams[..., :-1] == last).all(dim=3) & where_B[:, None, None]
-    # Other n-grams write to the padding symbol, which is suppressed anyway: scatter needs an index for each.
+    # scatter needs an index for every n-gram: those that do not match write to PAD, which is forbidden anyway.
     logp_BKN.scatter_(2, grams[..., -1].masked_fill(~again, PAD), -torch.inf)
 
 
@@ -270,8 +268,11 @@ def beam_search(
     config: DecodeConfig,
     prefixes: Sequence[list[int]] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Translate sentences closed by the end symbol and padded to [B, S] (section 6.1): n_best hypotheses of each.
+    """Translate sentences, each with its end symbol and padded to [B, S] (section 6.1): n_best hypotheses of each.
 
-    Each translation of a sentence begins with its prefix. With `config.do_sample` hypotheses are drawn, not searched.
+    Each translation begins with the prefix of its sentence. With `config.do_sample`, hypotheses are sampled.
     """
-    return Search(models, source_BS, config, prefixes).run()
+    search = Search(models, source_BS, config, prefixes)
+    while len(search.sentences):
+        search.advance()
+    return search.finished.hypotheses()

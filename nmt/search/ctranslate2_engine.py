@@ -1,9 +1,9 @@
 """Search by CTranslate2, on processors. No torch.
 
-CTranslate2 ranks by log P / |Y|^alpha. It is asked for the log probabilities of all hypotheses that ended, and these
-are ranked here by the penalty of Wu et al. Translations are those of the torch engine but for rounding, and for a
-winner that ends later than CTranslate2 searches (up to 7 of 1,000 sentences where it was measured). What it cannot do,
-or would search worse, is refused.
+CTranslate2 ranks hypotheses by log P / |Y|^alpha. So it is asked for the log probabilities of all finished hypotheses,
+which are ranked here with the penalty of Wu et al. Translations equal those of the torch engine up to rounding, except
+where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured). `check` refuses what
+CTranslate2 cannot do or does worse.
 """
 
 import json
@@ -22,22 +22,22 @@ from nmt.model_directory.description import ModelDescription, read_description
 from nmt.search.engine import Hypothesis, Pair, length_penalty
 
 MAX_POSITIONS = 2048
-"""Longest sequence of sinusoidal positions, which CTranslate2 takes as a table."""
+"""Length of the table of sinusoids, which CTranslate2 needs."""
 BATCH_TOKENS = {"int8": 512, "float32": 1024}
-"""Most source tokens of a beam search's batch, by arithmetic: larger batches are no faster on a processor. Greedy
-search takes twice as many."""
+"""Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many. Larger batches are
+no faster on a processor."""
 NO_HYPOTHESIS = -1e9
-"""Above the score of hypotheses that are none, which is -1e10."""
+"""CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 
 
 def positions(description: ModelDescription) -> int:
-    """The longest sequence, its end symbol counted, that a described model can take once it is written."""
+    """The longest sequence, with its end symbol, that a model can take once it is exported."""
     model = ModelConfig(**description.model)
     return model.max_positions if model.positions == "learned" else max(MAX_POSITIONS, model.max_positions)
 
 
 def check(config: DecodeConfig, target_prefix: str = "") -> None:
-    """NMTError for what CTranslate2 cannot do, or not as well as torch."""
+    """Raise NMTError for what CTranslate2 cannot do, or does worse than torch."""
     for key, value, refused in (
         ("decode.do_sample", "true", config.do_sample),
         ("decode.no_repeat_ngram_size", config.no_repeat_ngram_size, config.no_repeat_ngram_size > 0),
@@ -53,9 +53,9 @@ def check(config: DecodeConfig, target_prefix: str = "") -> None:
 class CTranslate2Engine:
     """A model that was written by `nmt.interchange.ctranslate2.write`.
 
-    `precision` is that of computing; default is the file's. The workers have a core each, which is faster than one
-    search on several, and share the weights. Without `scores` a greedy search computes no log probabilities, which rank
-    nothing there: they are nan.
+    `precision` is the arithmetic; "default" is that of the file. Each worker has one core, which is faster than one
+    search on several cores; the workers share the weights. With `scores=False`, greedy search does not compute log
+    probabilities, which it does not need: they are nan.
     """
 
     def __init__(
@@ -66,7 +66,6 @@ class CTranslate2Engine:
         threads: int | None = None,
         scores: bool = True,
     ) -> None:
-        check(config)
         self.config, self.longest = config, positions(read_description(folder))
         self.workers = threads or usable_cores()
         try:
@@ -84,10 +83,11 @@ class CTranslate2Engine:
         self.has_scores = scores or config.beam_size > 1
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence; NMTError where the model has no positions for one."""
-        assert not any(prefixes), "refused when the engine is loaded"
+        """The n_best hypotheses of each sentence; NMTError if the model has no positions for one."""
+        assert not any(prefixes), "`check` refuses them"
         results = self.ranked(sentences)
-        # Suppressing these symbols costs time and changes log probabilities, and a trained model hardly writes them.
+        # Suppressing these symbols takes time and changes log probabilities, and a trained model hardly ever writes
+        # them. So only the sentences that need it are searched again.
         unclean = [
             index
             for index, row in enumerate(results)
@@ -98,7 +98,7 @@ class CTranslate2Engine:
         return results
 
     def max_length(self, ids: list[int]) -> int:
-        """Tokens of a sentence's translation at most, the end symbol counted."""
+        """The maximal length of a sentence's translation, with the end symbol."""
         if len(ids) + 1 > self.longest:
             raise NMTError(
                 f"a sequence of {len(ids) + 1:,} tokens is longer than the {self.longest:,} positions that CTranslate2 "
@@ -107,18 +107,20 @@ class CTranslate2Engine:
         return min(len(ids) + 1 + self.config.max_extra_length, self.longest)
 
     def ranked(self, sentences: Sequence[list[int]], suppress: bool = False) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence; `suppress`: without padding, start and unknown symbols."""
+        """The n_best hypotheses of each sentence; with `suppress`, without padding, start and unknown symbols."""
         results = self.candidates(sentences, suppress)
         if self.has_scores:
-            # CTranslate2 gives no end symbol to what it cuts at the maximal length, and suppresses before the softmax.
-            self.rescore(
-                [
-                    (ids, candidate)
-                    for ids, row in zip(sentences, results, strict=True)
-                    for candidate in row
-                    if suppress or len(candidate.tokens) + 1 == self.max_length(ids)
-                ]
-            )
+            # CTranslate2 cuts at the maximal length without an end symbol, and suppresses before the softmax: the log
+            # probabilities of both are computed again.
+            again = [
+                (ids, candidate)
+                for ids, row in zip(sentences, results, strict=True)
+                for candidate in row
+                if suppress or len(candidate.tokens) + 1 == self.max_length(ids)
+            ]
+            scored = self.forced_decoding([(ids, candidate.tokens) for ids, candidate in again])
+            for (_, candidate), log_probabilities in zip(again, scored, strict=True):
+                candidate.log_probability = sum(log_probabilities)
         for row in results:
             for candidate in row:
                 penalty = length_penalty(len(candidate.tokens) + 1, self.config.length_penalty)
@@ -127,15 +129,15 @@ class CTranslate2Engine:
         return [row[: self.config.n_best] for row in results]
 
     def candidates(self, sentences: Sequence[list[int]], suppress: bool) -> list[list[Hypothesis]]:
-        """All that ended or was cut for each sentence."""
+        """All hypotheses of each sentence that ended or were cut."""
         max_lengths = [self.max_length(ids) for ids in sentences]
-        # One search has one maximal length: similar ones go together, so that no sentence runs on for long.
+        # A search has one maximal length: sentences with similar ones go together, so that none runs on for long.
         bands, shorter = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for index, own in enumerate(max_lengths):
             bands[own.bit_length()].append(index)
         longest = {max(max_lengths[index] for index in indices): indices for indices in bands.values()}
         results = self.run(sentences, longest, suppress)
-        # Sentences that reach their own, smaller maximal length are searched again, grouped by it.
+        # Sentences that reach their own, shorter maximal length are searched again with it.
         for index, own in enumerate(max_lengths):
             if own not in longest and any(len(candidate.tokens) + 1 >= own for candidate in results[index]):
                 shorter[own].append(index)
@@ -145,7 +147,7 @@ class CTranslate2Engine:
     def run(
         self, sentences: Sequence[list[int]], groups: dict[int, list[int]], suppress: bool
     ) -> dict[int, list[Hypothesis]]:
-        """Search groups of sentences: maximal length -> indices."""
+        """Search groups of sentences, given as maximal length -> indices."""
         started = [
             (indices, self.start([sentences[index] for index in indices], longest, suppress))
             for longest, indices in sorted(groups.items(), reverse=True)
@@ -157,12 +159,12 @@ class CTranslate2Engine:
         }
 
     def start(self, sentences: Sequence[list[int]], longest: int, suppress: bool) -> list[Any]:
-        """Search sentences as soon as workers are free, in batches of similar length, longest first."""
+        """Queue sentences for the workers, in batches of similar length, longest first."""
         beam, tokens = self.config.beam_size, sum(len(ids) + 1 for ids in sentences)
-        # The same number of batches for each worker: none waits for another's last one.
+        # Each worker gets the same number of batches, so that none waits for another's last one.
         rounds = math.ceil(tokens / self.batch_tokens / self.workers)
-        # CTranslate2 ends when enough hypotheses have. A longer one may still win by its penalty: the larger alpha is,
-        # the more are waited for.
+        # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its penalty, so the
+        # larger alpha is, the more are asked for.
         wanted = math.ceil(beam * max(1.0, 0.4 + self.config.length_penalty)) + self.config.n_best - 1
         wanted = 1 if beam == 1 else wanted
         return self.translator.translate_batch(  # type: ignore[no-any-return]
@@ -175,15 +177,15 @@ class CTranslate2Engine:
             num_hypotheses=wanted,
             length_penalty=0,
             return_scores=self.has_scores,
-            return_end_token=True,  # or its log probability is left out
+            return_end_token=True,  # without it, the score leaves out its log probability
             max_input_length=0,
             min_decoding_length=0,
-            max_decoding_length=longest - 1,  # at the maximal length a translation can only end
+            max_decoding_length=longest - 1,  # the last position is the end symbol's
             suppress_sequences=[[self.symbols[number]] for number in (PAD, BOS, UNK)] if suppress else None,
         )
 
     def read(self, result: Any) -> list[Hypothesis]:
-        """The hypotheses found for a sentence, not ranked yet."""
+        """The hypotheses found for a sentence, not yet ranked."""
         scores, end = result.scores if self.has_scores else [math.nan], self.symbols[EOS]
         return [
             Hypothesis([self.ids[symbol] for symbol in symbols if symbol != end], score, math.nan)
@@ -191,14 +193,8 @@ class CTranslate2Engine:
             if not score <= NO_HYPOTHESIS
         ]
 
-    def rescore(self, pairs: list[tuple[list[int], Hypothesis]]) -> None:
-        """Set the log probabilities of translations, with their end symbols, to the model's own."""
-        scored = self.forced_decoding([(ids, candidate.tokens) for ids, candidate in pairs])
-        for (_, candidate), log_probabilities in zip(pairs, scored, strict=True):
-            candidate.log_probability = sum(log_probabilities)
-
     def forced_decoding(self, pairs: list[Pair]) -> list[list[float]]:
-        """Log probabilities of the tokens of translations, and of the end symbol behind."""
+        """Log probabilities of the tokens of translations and of their end symbols."""
         if not pairs:
             return []
         scored = self.translator.score_batch(

@@ -1,14 +1,30 @@
-"""The interface of the search engines: hypotheses, token scores, batches. No torch."""
+"""Types that the search engines share, the length penalty, and batches of similar length. No torch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from nmt.config import DecodeConfig
+
 Pair = tuple[list[int], list[int]]
 """Source and target tokens, without start and end symbols."""
+
+
+@dataclass
+class TokenScores:
+    """The scores that a model gives to a translation, token by token."""
+
+    log_probabilities: list[float]
+    """One for each token, and one for the end symbol."""
+    attention: npt.NDArray[np.float32] | None = None
+    """Weights from each target token to each source token, both without end symbols."""
+
+
+Scorer = Callable[[Sequence[Pair]], list[TokenScores]]
+"""Forced decoding by a model, or by several."""
 
 
 @dataclass
@@ -18,32 +34,19 @@ class Hypothesis:
     tokens: list[int]
     log_probability: float
     score: float
-
-
-@dataclass
-class TokenScores:
-    """The scores that a model gives to a translation, token by token."""
-
-    log_probabilities: list[float]
-    """Of each token, the end symbol last."""
-    attention: npt.NDArray[np.float32] | None = None
-    """Weights from each target token to each source token, both without end symbols."""
+    token_scores: TokenScores | None = None
 
 
 class Engine(Protocol):
-    """A model, or several, that can be searched for translations."""
+    """A model, or an ensemble, that searches for translations."""
+
+    config: DecodeConfig
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, best first, each beginning with the sentence's prefix.
 
-        Neither sentences, none of which is empty, nor prefixes hold start or end symbols.
+        Sentences, which are not empty, and prefixes hold no start or end symbols.
         """
-
-
-class Scorer(Protocol):
-    """A model, or several, that scores given translations."""
-
-    def __call__(self, pairs: Sequence[Pair]) -> list[TokenScores]: ...
 
 
 def length_penalty(length: float, alpha: float) -> float:
@@ -54,7 +57,7 @@ def length_penalty(length: float, alpha: float) -> float:
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Indices of items, longest first, in batches of at most `budget` tokens with padding, at least one item each.
 
-    Batches of more than 16 hold a multiple of 8: a oneDNN kernel belongs to one shape, and so few shapes come up.
+    Above 16, batch sizes are multiples of 8: oneDNN builds a kernel for each shape, and so there are few shapes.
     """
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     while order:

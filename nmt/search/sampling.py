@@ -1,10 +1,11 @@
-"""Drawing tokens by chance, so that a draw depends on the seed and the sentence alone.
+"""Sampling tokens such that a sample depends on the seed and the sentence alone, not on the batch around it.
 
-To each token's log probability a number is added that has Gumbel's distribution, and the largest sum is drawn (Gumbel
-1954; Maddison et al. 2014). The number of a token is a hash of seed, sentence, hypothesis, position and token: how
-sentences are batched changes the rounding of probabilities, which matters only where two sums are equal but for it.
+Gumbel noise is added to each token's log probability, and the token with the largest sum is taken (Gumbel 1954;
+Maddison et al. 2014). The noise is a hash of seed, sentence, hypothesis, position and token, instead of a random
+generator whose state would depend on the batch. Batching still changes the rounding of probabilities, which matters
+only if two sums are nearly equal.
 
-Shapes: B sentences, K hypotheses of each, N vocabulary, C tokens that are drawn from.
+Shapes: B sentences, K hypotheses of each, N vocabulary, C candidate tokens.
 """
 
 import hashlib
@@ -16,32 +17,32 @@ from torch import Tensor
 from nmt.config import PAD, DecodeConfig
 
 MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-"""Shifts and factors of SplitMix64 (Steele et al. 2014), whose last shift is 31."""
+"""Shifts and factors of SplitMix64 (Steele et al. 2014); its last shift is 31."""
 STEP = 0x9E3779B97F4A7C15
-"""2^64 divided by the golden ratio: SplitMix64's distance from a number to the next."""
+"""2^64 divided by the golden ratio: the increment of SplitMix64."""
 HASH_BITS = 40
-"""Bits of a hash that make a number between 0 and 1."""
+"""Bits of a hash that become a number between 0 and 1."""
 
 
 def signed(number: int) -> int:
-    """The 64-bit integer of the same bits, as torch has it."""
+    """The signed 64-bit integer with the same bits: torch has no unsigned arithmetic."""
     return number - 2**64 if number >= 2**63 else number
 
 
 def shifted(x: Tensor, bits: int) -> Tensor:
-    """64-bit integers shifted to the right, filled with zeros."""
+    """64-bit integers shifted to the right, with zeros shifted in."""
     return (x >> bits).bitwise_and_((1 << (64 - bits)) - 1)
 
 
 def mix(x: Tensor) -> Tensor:
-    """The numbers of SplitMix64 at these states; `x` is overwritten."""
+    """The output of SplitMix64 for these states; `x` is overwritten."""
     for bits, factor in MIXERS:
         x.bitwise_xor_(shifted(x, bits)).mul_(signed(factor))
     return x.bitwise_xor_(shifted(x, 31))
 
 
 def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
-    """A 64-bit number for each of `count` hypotheses of each sentence, [B, K], decided by its tokens and the seed."""
+    """A 64-bit key for each of `count` hypotheses of each sentence, a hash of its tokens and the seed: [B, K]."""
     digests = [
         hashlib.blake2b(repr((seed, [token for token in tokens if token != PAD], k)).encode(), digest_size=8).digest()
         for tokens in source_BS.tolist()
@@ -52,16 +53,16 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
 
 
 def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
-    """A number of Gumbel's distribution for each of `tokens`, which are [C], or [B, K, C] in each row: [B, K, C]."""
+    """Gumbel noise for each of `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
     rows = mix(keys_BK + signed(position * STEP % 2**64))
     hashes = mix(rows[:, :, None] + tokens * signed(STEP))
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
-    # Small ones give the large numbers, which are drawn, and floating point tells them apart; 1 would give -inf.
+    # Large noise, which decides, comes from small numbers, where floating point is finest; 1 would give -inf.
     return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()
 
 
 def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int) -> Tensor:
-    """A token for each hypothesis by chance, [B, K], from the likeliest ones by top_k and top_p."""
+    """A random token for each hypothesis, [B, K], among the most likely ones by top_k and top_p."""
     vocabulary = logp_BKN.shape[2]
     if config.top_k == 0 and config.top_p == 1:
         tokens = torch.arange(vocabulary, device=logp_BKN.device)
@@ -69,7 +70,7 @@ def draw(logp_BKN: Tensor, config: DecodeConfig, keys_BK: Tensor, position: int)
     likely, tokens = logp_BKN.topk(min(config.top_k or vocabulary, vocabulary), dim=2)
     likely = likely / config.temperature
     if config.top_p < 1:
-        # A hypothesis that has ended may have nothing left that it could go on with: 0 / 0.
+        # A hypothesis that has ended may have no token left to go on with: 0 / 0.
         probabilities = likely.double().softmax(dim=2).nan_to_num()
         likely = likely.masked_fill(probabilities.cumsum(dim=2) - probabilities >= config.top_p, -torch.inf)
     indices = (likely + gumbel(keys_BK, position, tokens)).argmax(dim=2, keepdim=True)

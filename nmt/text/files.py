@@ -10,7 +10,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, zip_longest
 from pathlib import Path
@@ -23,7 +23,7 @@ Pair = tuple[str, str]
 Line = TypeVar("Line", bytes, str)
 BOM = b"\xef\xbb\xbf"
 LINE_BYTES = 2**20
-"""Longest line that is read, in bytes; a book has about as many."""
+"""Longest line that is read, in bytes; this is about the length of a book."""
 TOO_LONG = f"longer than {LINE_BYTES:,} bytes, the limit: is it text, in lines?"
 MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b"),
@@ -31,13 +31,13 @@ MAGIC = {
     ".xz": re.compile(rb"\xfd7zXZ\x00"),
     ".zst": re.compile(rb"(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)"),
 }
-"""The first bytes of files of each compression; no text begins so."""
+"""The first bytes of files of each compression; no text begins with them."""
 COMPRESSIONS = ("", *MAGIC)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class MalformedLine(Exception):
-    """A line that is no pair of texts; `counted_as` names the reason in the manifest."""
+    """A line that is not a pair of texts; `counted_as` names the reason in the manifest."""
 
     def __init__(self, counted_as: str, problem: str) -> None:
         super().__init__(problem)
@@ -46,29 +46,25 @@ class MalformedLine(Exception):
 
 @contextmanager
 def reading(name: str | Path) -> Iterator[None]:
-    """Raise NMTError in one line for what a missing or damaged file raises."""
+    """Turn the errors of a missing or damaged file into an NMTError."""
     try:
         yield
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
+def open_zstd(file: BinaryIO) -> Any:
+    import pyarrow
+
+    return pyarrow.input_stream(file, compression="zstd")
+
+
 class Decompressed(io.BufferedReader):
-    """The content of a compressed file, which is closed with it; `compression` is a suffix of MAGIC."""
+    """The content of a compressed file, which it closes when it is closed; `compression` is a suffix of MAGIC."""
 
     def __init__(self, file: BinaryIO, compression: str) -> None:
-        stream: Any
-        if compression == ".gz":
-            stream = gzip.GzipFile(fileobj=file)
-        elif compression == ".bz2":
-            stream = bz2.BZ2File(file)
-        elif compression == ".xz":
-            stream = lzma.LZMAFile(file)  # noqa: SIM115
-        else:
-            import pyarrow
-
-            stream = pyarrow.input_stream(file, compression="zstd")
-        super().__init__(stream, 2**17)
+        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
+        super().__init__(openers[compression](file), 2**17)
         self.file = file
 
     def close(self) -> None:
@@ -77,7 +73,7 @@ class Decompressed(io.BufferedReader):
 
 
 def open_binary(path: Path) -> BinaryIO:
-    """Open a plain or compressed file for reading bytes: its first bytes tell which, whatever its name says."""
+    """Open a plain or compressed file for reading bytes. Its first bytes decide which, not its name."""
     return plain_or_decompressed(path.open("rb"), path.name)
 
 
@@ -93,16 +89,16 @@ def plain_or_decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
 
 
 def open_text(name: str) -> BinaryIO:
-    """Open a user's file, plain or compressed, or standard input for "-"; NMTError where it cannot be opened.
+    """Open a user's file, plain or compressed, or standard input for "-"; NMTError if it cannot be opened.
 
-    To be read by `raw_lines`. A terminal is not looked into, as that would wait for its first line.
+    `raw_lines` reads it. Of a terminal the first bytes are not read, which would wait for the first line.
     """
     if name == "-" and sys.stdin is None:
         raise NMTError("standard input is closed: name a file")
     try:
         if name != "-":
             return open_binary(Path(name))
-        # A reader of its own on standard input: a thread may wait in it, and sys.stdin is closed when Python ends.
+        # Not sys.stdin: Python closes that at its end, when a thread may still be reading.
         file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
         return file if file.isatty() else plain_or_decompressed(file, name)
     except (OSError, EOFError) as error:
@@ -110,7 +106,7 @@ def open_text(name: str) -> BinaryIO:
 
 
 def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends as they arrive; a longer one is cut behind LINE_BYTES bytes and one more."""
+    """Lines with their ends, as they arrive; a longer one is cut after LINE_BYTES + 1 bytes."""
     with reading(name):
         for number in count(1):
             line = file.readline(LINE_BYTES + 1)
@@ -125,9 +121,9 @@ def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
 
 
 def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends as they arrive, in constant memory; only LF separates lines.
+    """Lines with their ends, as they arrive, in constant memory; only LF separates lines.
 
-    NMTError with its number for a line of more than LINE_BYTES, for UTF-16, and where the file is damaged.
+    Raises NMTError for a line longer than LINE_BYTES, for UTF-16, and for a damaged file.
     """
     for number, line in enumerate(bounded_lines(file, name), 1):
         if len(line) > LINE_BYTES:
@@ -136,7 +132,7 @@ def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
 
 
 def check_utf8(line: bytes, name: str | Path, number: int) -> None:
-    """Raise NMTError where a line is of another Unicode encoding: text holds no NUL, of which UTF-16 is full."""
+    """Raise NMTError for a line in another Unicode encoding: UTF-16 is full of NUL bytes, which text does not have."""
     marked = number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff"))
     if marked or (len(line) >= 8 and line.count(0) * 4 >= len(line)):
         raise NMTError(
@@ -144,16 +140,20 @@ def check_utf8(line: bytes, name: str | Path, number: int) -> None:
         )
 
 
+def without_end(line: bytes) -> bytes:
+    """A line without the LF or CRLF at its end."""
+    return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
 def read_lines(name: str | Path) -> Iterator[bytes]:
-    """Lines without their ends (LF or CRLF) and without a byte order mark; too long ones are cut as `bounded_lines`."""
+    """The lines of a file without their ends and without a byte order mark, cut as by `bounded_lines`."""
     with open_text(str(name)) as file:
-        for number, line in enumerate(bounded_lines(file, name)):
-            line = line.removesuffix(b"\n").removesuffix(b"\r")
+        for number, line in enumerate(map(without_end, bounded_lines(file, name))):
             yield line.removeprefix(BOM) if number == 0 else line
 
 
 def decode(line: bytes) -> str:
-    """The text of a line; MalformedLine where it is too long or no UTF-8."""
+    """The text of a line; MalformedLine if it is too long or not UTF-8."""
     if len(line) > LINE_BYTES:
         raise MalformedLine("too long (bytes)", TOO_LONG)
     try:
@@ -162,24 +162,37 @@ def decode(line: bytes) -> str:
         raise MalformedLine("invalid UTF-8", f"invalid UTF-8 at byte {error.start + 1}") from error
 
 
-def read_texts(name: str | Path) -> Iterator[str]:
-    """The texts of `read_lines`; NMTError with its number for a line that has none."""
-    for number, line in enumerate(read_lines(name), 1):
+def decoded(
+    lines: Iterable[bytes], where: str, first: int = 1, notice: Callable[[str], None] | None = None
+) -> Iterator[str]:
+    """The texts of lines; NMTError with its number for a malformed line.
+
+    With a `notice`, invalid UTF-8 is replaced instead, as one bad byte should not end a long job.
+    """
+    for number, line in enumerate(lines, first):
         try:
             yield decode(line)
         except MalformedLine as error:
-            raise NMTError(f"{name}, line {number}: {error}") from error
+            if notice is None or error.counted_as != "invalid UTF-8":
+                raise NMTError(f"{where}line {number}: {error}") from error
+            notice(f"{where}line {number}: {error}, replaced")
+            yield line.decode(errors="replace")
+
+
+def read_texts(name: str | Path, notice: Callable[[str], None] | None = None) -> Iterator[str]:
+    """The texts of `read_lines`, as `decoded` gives them."""
+    return decoded(read_lines(name), f"{name}, ", notice=notice)
 
 
 def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError:
-    """The error to raise where two texts have different numbers of lines."""
+    """The error for two texts with different numbers of lines."""
     told = ["standard input" if str(name) == "-" else name for name in names]
     first, second = (f"{name} has {number:,}" for name, number in zip(told, counts, strict=True))
     return NMTError(f"{first} lines but {second}: they are not parallel")
 
 
 def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> Iterator[tuple[Line, Line]]:
-    """Lines of the same number of two texts; NMTError with both counts behind the last, where these differ."""
+    """Lines of two texts side by side; NMTError with both counts after the last pair, if they differ."""
     counts = [0, 0]
     for lines in zip_longest(*sides):
         counts = [number + (line is not None) for number, line in zip(counts, lines, strict=True)]
@@ -190,15 +203,15 @@ def parallel(names: Sequence[str | Path], sides: Sequence[Iterator[Line]]) -> It
 
 
 def find(path: str) -> Path | None:
-    """The file of that name, or of that name with a suffix of a compression."""
+    """The file with that name, or with that name and the suffix of a compression."""
     return next((Path(path + suffix) for suffix in COMPRESSIONS if Path(path + suffix).is_file()), None)
 
 
 def resolve(entry: str, config: DataConfig) -> list[Path]:
     """The files behind an entry of data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
 
-    What is there decides: a file of that very name, a prefix, or SOURCE:TARGET, as a name may hold a colon itself.
-    Raises NMTError where a file is missing.
+    An entry is a file name, a prefix, or SOURCE:TARGET. As a name may hold a colon, the files that exist decide. Raises
+    NMTError for a missing file.
     """
     prefix = [f"{entry}.{config.source}", f"{entry}.{config.target}"]
     colons = [index for index, character in enumerate(entry) if character == ":"]
@@ -228,12 +241,12 @@ def parse_tsv(line: str) -> Pair:
 
 
 def is_text(value: Any) -> TypeGuard[str]:
-    """True for text that a file can hold: an escape in JSON may spell half a surrogate pair."""
+    """True for text that UTF-8 can hold: an escape in JSON may spell half of a surrogate pair."""
     return isinstance(value, str) and not SURROGATE.search(value)
 
 
 def texts_of(record: Any, config: DataConfig) -> Pair:
-    """Source and target of a record, a mapping from language to text; MalformedLine where it is none."""
+    """Source and target of a record, a mapping from language to text; MalformedLine for anything else."""
     found = record if isinstance(record, dict) else {}
     source, target = found.get(config.source), found.get(config.target)
     if is_text(source) and is_text(target):
@@ -242,7 +255,7 @@ def texts_of(record: Any, config: DataConfig) -> Pair:
 
 
 def ignore(number: str) -> None:
-    """Leave out a number: a pair of texts has no need of it, however many digits it has."""
+    """Skip a number: a pair of texts does not need it, and parsing many digits takes long."""
 
 
 def parse_json(line: str, config: DataConfig) -> Pair:
@@ -254,7 +267,7 @@ def parse_json(line: str, config: DataConfig) -> Pair:
 
 
 def read_entry(entry: str, config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """Pairs of one entry; malformed lines are an error, or counted and skipped with data.errors=skip."""
+    """Pairs of one entry; a malformed line is an error, or with data.errors=skip counted and skipped."""
     paths = resolve(entry, config)
     read = [read_lines(path) for path in paths]
     for number, lines in enumerate(parallel(paths, read) if len(read) == 2 else zip(*read, strict=True), 1):

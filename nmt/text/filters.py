@@ -1,4 +1,4 @@
-"""Filters of training pairs, and the comparison that keeps held-out sets apart from them."""
+"""Filters of training pairs, and the comparison that keeps held-out sets apart from training."""
 
 import re
 import unicodedata
@@ -7,8 +7,8 @@ from typing import Any
 from nmt.config import FilterConfig
 from nmt.text.files import Pair
 
-# Scripts that are written without blanks between words, and how many of their characters make up for an English word:
-# in translations of a user interface a word had 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai.
+# Scripts without blanks between words, and how many of their characters correspond to an English word: in translations
+# of a user interface, a word had 1.6 characters in Chinese, 2.9 in Japanese and 5.6 in Thai.
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = "\u3031-\u3035\u3040-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff"
 # Thai, Lao, Tibetan, Myanmar, Khmer, Tai Le, New Tai Lue, Tai Tham, Balinese, Javanese, Myanmar Extended, Tai Viet.
@@ -25,11 +25,11 @@ KEYS = {
     "identical sides": "data.filters.drop_identical",
     "duplicates": "data.filters.deduplicate",
 }
-"""The key behind each reason to drop a pair."""
+"""The key that belongs to each reason to drop a pair."""
 
 
 def words(text: str) -> float:
-    """The number of words of a clean line, at least 1: what stands between blanks, or characters in scripts without."""
+    """The number of words of a clean line, at least 1; in scripts without blanks, estimated from its characters."""
     if text.isascii() or not WITHOUT_BLANKS.search(text):
         return text.count(" ") + 1
     others = WITH_A_LETTER.findall(WITHOUT_BLANKS.sub(" ", text))
@@ -37,7 +37,7 @@ def words(text: str) -> float:
 
 
 def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
-    """The first rule that a clean pair breaks, or None; token limits and duplicates are judged elsewhere."""
+    """The first rule that a clean pair breaks, or None; token limits and duplicates are checked elsewhere."""
     source, target = pair
     if not source or not target:
         return "empty side"
@@ -66,10 +66,10 @@ def large_losses(counts: dict[str, Any]) -> list[str]:
 
 
 class KeptCharacters(dict[int, int | None]):
-    """A table for str.translate: characters of these Unicode categories stay; each is looked up once."""
+    """A table for str.translate that keeps the characters of these Unicode categories; each is looked up once."""
 
     def __init__(self, categories: str) -> None:
-        # Those that choose the look of a sign are marks, too.
+        # Variation selectors, which choose the look of a character, are marks too, and go.
         super().__init__(dict.fromkeys((*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
         self.categories = categories.split()
 
@@ -83,10 +83,10 @@ LETTERS, NUMBERS_AND_SYMBOLS = KeptCharacters("L Mn Mc"), KeptCharacters("N S")
 
 
 def letters(text: str) -> str:
-    """The letters of a text in lower case, with their marks, as vowels are in Hindi and Arabic.
+    """The letters of a text in lower case, with their marks, such as the vowels of Hindi and Arabic.
 
-    So texts that differ in digits, case or punctuation alone are alike. A text without letters keeps its digits and
-    symbols, one of punctuation alone all of it.
+    So texts that differ only in digits, case or punctuation are the same. A text without letters keeps its digits and
+    symbols, and a text of punctuation alone stays as it is.
     """
     folded = text.casefold()
     return folded.translate(LETTERS) or folded.translate(NUMBERS_AND_SYMBOLS) or folded

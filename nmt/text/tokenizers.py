@@ -18,8 +18,8 @@ from nmt.storage.whole import write_file
 
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
-MOST_ENTRIES = 2**20
-"""Largest vocabulary."""
+VOCABULARY_ENTRIES = 2**20
+"""Size of the largest vocabulary that is read."""
 
 
 def nfkc(text: str) -> str:
@@ -28,18 +28,18 @@ def nfkc(text: str) -> str:
 
 
 def clean(line: str) -> str:
-    """Normalise a line as every line that a model sees: NFKC, and white space collapsed to single blanks."""
+    """Normalise a line, as for everything that a model sees: NFKC, and white space collapsed to single blanks."""
     return " ".join(nfkc(line).split())
 
 
 class Tokenizer(ABC):
-    """Text to subword ids and back; neither start nor end symbol is added."""
+    """Text to subword ids and back, without start and end symbols."""
 
     vocabulary_size: int
 
     def __init__(self, content: bytes) -> None:
         self.content = content
-        """Of the one file that `load_tokenizer` reads."""
+        """The bytes of the file that `load_tokenizer` reads."""
 
     @abstractmethod
     def symbol(self, id: int) -> str:
@@ -51,14 +51,14 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """The line of the ids; special symbols give nothing."""
+        """The line that the ids spell; special symbols give nothing."""
 
     def subwords(self, ids: Sequence[int]) -> list[str]:
-        """The text of each id, as people may look at it; a blank is U+2581."""
+        """The text of each id, for people to read; a blank is U+2581."""
         return [self.symbol(int(i)) for i in ids]
 
     def vocabulary(self) -> list[str]:
-        """Every entry as the library writes it, in the order of ids."""
+        """All entries as the library writes them, in the order of ids."""
         return [self.symbol(i) for i in range(self.vocabulary_size)]
 
     def save(self, path: Path) -> None:
@@ -68,12 +68,12 @@ class Tokenizer(ABC):
         return type(self), (self.content,)
 
 
-# sentencepiece writes a blank as U+2581, so a U+2581 of the text's own is written with an escape.
+# sentencepiece writes a blank as U+2581. A U+2581 in the text itself is escaped.
 ESCAPE, META = "\ue000", "\u2581"
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """BPE or unigram; characters outside the vocabulary are spelt in bytes."""
+    """BPE or unigram; characters outside the vocabulary are spelled as bytes."""
 
     def __init__(self, content: bytes) -> None:
         import sentencepiece
@@ -97,14 +97,13 @@ class SentencePieceTokenizer(Tokenizer):
 # Marks a subword that continues a word. Not "##": byte-level text contains "#" but never this character.
 CONTINUES = "\u25b8"
 
-# Longest match takes quadratic time, 18 seconds for a word of 10,000 letters: longer words are cut there, and matched
-# part by part. Scripts without blanks have words of a sentence, of three bytes a character.
-LONGEST_WORD = 500
-"""Bytes."""
+WORD_BYTES = 500
+"""Longer words are cut, and matched part by part: longest match takes quadratic time, 18 seconds for 10,000 letters. In
+scripts without blanks, a sentence is a word, with three bytes for each character."""
 
 
 class WordPieceTokenizer(Tokenizer):
-    """Word-piece by greedy longest match (Wu et al. 2016), on the bytes of words, so that nothing is unknown."""
+    """Word-piece by greedy longest match (Wu et al. 2016), on the bytes of words, so that no text is unknown."""
 
     def __init__(self, content: bytes) -> None:
         import tokenizers
@@ -127,12 +126,12 @@ class WordPieceTokenizer(Tokenizer):
     def subwords(self, ids: Sequence[int]) -> list[str]:
         symbols = super().subwords(ids)
         texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
-        # Bytes that are no character by themselves stay as they are written in the vocabulary.
+        # A part of a character stays as it is written in the vocabulary.
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
 
 
 def counted_words(lines: Iterable[str]) -> Iterator[str]:
-    """The words of clean lines, each behind a tab with its count."""
+    """The words of clean lines, each followed by a tab and its count."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(line.split(" "))
@@ -142,14 +141,14 @@ def counted_words(lines: Iterable[str]) -> Iterator[str]:
 def train_sentencepiece(
     lines: Iterable[str], kind: str, vocabulary_size: int, words: Sequence[str] = ()
 ) -> SentencePieceTokenizer:
-    """Learn a BPE or unigram vocabulary of at most `vocabulary_size` entries, of which each of `words` is one."""
+    """Learn a BPE or unigram vocabulary of at most `vocabulary_size` entries, `words` among them."""
     import sentencepiece
 
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            # BPE learns from the counts of words alone, which need a fraction of the memory of millions of sentences.
-            # Unigram's first candidates come from the sentences.
+            # BPE only needs the counts of words, which take a fraction of the memory of millions of sentences. Unigram
+            # takes its first candidates from the sentences.
             sentence_iterator=counted_words(lines) if kind == "bpe" else iter(lines),
             input_format="tsv" if kind == "bpe" else "text",
             model_writer=model,
@@ -158,7 +157,7 @@ def train_sentencepiece(
             hard_vocab_limit=False,
             byte_fallback=True,
             character_coverage=0.9999,
-            # Lines come in NFKC; sentencepiece's own table is of another Unicode version, and it trims blanks.
+            # Lines are in NFKC already; sentencepiece's own table is of another Unicode version, and it trims blanks.
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
             pad_id=PAD,
@@ -185,7 +184,7 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
     from tokenizers import models, pre_tokenizers, trainers
 
     split = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    # Every byte at the beginning of a word and within, given as symbols so that their ids do not vary.
+    # Every byte, at the beginning of a word and inside, as a special symbol so that its id is fixed.
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     symbols = [*SYMBOLS, *alphabet, *(CONTINUES + byte for byte in alphabet)]
     learner = tokenizers.Tokenizer(models.WordPiece(unk_token=SYMBOLS[UNK]))
@@ -203,7 +202,7 @@ def train_wordpiece(lines: Iterable[str], vocabulary_size: int) -> WordPieceToke
 
 
 def wordpiece_of(vocabulary: dict[str, int]) -> Any:
-    """The tokenizer of the library for a vocabulary."""
+    """The library's tokenizer for a vocabulary."""
     import tokenizers
     from tokenizers import models, pre_tokenizers
 
@@ -216,15 +215,15 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
         )
     )
     split = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    cut = pre_tokenizers.Split(tokenizers.Regex(f".{{1,{LONGEST_WORD}}}"), "isolated")
+    cut = pre_tokenizers.Split(tokenizers.Regex(f".{{1,{WORD_BYTES}}}"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, cut])
     return tokenizer
 
 
 def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = ()) -> Tokenizer:
-    """Learn the vocabulary from clean lines of both languages (section 5.1); each of `words` is one entry of it.
+    """Learn a vocabulary from clean lines of both languages (section 5.1); each of `words` is an entry of its own.
 
-    It is smaller than `config.vocabulary_size` where the lines cannot fill it.
+    It is smaller than `config.vocabulary_size` if the lines cannot fill it.
     """
     if config.kind == "wordpiece":
         assert not words
@@ -233,9 +232,7 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequen
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer file, which may come from anyone; NMTError where it is missing or none of ours."""
-    if not path.is_file():
-        raise NMTError(f"{path}: no tokenizer there")
+    """Read a tokenizer file, which may come from anyone; NMTError if it is missing or not one of ours."""
     content = read_bytes(path)
     if not content:
         raise NMTError(f"{path}: not a tokenizer, but an empty file")
@@ -243,18 +240,18 @@ def load_tokenizer(path: Path) -> Tokenizer:
         if content.startswith(b"{"):
             check_wordpiece(content)
         tokenizer = WordPieceTokenizer(content) if content.startswith(b"{") else SentencePieceTokenizer(content)
-        entries = tokenizer.vocabulary()  # all of them, as each may be invalid UTF-8
+        entries = tokenizer.vocabulary()  # raises if an entry is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
     if entries[: len(SYMBOLS)] != SYMBOLS:
         raise NMTError(f"{path}: not a tokenizer of ours (its first entries are not {' '.join(SYMBOLS)})")
-    if not len(SYMBOLS) < len(entries) <= MOST_ENTRIES:
+    if not len(SYMBOLS) < len(entries) <= VOCABULARY_ENTRIES:
         raise NMTError(f"{path}: not a tokenizer of ours (it has {len(entries):,} entries)")
     return tokenizer
 
 
 def check_wordpiece(content: bytes) -> None:
-    """Raise ValueError where a definition differs from ours in more than the vocabulary."""
+    """Raise ValueError if a definition differs from ours in more than the vocabulary."""
     tree = parse_json(content)
     vocabulary = tree["model"]["vocab"]
     if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):

@@ -9,13 +9,14 @@ from rich.console import Console
 from nmt.config import CheckpointConfig, ExperimentConfig
 from nmt.data.prepared import PreparedCorpus
 from nmt.evaluation.scores import Score
+from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.processes import is_first_process
 from nmt.training.run_folder import checkpoint_step, kept_checkpoints, read_metrics, remove_older
 from nmt.training.trainer import leave_process_group, make_trainer
 from nmt.training.validation import validation_score
-from nmt.translation.torch_translator import torch_translator
+from nmt.translation.translator import Translator
 
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
@@ -30,7 +31,7 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
     wanted = config.validation.bleu_sentences
     if wanted != 0:
         average.model.to(make_trainer(config).strategy.root_device)
-        translator = torch_translator([average.model], load_tokenizer(corpus.tokenizer_file), config.decode)
+        translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(corpus.tokenizer_file))
         score = validation_score(translator, corpus, wanted)
         average.model.cpu()
         whole = len(corpus.split("valid"))

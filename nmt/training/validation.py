@@ -22,13 +22,13 @@ from nmt.errors import enough_memory_or
 from nmt.evaluation.scores import Score, score
 from nmt.search.beam_search import beam_search
 from nmt.search.engine import batches_by_length
+from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule
 from nmt.training.strategies import whole_weights
 from nmt.training.updates import UpdateCallback
 from nmt.translation.parser import parse_lines
-from nmt.translation.torch_translator import torch_translator
 from nmt.translation.translator import Translator
 
 BATCH_TOKENS = 4000
@@ -129,7 +129,7 @@ class Validation(UpdateCallback):
         metrics = self.losses(trainer, module)
         words = f"loss {metrics['valid_loss']:.3f}, perplexity {metrics['valid_perplexity']:.2f}"
         if self.config.bleu_sentences != 0:
-            translator = torch_translator([module.model], self.tokenizer, self.decode)
+            translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
             scored = validation_score(translator, self.corpus, self.config.bleu_sentences)
             metrics[self.score_key] = scored.value
             words += f", {scored.name} {scored.value:.1f}"

@@ -1,1 +1,1 @@
-"""Lines to lines: segments, devices, files that go on where they were killed, Ray."""
+"""Lines to lines: long lines, several devices, Ray, and jobs that resume after they were killed."""

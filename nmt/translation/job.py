@@ -1,4 +1,4 @@
-"""Lines from a file or stream, output for each, and progress: the part that translating and parsing share."""
+"""A job of translating or parsing: lines from a file or stream, an output for each line, and progress."""
 
 import hashlib
 import io
@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from nmt.config import TranslateConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError
-from nmt.text.files import MalformedLine, decode, open_text, raw_lines
+from nmt.text.files import decoded, open_text, raw_lines, without_end
 from nmt.translation.resumption import Output, close, output_file, what_decides
 
 Found = TypeVar("Found")
@@ -28,36 +28,14 @@ def warn(words: str) -> None:
     print(f"nmt: {words}", file=sys.stderr)
 
 
-def decode_or_replace(line: bytes, where: str, notice: Callable[[str], None]) -> str:
-    """A line's text; invalid UTF-8 is replaced, with a notice: a long job is not to die of a byte."""
-    try:
-        return decode(line)
-    except MalformedLine as error:
-        if error.counted_as != "invalid UTF-8":
-            raise NMTError(f"{where}: {error}") from error
-        notice(f"{where}: {error}, replaced")
-        return line.decode(errors="replace")
-
-
 def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
-    """Lines as they arrive, without LF or CRLF and without a byte order mark; only LF separates lines.
-
-    `first` is the first one's number.
-    """
-    for number, line in enumerate(file, first):
-        text = decode_or_replace(line.removesuffix(b"\n").removesuffix(b"\r"), f"line {number}", notice)
+    """The texts of lines as they arrive, without a byte order mark; `first` is the number of the first line."""
+    for number, text in enumerate(decoded(map(without_end, file), "", first, notice), first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def remembered(lines: Iterator[str], read: deque[str]) -> Iterator[str]:
-    """The lines, each of which is appended to `read` too."""
-    for line in lines:
-        read.append(line)
-        yield line
-
-
 def is_input(config: TranslateConfig) -> bool:
-    """True if the output file is the input, by whatever name; a terminal may be both."""
+    """True if the output file is the input under any name; a terminal may be both."""
     output = Path(config.output)
     if not output.is_file():
         return False
@@ -67,7 +45,7 @@ def is_input(config: TranslateConfig) -> bool:
 
 
 def open_output(config: TranslateConfig, identity: dict[str, Any] | None, stack: ExitStack) -> Output:
-    """The output; `stack` closes a file, which then is whole, or goes on from here another time."""
+    """The output. `stack` closes a file: it is then whole, or the same command goes on with it later."""
     path = Path(config.output)
     if config.output == "-":
         return Output("standard output", sys.stdout.buffer)
@@ -92,7 +70,7 @@ def read_through(name: str) -> tuple[int, str]:
 
 
 def progress(verb: str, done: int, total: int | None, console: Console, stack: ExitStack) -> Callable[[int], None]:
-    """Shows the number of lines done, on a terminal, and the time that is left where `total` is known."""
+    """Show the number of lines done, on a terminal, and the time left if `total` is known."""
     of_total = "" if total is None else " of {task.total:,.0f}"
     bar = stack.enter_context(
         Progress(
@@ -109,33 +87,41 @@ def progress(verb: str, done: int, total: int | None, console: Console, stack: E
 
 @dataclass
 class Job:
-    """Lines that are still to be done, and their output."""
+    """The lines that are still to be done, and their output."""
 
     lines: Iterator[str]
     output: Output
     show: Callable[[int], None]
 
     def run(self, stream: Callable[[Iterator[str]], Iterator[Found]]) -> Iterator[tuple[int, str, Found]]:
-        """The number of each line, counted from 1, the line, and what `stream` finds for it."""
-        read = deque[str]()
-        for number, found in enumerate(stream(remembered(self.lines, read)), self.output.done + 1):
+        """The number of each line, counted from 1, the line, and what `stream` gives for it."""
+        read = deque[str]()  # by the stream, which may be ahead of its results
+
+        def remembered() -> Iterator[str]:
+            for line in self.lines:
+                read.append(line)
+                yield line
+
+        for number, found in enumerate(stream(remembered()), self.output.notes.lines + 1):
             yield number, read.popleft(), found
             self.show(number)
 
 
 def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) -> Job:
-    """Open input and output; NMTError where that fails.
+    """Open input and output; NMTError if that fails.
 
-    `what` decides, beside models, keys and input, what is written: a file goes on where all of it is the same.
+    `what` decides what is written, together with models, keys and input: the command goes on with a partial output file
+    only if all of it is the same.
     """
-    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
-        closed = getattr(config, name) == "-" and stream is None
-        require(not closed, f"standard {name} is closed: name a file with {name}=FILE")
-    if config.output != "-" and is_input(config):
-        raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
+    no_input = config.input == "-" and config.text is None and sys.stdin is None
+    require(not no_input, "standard input is closed: name a file with input=FILE")
+    no_output = config.output == "-" and sys.stdout is None
+    require(not no_output, "standard output is closed: name a file with output=FILE")
     source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
-    if config.input != "-":  # in which a thread may be waiting when this ends
+    if config.input != "-":  # a thread may still wait in standard input at the end
         stack.enter_context(source)
+    if config.output != "-" and config.text is None and is_input(config):
+        raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
     console = Console(stderr=True, quiet=config.output == "-" and sys.stdout.isatty())
     total, identity = None, None
     if Path(config.input).is_file() and (config.output != "-" or console.is_terminal):
@@ -143,10 +129,11 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
         identity = {"input": digest, **what_decides(config), **what}
     output = open_output(config, identity, stack)
     lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
-    deque(islice(lines, output.done), maxlen=0)
-    if output.done:
-        warn(f"{output.done:,} of {total:,} lines were done before: going on from there")
+    done = output.notes.lines
+    deque(islice(lines, done), maxlen=0)
+    if done:
+        warn(f"{done:,} of {total:,} lines were done before: going on from there")
     if source.isatty():
         warn("type lines; Ctrl-D ends")
-    show = progress(what["command"], output.done, total, console, stack)
-    return Job(input_lines(lines, output.done + 1), output, show)
+    show = progress(what["command"], done, total, console, stack)
+    return Job(input_lines(lines, done + 1), output, show)

@@ -1,4 +1,4 @@
-"""`nmt score run=...`: the log probability of each translation of a file, given its source, by a model or several."""
+"""`nmt score run=...`: the log probability of each translation, given its source, by a model or an ensemble."""
 
 import json
 import math
@@ -10,18 +10,17 @@ from itertools import chain, islice
 from rich.console import Console
 from rich.status import Status
 
-from nmt.model import Transformer
-from nmt.model_directory.weights import load_model
 from nmt.search.forced_decoding import forced_decoding
-from nmt.text.files import parallel, read_lines
-from nmt.text.tokenizers import Tokenizer, clean
-from nmt.translation.job import decode_or_replace, warn
-from nmt.translation.load import choose_device, find_models
+from nmt.search.torch_engine import TorchEngine
+from nmt.text.files import parallel, read_texts
+from nmt.text.tokenizers import clean
+from nmt.translation.job import warn
+from nmt.translation.translator import Translator
 
 
 @dataclass
 class PairScore:
-    """A translation's tokens and their log probabilities, the end symbol's last."""
+    """A translation's tokens, and the log probabilities of these and of the end symbol."""
 
     tokens: list[str]
     token_log_probabilities: list[float]
@@ -30,34 +29,17 @@ class PairScore:
     def log_probability(self) -> float:
         return sum(self.token_log_probabilities)
 
-    @property
-    def length(self) -> int:
-        return len(self.token_log_probabilities)
 
-
-@dataclass
-class PairScorer:
-    """A model, or an ensemble, that scores translations of raw lines."""
-
-    models: Sequence[Transformer]
-    tokenizer: Tokenizer
-    batch_tokens: int
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
-        """The scores of translations, given their sources: pairs of source and target line."""
-        sources, targets = (self.tokenizer.encode([clean(pair[side]) for pair in pairs]) for side in (0, 1))
-        scores = forced_decoding(self.models, list(zip(sources, targets, strict=True)), self.batch_tokens)
-        return [
-            PairScore(self.tokenizer.subwords(target), score.log_probabilities)
-            for target, score in zip(targets, scores, strict=True)
-        ]
-
-
-def load_scorer(runs: list[str], device: str, batch_tokens: int) -> PairScorer:
-    """Load the models of runs; NMTError where one is missing, or they have different vocabularies."""
-    folders, _, tokenizer = find_models(runs)
-    device = choose_device(device)
-    return PairScorer([load_model(folder, device) for folder in folders], tokenizer, batch_tokens)
+def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+    """The scores of pairs of source and target line, by the models of a translator."""
+    engine, tokenizer = translator.engine, translator.tokenizer
+    assert isinstance(engine, TorchEngine)
+    sources, targets = (tokenizer.encode([clean(pair[side]) for pair in pairs]) for side in (0, 1))
+    scores = forced_decoding(engine.models, list(zip(sources, targets, strict=True)), engine.config.batch_tokens)
+    return [
+        PairScore(tokenizer.subwords(target), score.log_probabilities)
+        for target, score in zip(targets, scores, strict=True)
+    ]
 
 
 def perplexity(log_probability: float, tokens: int) -> float:
@@ -66,41 +48,36 @@ def perplexity(log_probability: float, tokens: int) -> float:
 
 
 def read_pairs(source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Lines of the same number; NMTError behind the last, where their counts differ, and at once for a missing file."""
-    pairs = parallel((source, target), (read_lines(source), read_lines(target)))
-    pairs = chain(list(islice(pairs, 1)), pairs)
-
-    def text(name: str, number: int, line: bytes) -> str:
-        return decode_or_replace(line, f"{name}, line {number}", warn)
-
-    return ((text(source, n, one), text(target, n, other)) for n, (one, other) in enumerate(pairs, 1))
+    """Pairs of lines of two files. NMTError for a missing file at once, for unequal line counts after the last pair."""
+    pairs = parallel((source, target), (read_texts(source, warn), read_texts(target, warn)))
+    return chain(list(islice(pairs, 1)), pairs)  # reads a line, which opens the files
 
 
 def render(number: int, score: PairScore, format: str) -> str:
     """The output for the pair on line `number`, counted from 1."""
-    per_token = perplexity(score.log_probability, score.length)
+    length = len(score.token_log_probabilities)
+    per_token = perplexity(score.log_probability, length)
     if format == "text":
-        return f"{score.log_probability:10.4f}  perplexity {per_token:.4f}  {score.length} tokens\n"
+        return f"{score.log_probability:10.4f}  perplexity {per_token:.4f}  {length} tokens\n"
     if format == "tsv":
-        return f"{number}\t{score.log_probability:.4f}\t{per_token:.4f}\t{score.length}\n"
+        return f"{number}\t{score.log_probability:.4f}\t{per_token:.4f}\t{length}\n"
     record = {
         "line": number,
         "log_probability": score.log_probability,
         "perplexity": per_token,
-        "length": score.length,
-        "tokens": score.tokens,
-        "token_log_probabilities": score.token_log_probabilities,
+        "length": length,
+        **vars(score),
     }
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def score_pairs(scorer: PairScorer, pairs: Iterator[tuple[str, str]], format: str, buffer: int) -> None:
-    """Write the score of each pair to standard output, and that of all of them to standard error."""
+def write_scores(translator: Translator, pairs: Iterator[tuple[str, str]], format: str, buffer: int) -> None:
+    """Write the score of each pair to standard output, and the total to standard error."""
     count, tokens, log_probability = 0, 0, 0.0
     with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
         while block := list(islice(pairs, buffer)):
-            for score in scorer.score(block):
-                count, tokens = count + 1, tokens + score.length
+            for score in score_pairs(translator, block):
+                count, tokens = count + 1, tokens + len(score.token_log_probabilities)
                 log_probability += score.log_probability
                 sys.stdout.buffer.write(render(count, score, format).encode())
             sys.stdout.buffer.flush()

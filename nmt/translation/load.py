@@ -1,4 +1,4 @@
-"""From model directories to a translator, by the engine that is wanted."""
+"""From model directories to a translator with the chosen engine."""
 
 import hashlib
 import importlib.util
@@ -22,19 +22,18 @@ from nmt.search.engine import Engine
 from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer
-from nmt.translation.limits import limits
-from nmt.translation.token_scores import Describer
-from nmt.translation.translator import Options, Translator
+from nmt.translation.segments import limits
+from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
     from nmt.search.torch_engine import TorchEngine
 
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-"""The files of a model directory that decide what it is as a model of CTranslate2."""
+"""The files of a model directory that decide what its conversion to CTranslate2 contains."""
 
 
 def choose_device(name: str) -> str:
-    """auto -> cuda where there is one, else cpu; NMTError for a device that torch does not have."""
+    """The device for a name; auto is cuda if there is one, else cpu. NMTError for a device that torch does not have."""
     import torch
 
     if name == "auto":
@@ -46,12 +45,12 @@ def choose_device(name: str) -> str:
     return name
 
 
-def find_models(names: list[str], key: str = "run") -> tuple[list[Path], list[ModelDescription], Tokenizer]:
-    """The model directories behind what was given for `key`, and their tokenizer.
+def find_models(names: list[str]) -> tuple[list[Path], list[ModelDescription], Tokenizer]:
+    """The model directories behind names given for `run`, their descriptions, and their common tokenizer.
 
-    Raises NMTError where there is none, or where they have different vocabularies.
+    Raises NMTError if there is no such model, or if their vocabularies differ.
     """
-    folders = [find_model_directory(name, key) for name in names]
+    folders = [find_model_directory(name) for name in names]
     descriptions = [read_description(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
         if description.tokenizer != descriptions[0].tokenizer:
@@ -61,35 +60,30 @@ def find_models(names: list[str], key: str = "run") -> tuple[list[Path], list[Mo
 
 
 def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> Translator:
-    """A translator from model directories, which is an ensemble where they are several.
+    """A translator of one model directory, or of several as an ensemble.
 
-    `notice` is called with what a user should know. Raises NMTError where parts do not belong together.
+    `notice` is called with what a user should know. Raises NMTError if parts do not belong together.
     """
     folders, descriptions, tokenizer = find_models(config.run)
-    options = Options(
-        length_penalty=config.decode.length_penalty,
-        source_prefix=config.source_prefix,
-        target_prefix=config.target_prefix,
-        limits=limits(descriptions, config.split),
-        source=descriptions[0].source,
-    )
+    engine: Engine
+    scorer = None
     if config.engine == "ctranslate2":
-        return Translator(load_ctranslate2(config, folders, notice), tokenizer, options)
-    engine = load_torch(config, folders)
-    translator = Translator(engine, tokenizer, options)
-    if config.format == "jsonl":
-        from nmt.search.forced_decoding import forced_decoding
+        engine = load_ctranslate2(config, folders, notice)
+    else:
+        engine = load_torch(config, folders)
+        if config.format == "jsonl":
+            from nmt.search.forced_decoding import forced_decoding
 
-        scorer = partial(forced_decoding, engine.models, budget=config.decode.batch_tokens, align=True)
-        translator.describer = Describer(scorer, tokenizer, config.source_prefix, translator.prefix)
-    return translator
+            scorer = partial(forced_decoding, engine.models, budget=config.decode.batch_tokens, align=True)
+    found = limits(descriptions, config.split)
+    return Translator(engine, tokenizer, found, config.source_prefix, config.target_prefix, scorer)
 
 
 def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
-    """The models of these directories, on the device that is wanted."""
+    """The models of these directories, on the chosen device."""
     for folder in folders:
         require(
-            not is_exported(folder), f"run={folder}: exported for another program; pass engine=ctranslate2, or the run"
+            not is_exported(folder), f"run={folder}: exported for another program: name the run, or translate with engine=ctranslate2"
         )
     from nmt.kernels.memory import keep_freed_memory
     from nmt.model_directory.weights import load_model
@@ -101,7 +95,7 @@ def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
 
 
 def require_ctranslate2(key: str) -> None:
-    """NMTError unless CTranslate2, which `key` asks for, is installed."""
+    """Raise NMTError, naming `key`, unless CTranslate2 is installed."""
     if importlib.util.find_spec("ctranslate2") is None:
         raise NMTError(f"{key}=ctranslate2: not installed; {how_to_install('ctranslate2')}")
 
@@ -115,7 +109,7 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
     ):
         require(not refused, f"{problem}; use engine=torch")
     require_ctranslate2("engine")
-    from nmt.interchange.ctranslate2_reader import check_exported
+    from nmt.interchange.ctranslate2 import check_exported
     from nmt.search.ctranslate2_engine import CTranslate2Engine, check
 
     check(config.decode, config.target_prefix)
@@ -125,23 +119,23 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
         precision = "int8" if config.precision == "int8" else precision
     else:
         folder = converted(folder, config.precision, notice)
-    # Text has no scores in it; a corpus that Ray writes has.
+    # Plain text shows no scores, but the Parquet files that Ray writes do.
     scores = config.format != "text" or config.ray.enabled
     return CTranslate2Engine(folder, config.decode, precision, config.threads, scores)
 
 
 def converted_folder(folder: Path, precision: str) -> Path:
-    """The folder of our cache for the model of CTranslate2 that a model directory is converted to.
+    """The folder in our cache for a model directory's conversion to CTranslate2.
 
-    It is named by the content of the files: a conversion that comes with a model directory may hold other weights,
-    whatever it says of itself.
+    Its name is a hash of the model's files. A conversion that lies in the model directory is not trusted: it may hold
+    other weights.
     """
     parts = [nmt.__version__, *(sha256(folder / name) for name in CONVERTED_FILES)]
     return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
 
 
 def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
-    """A model directory as a model of CTranslate2, from our cache, written there where it is not yet."""
+    """The conversion of a model directory to CTranslate2 in our cache; it is written there if it is missing."""
     output = converted_folder(folder, precision)
     if is_exported(output):
         return output

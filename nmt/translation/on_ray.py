@@ -18,46 +18,47 @@ from nmt.model_directory.description import find_model_directory
 from nmt.translation.load import load_translator
 from nmt.translation.parquet import Block, claim, cut, find_files, read_block, write_block
 from nmt.translation.resumption import what_decides
-from nmt.translation.translate import Remarks
-from nmt.translation.translator import Translation, Translator
+from nmt.translation.segments import LongLine
+from nmt.translation.translate import SUMMARIES, remark, summarize
+from nmt.translation.translator import Translator, lines_of
 
 
 class BlockTranslator:
-    """A model in a Ray actor: it translates blocks and writes their files. Errors are in the rows that it gives."""
+    """A model in a Ray actor, which translates blocks and writes their files."""
 
     def __init__(self, config: TranslateConfig) -> None:
-        self.config, self.notices = config, list[str]()
-        self.remarks = Remarks(Counter(), self.notices.append)
+        self.config, self.counts, self.notices = config, Counter[str](), list[str]()
         self.translator: Translator | None = None
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Translate a block; a row for the driver, which holds the error if there was one."""
         self.notices.clear()
-        before, block, error = self.remarks.counts.copy(), Block(**row), ""
+        before, block, error = self.counts.copy(), Block(**row), ""
+        name = Path(block.file).name
         try:
-            self.translate(block)
+            self.translate(block, name)
+        except LongLine as problem:
+            error = f"{name}, line {block.first + problem.index}: {problem.problem}"
         except NMTError as problem:
             error = str(problem)
         except Exception as problem:
             error = f"{block.file}, from line {block.first}: {type(problem).__name__}: {one_line(problem)}"
-        counts = {kind: self.remarks.counts[kind] - before[kind] for kind in ("split", "copied")}
+        counts = {kind: self.counts[kind] - before[kind] for kind in SUMMARIES}
         return {"lines": block.count, "error": error, "notices": "\n".join(self.notices), **counts}
 
-    def translate(self, block: Block) -> None:
-        if self.translator is None:
-            self.translator = load_translator(self.config, self.notices.append)
-        lines = read_block(block, self.config.ray.column, self.notices.append)
-        translations: list[Translation] = []
-        for begin in range(0, len(lines), self.config.buffer):
-            found = self.translator.translate(lines[begin : begin + self.config.buffer])
-            translations += [best for best, *_ in found]
+    def translate(self, block: Block, name: str) -> None:
+        self.translator = self.translator or load_translator(self.config, self.notices.append)
+        lines, size = read_block(block, self.config.ray.column, self.notices.append), self.config.buffer
+        parts = (lines[begin : begin + size] for begin in range(0, len(lines), size))
+        translations = [best for best, *_ in lines_of(map(self.translator.translate_block, parts))]
         for number, translation in enumerate(translations, block.first):
-            self.remarks.add(f"{Path(block.file).name}, line {number}", translation)
+            remark(translation, f"{name}, line {number}", self.counts, self.notices.append)
         write_block(Path(self.config.output), block, lines, translations)
 
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """Connect to a Ray cluster, or start one of this machine."""
+    """Connect to a Ray cluster, or start one on this machine."""
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -72,7 +73,7 @@ def cluster(address: str | None) -> Iterator[None]:
 
 
 def on_cluster(config: TranslateConfig, blocks: list[Block]) -> Iterator[dict[str, Any]]:
-    """A row for each block, as it is written."""
+    """Translate blocks; gives the row of each one as soon as it is written."""
     import ray.data
 
     resources = ray.cluster_resources()
@@ -91,27 +92,30 @@ def on_cluster(config: TranslateConfig, blocks: list[Block]) -> Iterator[dict[st
 
 
 def translate_blocks(config: TranslateConfig, blocks: list[Block], console: Console) -> None:
-    """Translate blocks; NMTError for the first error of a worker."""
+    """Translate blocks with progress and notices; NMTError for the first error of a worker."""
     import ray.exceptions
 
-    done, remarks = 0, Remarks(Counter(), lambda words: console.print(f"nmt: {words}"))
+    def notice(words: str) -> None:
+        console.print(f"nmt: {words}")
+
+    done, counts = 0, Counter[str]()
     try:
         with cluster(config.ray.address), console.status("starting") as status:
             for row in on_cluster(config, blocks):
                 if row["error"]:
                     raise NMTError(row["error"])
                 for words in row["notices"].splitlines():
-                    remarks.notice(words)
-                remarks.counts.update({kind: row[kind] for kind in ("split", "copied")})
+                    notice(words)
+                counts.update({kind: row[kind] for kind in SUMMARIES})
                 done += row["lines"]
                 status.update(f"translated {done:,} lines")
     except ray.exceptions.RayError as error:
         raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
-    remarks.summarize()
+    summarize(counts, notice)
 
 
 def translate_corpus(config: TranslateConfig, console: Console) -> None:
-    """Translate the files of `config.input` to Parquet files in `config.output`; what is there already stays."""
+    """Translate the files of `config.input` to Parquet files in `config.output`; files that are there stay."""
     if not find_spec("ray"):
         raise NMTError(f"--ray needs Ray; {how_to_install('ray')}")
     folder, output = Path(config.output), Path(config.output).absolute()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,12 @@ from nmt.translation.job import input_lines
 from nmt.translation.translator import Translation
 
 DESCRIPTION = "_translation.json"
-"""Beside the Parquet files, by a name that their readers skip."""
+"""File beside the Parquet files, with a name that Parquet readers skip."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Lines, or rows of Parquet, that follow one another in a file."""
+    """Consecutive lines of a file, or rows of a Parquet file."""
 
     file: str
     number: int
@@ -36,17 +36,17 @@ class Block:
     """Number of the first line, counted from 1."""
     count: int
     offset: int
-    """Bytes before it; 0 for Parquet."""
+    """Bytes before the first line; 0 for Parquet."""
 
     @property
     def name(self) -> str:
-        """The Parquet file of its translations: in the order of names, lines are in the order of the input."""
+        """The Parquet file of its translations; the order of the names is the order of the input."""
         return f"{self.number:06}-{self.first:012}.parquet"
 
 
 @contextmanager
 def reading_file(path: Path) -> Iterator[None]:
-    """NMTError in one line for a missing or damaged file."""
+    """Raise NMTError in one line for a missing or damaged file."""
     with reading(path):
         try:
             yield
@@ -55,7 +55,7 @@ def reading_file(path: Path) -> Iterator[None]:
 
 
 def find_files(pattern: str) -> list[Path]:
-    """The files of a folder or pattern, by name, or the one file; NMTError where there is none."""
+    """The one file, or the files of a folder or pattern, sorted by name; NMTError if there is none."""
     path = Path(pattern)
     if path.is_dir():
         names = [file for file in path.iterdir() if not file.name.startswith((".", "_"))]
@@ -104,7 +104,7 @@ def cut_parquet(path: Path, number: int, size: int, column: str) -> Iterator[Blo
 
 
 def read_block(block: Block, column: str, notice: Callable[[str], None]) -> list[str]:
-    """The lines of a block; `notice` is called for invalid UTF-8."""
+    """The lines of a block; invalid UTF-8 is replaced, with a notice."""
     path = Path(block.file)
     with reading_file(path):
         if path.suffix == ".parquet":
@@ -113,44 +113,42 @@ def read_block(block: Block, column: str, notice: Callable[[str], None]) -> list
             if file.seekable():
                 file.seek(block.offset)
             else:
-                deque(islice(file, block.first - 1), maxlen=0)  # of a compressed one, nothing but reading leads there
+                deque(islice(file, block.first - 1), maxlen=0)  # a compressed file is read up to the block
             lines = islice(file, block.count)
             return list(input_lines(lines, block.first, lambda words: notice(f"{path.name}: {words}")))
 
 
 def read_rows(block: Block, column: str) -> list[str]:
-    """The texts of a block of Parquet rows, a missing one as an empty one; only their row groups are read."""
-    texts: list[str] = []
-    begin, end, group_begin = block.first - 1, block.first - 1 + block.count, 0
+    """The texts of a block of Parquet rows, a missing one as an empty one; reads only the row groups that hold them."""
+    begin = block.first - 1
     with pq.ParquetFile(block.file) as file:
-        for group in range(file.num_row_groups):
-            group_end = group_begin + file.metadata.row_group(group).num_rows
-            if group_begin < end and group_end > begin:
-                rows = file.read_row_group(group, [column]).column(0)
-                wanted = rows.slice(max(begin - group_begin, 0), min(end, group_end) - max(begin, group_begin))
-                texts += [text or "" for text in wanted.to_pylist()]
-            group_begin = group_end
-    return texts
+        groups = range(file.num_row_groups)
+        ends = list(accumulate(file.metadata.row_group(group).num_rows for group in groups))
+        starts = [0, *ends]
+        wanted = [group for group in groups if starts[group] < begin + block.count and ends[group] > begin]
+        rows = file.read_row_groups(wanted, [column]).column(0).slice(begin - starts[wanted[0]], block.count)
+    return [text or "" for text in rows.to_pylist()]
 
 
 def write_block(folder: Path, block: Block, lines: list[str], translations: list[Translation]) -> None:
-    """Write the Parquet file of a block: whole, or not there."""
-    table = pa.table(
+    """Write the Parquet file of a block, whole or not at all."""
+    rows = [
         {
-            "file": pa.array([block.file] * block.count, pa.string()),
-            "line": pa.array(range(block.first, block.first + block.count), pa.int64()),
-            "source": pa.array(lines, pa.string()),
-            "translation": pa.array([translation.text for translation in translations], pa.string()),
-            "score": pa.array([translation.score for translation in translations], pa.float64()),
-            "log_probability": pa.array([translation.log_probability for translation in translations], pa.float64()),
+            "file": block.file,
+            "line": number,
+            "source": line,
+            "translation": found.text,
+            "score": found.score,
+            "log_probability": found.log_probability,
         }
-    )
+        for number, (line, found) in enumerate(zip(lines, translations, strict=True), block.first)
+    ]
     with whole_file(folder / block.name) as temporary:
-        pq.write_table(table, temporary)
+        pq.write_table(pa.Table.from_pylist(rows), temporary)
 
 
 def claim(folder: Path, description: dict[str, Any]) -> None:
-    """Make a folder the output of this translation; NMTError where it holds another one, or anything else."""
+    """Make a folder the output of this translation; NMTError if it holds another one, or anything else."""
     path = folder / DESCRIPTION
     try:
         folder.mkdir(parents=True, exist_ok=True)

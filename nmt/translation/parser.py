@@ -1,20 +1,16 @@
-"""A stream of sentences to a stream of trees (section 6.3)."""
+"""Sentences to constituency trees (section 6.3)."""
 
-from collections import deque
-from collections.abc import Iterator
 from operator import itemgetter
 
 from nmt.errors import NMTError
 from nmt.model_directory.description import find_model_directory, is_parser, read_description
 from nmt.parsing.treebank import model_sentence
 from nmt.parsing.trees import Tree, escape, read_linear
-from nmt.translation.devices import DeviceTranslator
-from nmt.translation.job import remembered
 from nmt.translation.translator import Translation, Translator
 
 
 def check_parsers(names: list[str]) -> None:
-    """NMTError for a model that was not trained on a treebank."""
+    """Raise NMTError for a model that was not trained on a treebank."""
     for name in names:
         description = read_description(find_model_directory(name))
         if not is_parser(description):
@@ -25,7 +21,7 @@ def check_parsers(names: list[str]) -> None:
 
 
 def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
-    """Of a line's trees the one that needs the fewest repairs, the best of equals; and their number."""
+    """The tree of a line that needs the fewest repairs, the best-ranked of equals; and the number of its repairs."""
     words = escape(line).split()
     return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
 
@@ -34,13 +30,3 @@ def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, in
     """The tree of each line (section 6.3), and the number of its repairs."""
     found = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
-
-
-def parse_stream(
-    translator: Translator | DeviceTranslator, lines: Iterator[str], buffer: int
-) -> Iterator[tuple[Tree, int]]:
-    """The tree of each line, and the number of its repairs."""
-    read = deque[str]()
-    sentences = map(model_sentence, remembered(lines, read))
-    for translations in translator.stream(sentences, buffer):
-        yield choose_tree(translations, read.popleft())

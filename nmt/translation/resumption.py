@@ -1,7 +1,7 @@
-"""An output file that is whole or not there, and a command that goes on where it was killed.
+"""An output file that is whole or not there, and a command that resumes after it was killed.
 
-Lines go to `.NAME.nmt-partial`, which at the end gets the file's own name. Beside it `.NAME.nmt-partial.json` records
-the input, model and options that it is for, and how far it is certain to be on the disk.
+Lines go to `.NAME.nmt-partial`, which is renamed at the end. `.NAME.nmt-partial.json` beside it says which input, model
+and options it is for, and how much of it is safely on the disk.
 """
 
 import fcntl
@@ -23,11 +23,11 @@ from nmt.storage.foreign import build, parse_json, read_mapping, sha256
 from nmt.storage.whole import cannot_write, sync, write_file
 
 SAVE_SECONDS = 5.0
-"""Seconds between two times that what is written is brought to the disk."""
+"""Seconds between saves, which bring the file to the disk."""
 
 
 def what_decides(config: TranslateConfig) -> dict[str, Any]:
-    """Models and keys that decide what lines become, by name; not the input."""
+    """The models and keys, by name, that decide what lines become; without the input."""
     settings = asdict(config)
     decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
     keys = ("engine", "precision", "source_prefix", "target_prefix", "split")
@@ -39,60 +39,60 @@ def what_decides(config: TranslateConfig) -> dict[str, Any]:
 
 
 def model_hash(folder: Path) -> str:
-    """The SHA-256 of a model's weights, its own or those that were exported."""
+    """The SHA-256 of a model's weights, ours or exported ones."""
     weights = folder / "model.safetensors"
     return sha256(weights if weights.exists() else folder / "model.bin")
 
 
 @dataclass
+class Notes:
+    """The content of an output."""
+
+    identity: str = ""
+    """SHA-256 of all that decides what a file will hold; empty if the command cannot go on with it."""
+    lines: int = 0
+    """Lines of the input that are done."""
+    bytes: int = 0
+    """Bytes written for them."""
+    counts: dict[str, int] = field(default_factory=Counter)
+    """Lines of each kind, for the summary at the end."""
+
+
 class Output:
-    """A file or stream for lines; `done` lines of the input were written before, by the same command."""
+    """A file or stream for lines, with notes of what was written to it, also by an earlier command."""
 
-    name: str
-    file: BinaryIO
-    done: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    """For the summary at the end, of those lines too."""
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self.name, self.file, self.notes = name, file, Notes()
 
-    def write(self, text: str, done: int) -> None:
-        """Write the output for the input up to line `done`, at once; NMTError where the disk is full."""
+    def write(self, text: str, lines: int) -> None:
+        """Write the output for the input up to line `lines`, at once; NMTError if the disk is full."""
+        content = text.encode()
         try:
-            self.file.write(text.encode())
+            self.file.write(content)
             self.file.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
             raise cannot_write(Path(self.name), error) from error
-        self.done = done
-
-
-@dataclass
-class Notes:
-    """The extent to which a partial file is certain to be on the disk."""
-
-    identity: str
-    """SHA-256 of all that decides what the file holds; empty where the input cannot be read a second time."""
-    lines: int = 0
-    """Of the input."""
-    bytes: int = 0
-    """Of the file."""
-    counts: dict[str, int] = field(default_factory=dict)
+        self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
 
 
 class Partial(Output):
     """An output file that is not whole yet."""
 
     def __init__(self, path: Path, identity: dict[str, Any] | None) -> None:
-        self.path = path
+        self.path, self.saved = path, 0.0
         self.partial = path.with_name(f".{path.name}.nmt-partial")
         self.notes_file = path.with_name(f".{path.name}.nmt-partial.json")
-        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest() if identity else ""
-        self.notes, self.saved = Notes(digest), 0.0
         super().__init__(str(path), self.open())
-        self.go_on()
+        if identity:
+            self.notes.identity = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+            self.go_on()
+        self.file.truncate(self.notes.bytes)
+        self.file.seek(self.notes.bytes)
 
     def open(self) -> BinaryIO:
-        """The partial file; NMTError where it is a link, or another process writes it."""
+        """The partial file; NMTError if it is a link, or another process is writing it."""
         try:
             file = os.fdopen(os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
         except OSError as error:
@@ -105,30 +105,25 @@ class Partial(Output):
         return file
 
     def go_on(self) -> None:
-        """Find the end of what was certainly written for the same input, model and options; start anew without."""
+        """Take over the notes of an earlier command with the same identity, if the file agrees with them."""
         with suppress(NMTError):
             found = build(Notes, read_mapping(self.notes_file, parse_json), str(self.notes_file))
-            if self.notes.identity == found.identity != "" and found.lines > 0 and self.ends_line(found.bytes):
-                self.notes, self.done, self.counts = found, found.lines, Counter(found.counts)
-        self.file.truncate(self.notes.bytes)
-        self.file.seek(self.notes.bytes)
+            self.file.seek(max(found.bytes - 1, 0))
+            ends_line = found.bytes > 0 and self.file.read(1) == b"\n"
+            if found.identity == self.notes.identity and found.lines > 0 and ends_line:
+                self.notes = found
+                self.notes.counts = Counter(found.counts)
 
-    def ends_line(self, size: int) -> bool:
-        """True if the file has so many bytes, and they end with a line."""
-        self.file.seek(max(size - 1, 0))
-        return size > 0 and self.file.read(1) == b"\n"
-
-    def write(self, text: str, done: int) -> None:
-        super().write(text, done)
-        self.notes.lines, self.notes.counts = done, dict(self.counts)
-        self.notes.bytes += len(text.encode())
-        if self.notes.identity and time.monotonic() - self.saved > SAVE_SECONDS:
+    def write(self, text: str, lines: int) -> None:
+        # Notes are complete here: callers count a line after they have written it.
+        if self.notes.identity and self.notes.lines and time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
+        super().write(text, lines)
 
     def save(self) -> None:
-        """Bring what was written to the disk, and note how far that is."""
+        """Bring what was written to the disk, then note how much that is."""
         sync(self.partial)
-        write_file(self.notes_file, json.dumps(asdict(self.notes)) + "\n")
+        write_file(self.notes_file, json.dumps(vars(self.notes)) + "\n")
         self.saved = time.monotonic()
 
     def finish(self) -> None:
@@ -142,8 +137,8 @@ class Partial(Output):
         self.notes_file.unlink(missing_ok=True)
 
     def leave(self) -> None:
-        """Keep what the same command can go on with."""
-        if self.notes.identity and self.done:
+        """Keep what the same command can go on with, and nothing else."""
+        if self.notes.identity and self.notes.lines:
             self.save()
         else:
             self.partial.unlink(missing_ok=True)
@@ -152,13 +147,13 @@ class Partial(Output):
 
 @contextmanager
 def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Partial]:
-    """A file that is whole at the end; after an error the same command goes on, where there is an identity."""
+    """A file that is whole at the end. After an error, a command with the same identity goes on with it."""
     partial = Partial(path, identity)
     try:
         yield partial
         partial.finish()
     except BaseException:
-        with suppress(NMTError):  # where the disk is full, what was saved before counts
+        with suppress(NMTError):  # if the disk is full, the last save counts
             partial.leave()
         raise
     finally:
@@ -166,6 +161,6 @@ def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Partial
 
 
 def close(file: BinaryIO) -> None:
-    """Close a file, whatever could not be written to it: that was reported already."""
+    """Close a file. What could not be written to it was reported before."""
     with suppress(OSError):
         file.close()

@@ -1,45 +1,96 @@
-"""Lines in segments: sentences of a long line, and stretches between characters that can only be copied."""
+"""Lines cut into segments by the limits of a model: sentences of a long line, and stretches that are only copied."""
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TypeVar
 
 from nmt.errors import NMTError
+from nmt.model_directory.description import ModelDescription, is_parser, positions, within
 from nmt.search.engine import Hypothesis
-from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
-from nmt.translation.limits import Limits
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
-"""A tag of markup; `a < b` is none."""
-Item = TypeVar("Item")
+"""A tag of markup, unlike `a < b`."""
+
+
+@dataclass
+class Limits:
+    """Limits in tokens beyond which lines are cut, and the known characters; None: no limit."""
+
+    usual: int | None = None
+    """A line with more tokens is translated sentence by sentence."""
+    longest: int | None = None
+    """A sentence with more tokens is translated in parts."""
+    positions: int | None = None
+    """The model has positions for this many tokens."""
+    language: str = ""
+    """Language of the lines, whose rules split them into sentences."""
+    reason: str = ""
+    """End of the notice about a line that is cut, after its length; empty if the user asked for it (split=always)."""
+    characters: frozenset[str] | None = None
+    """Characters of the training sources; words with other characters are copied."""
+
+
+def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
+    """The positive numbers that the trainings of these models recorded under these keys."""
+    found = [within(description.training, *keys) for description in descriptions]
+    return [number for number in found if type(number) is int and number > 0]
+
+
+def limits(descriptions: list[ModelDescription], split: str) -> Limits:
+    """The limits of a model, or those that all models of an ensemble keep; `split` is auto, always or never."""
+    ends = [end for end in map(positions, descriptions) if end]
+    found = Limits(positions=min(ends, default=None), language=descriptions[0].source)
+    found.characters = known_characters(descriptions)
+    if split == "never":
+        return found
+    usual, most = (numbers(descriptions, "lengths", "source", key) for key in ("p99", "max"))
+    most = most or numbers(descriptions, "config", "data", "filters", "max_tokens")
+    found.longest = min([*most, *ends], default=None)
+    if found.longest is None:
+        return found
+    found.usual = min([*usual, found.longest])
+    if split == "always":
+        found.usual = 0
+    else:
+        share = f"99 % of the lines that the model was trained on have {found.usual:,} at most"
+        known = share if usual else f"the model was trained on {found.longest:,} at most"
+        found.reason = f"but {known}: translated sentence by sentence (split=never: as one)"
+    return found
+
+
+def known_characters(descriptions: list[ModelDescription]) -> frozenset[str] | None:
+    """The characters that the sources of all these models held; None if that is not known, and for parsers."""
+    known = [within(description.training, "characters", "source") for description in descriptions]
+    if any(map(is_parser, descriptions)) or not all(isinstance(found, str) for found in known):
+        return None
+    return frozenset(" ").union(frozenset.intersection(*map(frozenset, known)))
 
 
 @dataclass
 class Segment:
-    """A line, or a stretch of it, that is translated at once or copied."""
+    """A line, or a stretch of it, that is translated as one or copied."""
 
     ids: list[int]
-    """Its tokens; of what is copied none."""
+    """Its tokens; none if it is copied."""
     text: str
     start: int = 0
-    """Index in the clean line of the character that `text` begins with."""
+    """Index in the clean line of the first character of `text`."""
     skipped: int = 0
-    """Tokens of `text` before these ones, where this is a part of a sentence."""
+    """For a part of a sentence, the number of tokens of `text` before it."""
     prefixed: int = 0
-    """Tokens of the source prefix before those of a part of a sentence."""
+    """For a part of a sentence, the number of tokens of the source prefix at its beginning."""
     copied: bool = False
     glued: bool = False
-    """No blank stands before it."""
+    """There is no blank before it."""
     cut_from: int = 0
-    """Tokens of the longer segment that this is cut from, if any."""
+    """The number of tokens of the longer segment that it is cut from, if any."""
 
 
 class LongLine(NMTError):
-    """A line that the model has no positions for; `index` is counted from 0."""
+    """The model has no positions for the line at `index`, counted from 0."""
 
     def __init__(self, index: int, problem: str) -> None:
         super().__init__(index, problem)
@@ -49,22 +100,16 @@ class LongLine(NMTError):
         return f"line {self.index + 1}: {self.problem}"
 
 
-def equal_parts(ids: list[int], longest: int) -> Iterator[list[int]]:
-    """All of `ids`, in the fewest parts of at most `longest`."""
-    length = -(-len(ids) // -(-len(ids) // longest))
-    yield from (ids[begin : begin + length] for begin in range(0, len(ids), length))
-
-
 def in_word(character: str) -> bool:
-    """True for a letter of a script with capitals, and an accent on one: it belongs to the word around it.
+    """True for a letter of a script with capitals, and for an accent on one: these form words.
 
-    Scripts with capitals put blanks between words; other scripts do not show where words end.
+    Scripts with capitals put blanks between words. In other scripts, characters are looked at one by one.
     """
     return character.lower() != character.upper() or unicodedata.combining(character) > 0
 
 
 def unknown_words(line: str, known: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Spans of the words that hold unknown characters, and of unknown characters outside of words."""
+    """Spans of words with unknown characters, and of unknown characters outside of words."""
     for is_word, group in groupby(range(len(line)), lambda index: in_word(line[index])):
         indices = list(group)
         begin, end = indices[0], indices[-1] + 1
@@ -77,7 +122,7 @@ def unknown_words(line: str, known: frozenset[str]) -> Iterator[tuple[int, int]]
 def unknown_spans(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
     """Spans to copy, in order: tags, words and characters that are not known.
 
-    What has neither letter nor digit between two of them, or between one and an end of the line, goes with them.
+    Spans are joined if there is neither letter nor digit between them, and extended to an end of the line likewise.
     """
     if known.issuperset(line):
         return []
@@ -93,20 +138,39 @@ def unknown_spans(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
     return merged
 
 
-class Segmenter:
-    """Cuts lines into segments by the limits of a model. `language` is that of the sentences."""
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a line, by the rules of its language or general ones."""
+    import sentencex
 
-    def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str, language: str) -> None:
-        self.tokenizer, self.limits, self.source_prefix, self.language = tokenizer, limits, source_prefix, language
+    return [sentence for sentence in sentencex.segment(language, text) if sentence.strip()]
+
+
+def stretch(line: str, begin: int, end: int, copied: bool) -> Iterator[Segment]:
+    """The segment of a stretch of a clean line; none if it is blank."""
+    text = line[begin:end].strip()
+    if text:
+        begin += line[begin:end].index(text)
+        yield Segment([], text, begin, copied=copied, glued=begin > 0 and line[begin - 1] != " ")
+
+
+class Segmenter:
+    """Cuts lines into segments by the limits of a model."""
+
+    def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str) -> None:
+        self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
         self.prefix = tokenizer.encode([clean(source_prefix)])[0]
 
     def encode(self, texts: list[str]) -> list[list[int]]:
-        """Tokens of texts behind the prefix; none of a blank one."""
+        """Tokens of texts, each after the prefix; none for a blank text."""
         return self.tokenizer.encode([clean(self.source_prefix + text) if text.strip() else "" for text in texts])
 
     def segment(self, lines: list[str]) -> list[list[Segment]]:
-        """The segments of each line, none of an empty one; LongLine where the model's positions do not suffice."""
-        segments = [self.of_line(line, ids) for line, ids in zip(lines, self.encode(lines), strict=True)]
+        """The segments of each line, none for an empty one; LongLine if the model has no positions for one."""
+        rows = [list(self.stretches(line)) for line in lines]
+        translated = [stretch for row in rows for stretch in row if not stretch.copied]
+        for stretch, ids in zip(translated, self.encode([stretch.text for stretch in translated]), strict=True):
+            stretch.ids = ids
+        segments = [[part for each in row if each.ids or each.copied for part in self.sentences(each)] for row in rows]
         positions = self.limits.positions
         for index, line in enumerate(segments):
             longest = max((len(segment.ids) for segment in line), default=0)
@@ -118,38 +182,27 @@ class Segmenter:
                 )
         return segments
 
-    def of_line(self, line: str, ids: list[int]) -> list[Segment]:
-        if not ids:
-            return []
-        known, cleaned = self.limits.characters, clean(line)
-        copied = unknown_spans(cleaned, known) if known is not None else []
+    def stretches(self, line: str) -> Iterator[Segment]:
+        """The stretches of a line that are copied and those between them, or the whole line; not encoded yet."""
+        cleaned = clean(line)
+        copied = unknown_spans(cleaned, self.limits.characters) if self.limits.characters is not None else []
         if not copied:
-            return self.sentences(Segment(ids, line), cleaned)
-        segments, last = list[Segment](), 0
-        for begin, end in [*copied, (len(cleaned), len(cleaned))]:
-            segments += self.stretch(cleaned, last, begin, copied=False)
-            segments += self.stretch(cleaned, begin, end, copied=True)
-            last = end
-        return segments
+            yield Segment([], line)
+            return
+        last = 0
+        for span in copied:
+            yield from stretch(cleaned, last, span[0], copied=False)
+            yield from stretch(cleaned, *span, copied=True)
+            last = span[1]
+        yield from stretch(cleaned, last, len(cleaned), copied=False)
 
-    def stretch(self, line: str, begin: int, end: int, copied: bool) -> list[Segment]:
-        """The segments of a stretch of a clean line; none where that is blank."""
-        text = line[begin:end].strip()
-        if not text:
-            return []
-        begin += line[begin:end].index(text)
-        segment = Segment([], text, begin, copied=copied, glued=begin > 0 and line[begin - 1] != " ")
-        if copied:
-            return [segment]
-        [segment.ids] = self.encode([text])
-        return self.sentences(segment, text)
-
-    def sentences(self, segment: Segment, cleaned: str) -> list[Segment]:
-        """A segment, or its sentences where it is too long; parts of those that are too long themselves."""
+    def sentences(self, segment: Segment) -> list[Segment]:
+        """A segment, or its sentences if it is too long, or parts of the sentences that are still too long."""
         longest, usual = self.limits.longest, self.limits.usual
         if longest is None or len(segment.ids) <= (longest if usual is None else usual):
             return [segment]
-        sentences = split_sentences(cleaned, self.language)
+        cleaned = clean(segment.text)
+        sentences = split_sentences(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
             return [segment]
         segments, start = list[Segment](), 0
@@ -164,28 +217,29 @@ class Segmenter:
         return segments
 
     def parts(self, sentence: Segment, longest: int) -> list[Segment]:
-        """A sentence that is too long, in parts of at most `longest` tokens, behind the prefix each."""
-        prefix, parts, skipped = self.prefix, list[Segment](), 0
+        """The fewest parts of at most `longest` tokens, all about equal, of a sentence that is too long."""
         [ids] = self.tokenizer.encode([clean(sentence.text)])
-        for part in equal_parts(ids, longest - len(prefix)):
-            parts.append(Segment(prefix + part, sentence.text, sentence.start, skipped, len(prefix)))
-            skipped += len(part)
-        return parts
+        count = -(-len(ids) // (longest - len(self.prefix)))
+        length = -(-len(ids) // count)
+        return [
+            Segment(self.prefix + ids[at : at + length], sentence.text, sentence.start, at, len(self.prefix))
+            for at in range(0, len(ids), length)
+        ]
 
 
 @dataclass
 class JoinedText:
-    """The text of a line's translation, joined from those of its segments."""
+    """The text of a line's translation, joined from the translations of its segments."""
 
     text: str
     tokens: list[list[int]] = field(default_factory=list)
-    """Of each segment the tokens that its part of the text is made of."""
+    """For each segment, the tokens that became text."""
     first_words: list[int] = field(default_factory=list)
-    """Of each segment the index of its first word in the text."""
+    """For each segment, the index of its first word in the text."""
 
 
 def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
-    """The translation of a line from those of its segments, each of which begins with `prefix`: it is kept once."""
+    """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once."""
     copied_first = bool(segments) and segments[0].copied
     joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
     count, blank = len(joined.text.split()), False
@@ -193,7 +247,7 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
         tokens = part.tokens[skipped:]
         skipped = len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
-        # An empty translation leaves its blank to the next one. Without a blank its first word goes on with the last.
+        # After an empty translation the next one still needs the blank. Without one, its first word continues the last.
         blank = bool(joined.text) and (blank or not segment.glued)
         goes_on = bool(joined.text) and bool(words) and not blank
         joined.tokens.append(tokens)
@@ -206,11 +260,5 @@ def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis],
 
 
 def text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """The text of tokens on one line: bytes that spell a line end must not become one, as line i answers line i."""
+    """The text of tokens on one line: bytes that spell a line end must not end it, as line i translates line i."""
     return " ".join(tokenizer.decode(tokens).split())
-
-
-def nth_of_each(lists: list[list[Item]]) -> Iterator[list[Item]]:
-    """The first of each list, the second of each, ...; of a list that is too short its last. [] once, of no lists."""
-    for n in range(max(map(len, lists), default=1)):
-        yield [items[min(n, len(items) - 1)] for items in lists]

@@ -5,120 +5,145 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from nmt.errors import NMTError
-from nmt.search.engine import Engine, Hypothesis, length_penalty
+from nmt.search.engine import Engine, Hypothesis, Scorer, length_penalty
 from nmt.text.tokenizers import Tokenizer, clean
-from nmt.translation.limits import Limits
-from nmt.translation.segments import LongLine, Segment, Segmenter, join, nth_of_each
-from nmt.translation.token_scores import Describer, Details
+from nmt.translation.segments import Limits, LongLine, Segment, Segmenter, join
+from nmt.translation.token_scores import Details, SourceWords, describe
 
-COPY = Hypothesis([], 0.0, 0.0)
-"""Stands for the translation of a segment that is copied."""
+Item = TypeVar("Item")
 
 
 @dataclass
 class Translation:
-    """One of a line's translations: its score is log P(Y|X) / lp(Y)."""
+    """One of a line's translations; its score is log P(Y|X) / lp(Y)."""
 
     text: str
     score: float
     log_probability: float
     details: Details | None = None
     split: str = ""
-    """Why its line was cut into sentences or their parts, where it was."""
+    """The reason why the line was cut into sentences or parts of them, if it was."""
     copied: list[str] = field(default_factory=list)
-    """Stretches of its line that were copied, for characters that the model does not know."""
+    """Stretches of the line that were copied, because the model does not know their characters."""
 
 
-@dataclass
-class Options:
-    """Treatment of lines before and after the search."""
-
-    length_penalty: float = 0.6
-    source_prefix: str = ""
-    """Stands before every line, as a tag of the wanted language does."""
-    target_prefix: str = ""
-    """Every translation begins with it."""
-    limits: Limits = field(default_factory=Limits)
-    """Limits by which lines are cut."""
-    source: str = ""
-    """The language of the lines, for finding their sentences."""
+Block = tuple[list[list[Translation]], LongLine | None]
+"""Translations of the lines of a block, up to the first line that the model has no positions for, and that error."""
 
 
 class Translator:
-    """An engine with its tokenizer: raw text in, detokenised text out, and with a describer details of it."""
+    """An engine with its tokenizer: raw text in, detokenised text out.
 
-    describer: Describer | None = None
+    Every source begins with `source_prefix`, such as a tag of the target language, and every translation with
+    `target_prefix`. With a `scorer`, translations have details.
+    """
 
-    def __init__(self, engine: Engine, tokenizer: Tokenizer, options: Options | None = None) -> None:
-        self.engine, self.tokenizer, self.options = engine, tokenizer, options or Options()
-        self.segmenter = Segmenter(tokenizer, self.options.limits, self.options.source_prefix, self.options.source)
-        self.prefix = tokenizer.encode([clean(self.options.target_prefix)])[0]
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        limits: Limits | None = None,
+        source_prefix: str = "",
+        target_prefix: str = "",
+        scorer: Scorer | None = None,
+    ) -> None:
+        self.engine, self.tokenizer, self.scorer = engine, tokenizer, scorer
+        self.segmenter = Segmenter(tokenizer, limits or Limits(), source_prefix)
+        self.limits = self.segmenter.limits
+        self.prefix = tokenizer.encode([clean(target_prefix)])[0]
         self.check_prefixes()
 
     def check_prefixes(self) -> None:
-        """NMTError where a prefix leaves no room for anything else."""
-        source, positions = len(self.segmenter.prefix), self.options.limits.positions
-        longest = self.options.limits.longest or positions
+        """Raise NMTError if a prefix leaves no room for anything else."""
+        source, positions = len(self.segmenter.prefix), self.limits.positions
+        longest = self.limits.longest or positions
         if longest is not None and source >= longest:
             raise NMTError(f"source_prefix has {source} tokens, but the model takes {longest} at most")
         if positions is not None and len(self.prefix) > positions:
             raise NMTError(f"target_prefix has {len(self.prefix)} tokens, but the model writes {positions} at most")
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """The n_best translations of each line, best first; an empty line has one, the empty one.
+        """The n_best translations of each line, best first; an empty line has one, which is empty.
 
         Raises LongLine for the first line that the model has no positions for.
         """
         segments = self.segmenter.segment(lines)
-        searched = [segment.ids for line in segments for segment in line if not segment.copied]
-        hypotheses = iter(self.engine.search(searched, [self.prefix] * len(searched)))
-        found = [[[COPY] if segment.copied else next(hypotheses) for segment in line] for line in segments]
-        translations = [self.join(*line) for line in zip(segments, found, strict=True)]
-        if self.describer:
-            for line, details in zip(translations, self.describer.describe(lines, segments, found), strict=True):
-                for translation, described in zip(line, details, strict=True):
-                    translation.details = described
-        # Joined anew, the second best of segments may win by its length.
-        return [sorted(line, key=lambda translation: -translation.score) for line in translations]
+        searched = [segment.ids for row in segments for segment in row if not segment.copied]
+        hypotheses = self.engine.search(searched, [self.prefix] * len(searched))
+        if self.scorer:
+            pairs = [(ids, each.tokens) for ids, row in zip(searched, hypotheses, strict=True) for each in row]
+            for each, scores in zip((each for row in hypotheses for each in row), self.scorer(pairs), strict=True):
+                each.token_scores = scores
+        found = iter(hypotheses)
+        nothing = [Hypothesis([], 0.0, 0.0)]  # for a segment that is copied
+        return [
+            self.join(line, row, [nothing if segment.copied else next(found) for segment in row])
+            for line, row in zip(lines, segments, strict=True)
+        ]
 
-    def join(self, segments: list[Segment], found: list[list[Hypothesis]]) -> list[Translation]:
-        """The translations of a line, the n-th of them made of the n-th of every segment."""
-        cut_from, reason = max((segment.cut_from for segment in segments), default=0), self.options.limits.reason
+    def join(self, line: str, segments: list[Segment], found: list[list[Hypothesis]]) -> list[Translation]:
+        """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
+        cut_from, reason = max((segment.cut_from for segment in segments), default=0), self.limits.reason
         split = f"{cut_from:,} tokens, {reason}" if cut_from and reason else ""
         copied = [segment.text for segment in segments if segment.copied]
+        source_words = SourceWords(self.tokenizer, line, self.segmenter.source_prefix) if self.scorer else None
         translations = []
-        for parts in nth_of_each(found):
-            text = join(self.tokenizer, segments, parts, self.prefix).text
+        for n in range(max(map(len, found), default=1)):
+            parts = [row[min(n, len(row) - 1)] for row in found]  # a segment with fewer hypotheses repeats its last
+            joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
-            length = sum(len(part.tokens) + 1 for part in parts if part is not COPY)
-            score = log_probability / length_penalty(length, self.options.length_penalty)
+            length = sum(len(part.tokens) + 1 for part, own in zip(parts, segments, strict=True) if not own.copied)
+            score = log_probability / length_penalty(length, self.engine.config.length_penalty)
             if len(parts) == 1 and not copied:
                 score = parts[0].score
-            translations.append(Translation(text, score, log_probability, split=split, copied=copied))
-        return translations
+            details = describe(self.tokenizer, source_words, segments, parts, joined) if source_words else None
+            translations.append(Translation(joined.text, score, log_probability, details, split, copied))
+        # The length penalty of the joined translation may rank the second hypotheses above the first.
+        return sorted(translations, key=lambda translation: -translation.score)
 
-    def translate_block(self, lines: list[str]) -> tuple[list[list[Translation]], LongLine | None]:
-        """Translations of the lines before the first one that the model has no positions for, and that error."""
+    def translate_block(self, lines: list[str]) -> Block:
+        """The translations of a block of lines."""
         try:
             return self.translate(lines), None
         except LongLine as error:
             return self.translate(lines[: error.index]), error
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
-        """Translations of a stream of lines, in order and as soon as can be.
+        """The translations of a stream of lines, in order and as soon as possible.
 
-        About twice `buffer` lines are in memory at most. What has arrived is translated together, not waiting for more.
-        Raises LongLine where `translate` does, after the lines before it.
+        At most about twice `buffer` lines are in memory. The lines that have arrived are translated together, without
+        waiting for more. Raises LongLine where `translate` does, after the translations of the lines before.
         """
-        done = 0
-        for block in arriving_blocks(lines, buffer):
-            translations, error = self.translate_block(block)
-            yield from translations
-            if error:
-                raise LongLine(done + error.index, error.problem) from error
-            done += len(block)
+        return lines_of(map(self.translate_block, arriving_blocks(lines, buffer)))
+
+
+def lines_of(blocks: Iterable[Block]) -> Iterator[list[Translation]]:
+    """The translations of each line, block after block; raises LongLine, counted from the first block's first line."""
+    done = 0
+    for translations, error in blocks:
+        yield from translations
+        done += len(translations)
+        if error:
+            raise LongLine(done, error.problem) from error
+
+
+def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | BaseException | None]":
+    """A queue of at most `size` items, which a thread fills; None follows the last one, or the exception instead."""
+    arrived: queue.Queue[Item | BaseException | None] = queue.Queue(size)
+
+    def read() -> None:
+        try:
+            for item in items:
+                arrived.put(item)
+            arrived.put(None)
+        except BaseException as error:
+            arrived.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    return arrived
 
 
 def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> Iterator[list[str]]:
@@ -126,19 +151,9 @@ def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> 
 
     An exception from `lines` is raised here, after the lines before it.
     """
-    arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=size)
-
-    def read() -> None:
-        try:
-            for line in lines:
-                arrived.put(line)
-            arrived.put(None)
-        except BaseException as error:
-            arrived.put(error)
-
-    threading.Thread(target=read, daemon=True).start()
+    arrived = read_by_thread(lines, size)
     for first in iter(arrived.get, None):
-        block, item = [], first
+        block, item = list[str](), first
         deadline = time.monotonic() + patience
         while isinstance(item, str):
             block.append(item)

@@ -9,9 +9,8 @@ import torch.nn.functional as F
 from nmt.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
 from nmt.model import Transformer
 from nmt.search.attention_weights import model_attention
-from nmt.search.beam_search import beam_search
+from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.forced_decoding import aligning_layer, forced_decoding
-from nmt.search.torch_engine import pad_source
 
 VOCABULARY = 40
 PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]

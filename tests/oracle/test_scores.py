@@ -14,7 +14,7 @@ from hypothesis import given, strategies
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from nmt.errors import NMTError
-from nmt.evaluation.scores import METRICS, Score, moses, score, split_compounds
+from nmt.evaluation.scores import Score, moses, score, split_compounds
 
 REFERENCES = [
     "Die Katze saß auf der Matte und schlief.",
@@ -30,6 +30,7 @@ HYPOTHESES = [
     "Es regnete.",
     "Die deutsch-französische Grenze ist offen… oder?",
 ]
+METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
 SACREBLEU = {"bleu": sacrebleu.corpus_bleu, "chrf": sacrebleu.corpus_chrf, "ter": sacrebleu.corpus_ter}
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -59,7 +60,7 @@ def test_a_row_is_run_once_and_again_where_its_commands_are_others(here, monkeyp
     result = json.loads((RESULTS / "en-de-base.json").read_text())
     assert result["commands"] == ["nmt --version", "nmt score hypothesis=a reference=a format=json"]
     assert list(result["seconds"]) == ["--version", "score"]
-    assert result["scores"] == [item.as_dict() for item in score(["A line."], ["A line."], ["bleu", "chrf", "ter"])]
+    assert result["scores"] == [asdict(item) for item in score(["A line."], ["A line."], ["bleu", "chrf", "ter"])]
     assert "| Transformer (base) | 27.3 |" in (RESULTS / "table2.md").read_text()
 
     assert reproduce.main(WORDS[:2] + WORDS[3:]) == 0
@@ -149,7 +150,7 @@ def test_a_table_goes_on_from_an_interruption(toy, here, monkeypatch, capfd):
     big = json.loads((RESULTS / "en-de-big.json").read_text())
     hypotheses = Path("work/runs/en-de-big/test.de").read_text().splitlines()
     references = Path("work/data/en-de/test.de").read_text().splitlines()
-    assert big["scores"] == [item.as_dict() for item in score(hypotheses, references, ["bleu", "split"])]
+    assert big["scores"] == [asdict(item) for item in score(hypotheses, references, ["bleu", "split"])]
     assert big["figures"]["updates"] == 400
     assert big["seconds"]["train"] >= big["figures"]["training_seconds"] - 0.1
     assert f"training {big['figures']['parameters']:,} parameters" in errors

