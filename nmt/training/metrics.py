@@ -15,8 +15,7 @@ from nmt.data.planning import UpdateSize
 from nmt.hardware import processor
 from nmt.model.flops import training_flops
 from nmt.training.checkpoints import RunState
-from nmt.training.environment import write_environment
-from nmt.training.logbook import Logger, open_loggers
+from nmt.training.logbook import Logger, open_loggers, write_environment
 from nmt.training.module import TranslationModule
 from nmt.training.peak_flops import peak_flops_per_second, precision_dtype, synchronize
 from nmt.training.progress import ProgressLine
