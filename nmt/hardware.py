@@ -1,4 +1,4 @@
-"""The processor, cores and memory of this machine, told without torch, which takes seconds to import."""
+"""Processor, cores and free memory of this machine, without torch, which takes seconds to import."""
 
 import os
 import platform

@@ -9,10 +9,10 @@ from nmt.config.rules import check_numbers, number, require, require_choice
 
 @dataclass
 class ModelConfig:
-    """The Transformer (section 3), with all that Table 3 varies of it (section 6.2); the letters are the table's."""
+    """The Transformer (section 3), with everything that Table 3 varies (section 6.2) under the paper's symbols."""
 
     name: str = MISSING
-    """Names the run together with the corpus."""
+    """Part of the run's name, with that of the corpus."""
     encoder_layers: int = number(6, 1, 1000)
     """N of the encoder."""
     decoder_layers: int = number(6, 1, 1000)
@@ -30,7 +30,7 @@ class ModelConfig:
     attention: str = "scaled_dot_product"
     """The score of a query and a key: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1)."""
     attention_window: int | None = number(None, 1, 1_000_000)
-    """r, positions that one sees in self-attention, around it or in the decoder the last (section 4); null: all."""
+    """r: a position attends to the r around it, or in the decoder to the last r (section 4); null: to all."""
     dropout: float = number(0.1, 0.0, 0.99)
     """P_drop (section 5.4); on sub-layer outputs, and on the sums of embeddings and positions."""
     tied_embeddings: bool = True
@@ -38,7 +38,7 @@ class ModelConfig:
     positions: str = "sinusoidal"
     """sinusoidal (section 3.5) or learned (Table 3, row E)."""
     max_positions: int = number(1024, 1, 1_000_000)
-    """Longest sequence, in tokens, of learned positions; sinusoids go on beyond."""
+    """Longest sequence, in tokens, for learned positions; sinusoids have no limit."""
     norm: str = "post"
     """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
 

@@ -1,6 +1,6 @@
-"""Readers for files that may come from anyone: no link is followed, no size or depth taken on trust, nothing runs.
+"""Readers for files that may come from anyone: they follow no link, trust no size or depth, and run nothing.
 
-Whatever a file holds, the answer is its content, of the types that were asked for, or an NMTError of one line.
+Whatever a file holds, they return its content with the expected types, or raise an NMTError of one line.
 """
 
 import hashlib
@@ -8,7 +8,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from io import BufferedReader
@@ -21,9 +21,9 @@ import yaml
 from nmt.errors import NMTError, one_line
 
 SMALL = 2**20
-"""Largest configuration, in bytes; ours have some thousand."""
+"""Largest configuration, in bytes; real ones have a few thousand."""
 LARGE = 2**26
-"""Largest other text, or tokenizer, that is read at once, in bytes."""
+"""Largest tokenizer or other file that is read at once, in bytes."""
 DEPTH = 32
 """Deepest nesting of lists and mappings, in levels."""
 
@@ -46,7 +46,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file for reading; NMTError where it cannot be read."""
     check_regular(path)
     try:
-        # What is put in its place in between is not followed either, nor waited for.
+        # Should a link or a pipe take its place in between, it is neither followed nor waited for.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
@@ -76,21 +76,26 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_plain(tree: Any) -> None:
-    """Raise ValueError where a tree is nested too deeply, or a number in it is too large or not finite."""
-    level = [tree]
+def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = math.inf) -> None:
+    """ValueError where a tree, whose values have these `parts`, is nested too deeply or holds too many of them."""
+    level, seen = [tree], 0
     for _ in range(DEPTH):
-        children: list[Any] = []
-        for value in level:
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"{value} is no finite number")
-            if isinstance(value, int) and abs(value) >= 2**63:
-                raise ValueError(f"{str(value)[:20]}... is too large")
-            children += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        if not children:
+        seen += len(level)
+        if seen > limit:
+            raise ValueError(f"it holds more than {limit:,} values")
+        level = [part for value in level for part in parts(value)]
+        if not level:
             return
-        level = children
     raise ValueError("nested too deeply")
+
+
+def plain_parts(value: Any) -> Iterable[Any]:
+    """The values in a mapping or a list; ValueError for a number that is too large or not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no finite number")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError(f"{str(value)[:20]}... is too large")
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -99,12 +104,12 @@ def parse_json(text: str | bytes) -> Any:
         tree = json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    check_plain(tree)
+    check_tree(tree, plain_parts)
     return tree
 
 
 class PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, by which a few lines may stand for billions of values."""
+    """YAML without aliases, with which a few lines could stand for billions of values."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -118,7 +123,7 @@ def parse_yaml(text: str) -> Any:
         tree = yaml.load(text, PlainLoader)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
         raise ValueError(f"no plain YAML: {one_line(error)}") from error
-    check_plain(tree)
+    check_tree(tree, plain_parts)
     return tree
 
 
@@ -135,7 +140,7 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
 
 
 def matches(value: Any, kind: Any) -> bool:
-    """True for a parsed value of an annotated type; an int is a float, a bool is neither."""
+    """True where a parsed value is of an annotated type; an int counts as a float, a bool as neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -151,9 +156,9 @@ def matches(value: Any, kind: Any) -> bool:
 
 
 def build(cls: type[Config], tree: Any, where: str) -> Config:
-    """Build a dataclass from a mapping of its fields; NMTError where one is unknown, missing, or of another type.
+    """Build a dataclass from a mapping of its fields; `where` begins the messages.
 
-    What the class's own rules refuse is NMTError as well. `where` begins the messages.
+    Raises NMTError where a key is unknown, missing, or of another type, or the class refuses its value.
     """
     assert is_dataclass(cls)
     if not isinstance(tree, dict):

@@ -73,7 +73,7 @@ def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
 
 
 def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
-    """Write the model directory of an average; `score` is its validation score, and the sentences it was measured on."""
+    """Write the model directory of an average; `score` is its validation score, and on how many sentences."""
     state = average.state
     training = {
         "updates": average.updates[-1],

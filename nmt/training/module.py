@@ -39,8 +39,8 @@ class TranslationModule(LightningModule):
         torch.manual_seed(seed)
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
-        # Not buffers, because DDP would overwrite every rank's with those of the first. They stay on the device, so that
-        # no update waits for it.
+        # Not buffers, because DDP would overwrite every rank's with those of the first. They stay on the device, so
+        # that no update waits for it.
         self.update_sums = torch.zeros(3)
         """Smoothed loss, negative log likelihood and target tokens of this rank's part of the update so far."""
         self.sums = torch.zeros(3)

@@ -18,7 +18,7 @@ from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.evaluation.scores import Score
 from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
 from nmt.storage.lock import only_process
-from nmt.storage.whole import copy_file, remove_leftovers, write_file
+from nmt.storage.whole import remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run
@@ -96,7 +96,7 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
             write_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
-            copy_file(corpus.tokenizer_file, run / "tokenizer.model")
+            write_file(run / "tokenizer.model", corpus.tokenizer_file.read_bytes())
             for path in resumed.unreadable:
                 path.replace(path.with_suffix(".unreadable"))
             remove_leftovers(run)
@@ -120,9 +120,9 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         seen=manifest.seen,
         versions=versions(),
     )
-    updates = UpdateDataModule(corpus, config.batching, config.seed, config.model.attention_window, config.num_workers)
+    updates = UpdateDataModule(corpus, config)
     metrics = MetricsCallback(run, tree, console, max_seconds)
-    validation = Validation(corpus, config.validation, config.decode, metrics)
+    validation = Validation(corpus, config, metrics)
     saver = CheckpointCallback(run, config.checkpoints, state, metrics, validation, max_seconds)
     # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
     callbacks = [
