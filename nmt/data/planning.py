@@ -102,11 +102,7 @@ class BatchPlanner:
         self.parts = -(-self.sizes // (budget // self.groups.widths.max(0)))
         self.first_parts = np.cumsum(self.parts) - self.parts
         self.group_of_part = np.repeat(np.arange(len(self.parts)), self.parts)
-
-    @property
-    def micro_batches_per_pass(self) -> int:
-        """Micro-batches in a pass over the corpus."""
-        return len(self.group_of_part)
+        self.micro_batches_per_pass = len(self.group_of_part)
 
     def members(self, passes: Ints, parts: Ints) -> list[Ints]:
         """The pairs of each of these parts, numbered over all groups, in these passes."""
