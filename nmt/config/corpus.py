@@ -7,6 +7,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from nmt.config.rules import as_list, check_name, check_numbers, number, require, require_choice
+from nmt.errors import NMTError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
@@ -103,17 +104,16 @@ class DataConfig:
         require_choice("data.errors", self.errors, ("strict", "skip"))
         for key in ("source", "target"):
             code = str(getattr(self, key))
-            require(
-                LANGUAGE.fullmatch(code) is not None,
-                f"data.{key}={code[:60]!r}: must be a language code, of letters, digits, '-', '_' and '.'",
-            )
+            if not LANGUAGE.fullmatch(code):
+                raise NMTError(
+                    f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'"
+                )
         self.check_package()
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
         self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
         self.extra = as_list(self.extra)
-        require(
-            self.kind == "treebank" or not self.extra, f"data.extra with data.kind={self.kind}: it is for treebanks"
-        )
+        if self.extra and self.kind != "treebank":
+            raise NMTError(f"data.extra with data.kind={self.kind}: it is for treebanks")
 
     def check_package(self) -> None:
         """NMTError where a value for pip is no name, version or hash."""
@@ -125,10 +125,8 @@ class DataConfig:
         for key, (grammar, meaning) in grammars.items():
             value = getattr(self, key)
             unused = value is None and self.kind != "quickstart"
-            require(
-                unused or (isinstance(value, str) and grammar.fullmatch(value) is not None),
-                f"data.{key}={str(value)[:80]!r}: must be {meaning}",
-            )
+            if not unused and not (isinstance(value, str) and grammar.fullmatch(value)):
+                raise NMTError(f"data.{key}={str(value)[:80]!r}: must be {meaning}")
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from nmt.config.rules import check_numbers, number, require
+from nmt.config.rules import check_numbers, number
+from nmt.errors import NMTError
 
 MAX_TOKENS = 1_000_000
 """Limit for any key that counts tokens of a translation."""
@@ -41,18 +42,10 @@ class DecodeConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self, "decode.")
-        require(
-            self.max_length is None or self.min_length <= self.max_length,
-            f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}",
-        )
-        for key, value, unused in (
-            ("temperature", self.temperature, 1), ("top_k", self.top_k, 0), ("top_p", self.top_p, 1)
-        ):  # fmt: skip
-            require(
-                self.do_sample or value == unused,
-                f"decode.{key}={value} is for sampling; pass decode.do_sample=true too",
-            )
-        require(
-            self.do_sample or self.n_best <= self.beam_size,
-            f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}",
-        )
+        if self.max_length is not None and self.max_length < self.min_length:
+            raise NMTError(f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
+        for key, unused in (("temperature", 1), ("top_k", 0), ("top_p", 1)):
+            if not self.do_sample and getattr(self, key) != unused:
+                raise NMTError(f"decode.{key}={getattr(self, key)} is for sampling; pass decode.do_sample=true too")
+        if not self.do_sample and self.n_best > self.beam_size:
+            raise NMTError(f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}")

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from omegaconf import MISSING
 
-from nmt.config.rules import check_numbers, number, require, require_choice
+from nmt.config.rules import check_numbers, number, require_choice
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -47,14 +48,11 @@ class ModelConfig:
         require_choice("model.positions", self.positions, ("sinusoidal", "learned"))
         require_choice("model.norm", self.norm, ("post", "pre"))
         require_choice("model.attention", self.attention, ("scaled_dot_product", "dot_product", "additive"))
-        require(
-            self.positions == "learned" or self.d_model % 2 == 0,
-            f"model.d_model={self.d_model}: sinusoids need an even width",
-        )
-        if self.d_k is None or self.d_v is None:
-            require(
-                self.d_model % self.heads == 0,
-                f"model.heads={self.heads}: must divide model.d_model={self.d_model}, or set model.d_k and model.d_v",
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise NMTError(f"model.d_model={self.d_model}: sinusoids need an even width")
+        if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
+            raise NMTError(
+                f"model.heads={self.heads}: must divide model.d_model={self.d_model}, or set model.d_k and model.d_v"
             )
         self.d_k = self.d_k or self.d_model // self.heads
         self.d_v = self.d_v or self.d_model // self.heads

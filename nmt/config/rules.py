@@ -39,12 +39,9 @@ def check_number(key: str, value: Any, limits: tuple[float, float], otherwise: s
 
     `otherwise` ends the message.
     """
-    is_number = isinstance(value, int if isinstance(limits[0], int) else int | float) and not isinstance(value, bool)
-    words = number_words(limits)
-    # For a number that is out of range, the message gives only the limits.
-    wanted = words[words.index("between") :] if is_number else words
-    fits = is_number and limits[0] <= value <= limits[1]
-    require(fits, f"{key}={shown(value)}: must be {wanted}{otherwise}")
+    kind = int if isinstance(limits[0], int) else int | float
+    fits = isinstance(value, kind) and not isinstance(value, bool) and limits[0] <= value <= limits[1]
+    require(fits, f"{key}={shown(value)}: must be {number_words(limits)}{otherwise}")
 
 
 def number_words(limits: tuple[float, float]) -> str:

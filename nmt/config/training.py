@@ -10,6 +10,7 @@ from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
 from nmt.config.rules import as_list, check_name, check_number, check_numbers, number, require, require_choice
 from nmt.config.trainer import checked_trainer
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -52,11 +53,11 @@ class BatchingConfig:
         check_numbers(self, "batching.")
         if self.max_tokens not in (None, "auto"):
             check_number("batching.max_tokens", self.max_tokens, (1, 10**9), ", or auto, or null")
-        require(
-            self.tokens_per_update >= self.micro_batches,
-            f"batching.tokens_per_update={self.tokens_per_update}: must be at least "
-            f"batching.micro_batches={self.micro_batches}",
-        )
+        if self.tokens_per_update < self.micro_batches:
+            raise NMTError(
+                f"batching.tokens_per_update={self.tokens_per_update}: must be at least "
+                f"batching.micro_batches={self.micro_batches}"
+            )
 
 
 @dataclass
@@ -91,10 +92,8 @@ class ValidationConfig:
     def __post_init__(self) -> None:
         check_numbers(self, "validation.")
         require_choice("validation.best", self.best, ("perplexity", "bleu"))
-        require(
-            self.best != "bleu" or self.bleu_sentences != 0,
-            "validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in",
-        )
+        if self.best == "bleu" and self.bleu_sentences == 0:
+            raise NMTError("validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in")
 
 
 @dataclass

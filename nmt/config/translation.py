@@ -7,6 +7,7 @@ from omegaconf import MISSING
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -57,10 +58,8 @@ class SearchConfig:
         require_choice("engine", self.engine, ("torch", "ctranslate2"))
         require_choice("precision", self.precision, ("float32", "int8"))
         require(self.text is None or "\n" not in self.text, "text: one line, please; pass a file, or pipe lines in")
-        require(
-            self.devices == 1 or self.engine == "torch",
-            f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
-        )
+        if self.devices != 1 and self.engine != "torch":
+            raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
 
 
 @dataclass
@@ -101,6 +100,5 @@ class TranslateConfig(SearchConfig):
         require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
         require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
-        require(
-            self.device in ("auto", "cpu", "cuda", "mps"), f"device={self.device}: Ray chooses which one; device=cuda"
-        )
+        if self.device not in ("auto", "cpu", "cuda", "mps"):
+            raise NMTError(f"device={self.device}: Ray chooses which one; device=cuda")

@@ -126,23 +126,23 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*")
-OUR_ROWS = re.compile(r"[\w-]+\.arrow|dataset_info\.json|state\.json")
+OUR_FILES = re.compile(
+    r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*"
+    r"|(train|valid|test)/([\w-]+\.arrow|dataset_info\.json|state\.json)"
+)
 
 
 def check_ours(folder: Path) -> None:
     """NMTError unless a folder that is to be replaced holds a prepared corpus, of any format, and nothing else."""
     advice = "move it away, or pass prepared=FOLDER"
     try:
-        tree = read_mapping(folder / "manifest.json", parse_json, LARGE)
-    except NMTError as error:
-        raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}") from error
-    if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= tree.keys():
-        raise NMTError(f"{folder} is there already, and its manifest.json is no prepared corpus's: {advice}")
-    for path in folder.iterdir():
-        rows = list(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
-        split = path.name in ("train", "valid", "test")
-        ours = all(OUR_ROWS.fullmatch(row.name) for row in rows) if split else OUR_NAMES.fullmatch(path.name)
-        plain = all(item.is_file() and not item.is_symlink() for item in (rows if split else [path]))
-        if path.is_symlink() or not ours or not plain or path.is_file() == split:
+        keys = set(read_mapping(folder / "manifest.json", parse_json, LARGE))
+    except NMTError:
+        keys = set()
+    if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys:
+        raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}")
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        ours = name in ("train", "valid", "test") if path.is_dir() else path.is_file() and OUR_FILES.fullmatch(name)
+        if path.is_symlink() or not ours:
             raise NMTError(f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")

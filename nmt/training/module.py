@@ -36,7 +36,7 @@ class TranslationModule(LightningModule):
         self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, micro_batches: int = 1
     ) -> None:
         super().__init__()
-        torch.manual_seed(seed)
+        torch.manual_seed(seed)  # for the initial weights; dropout has seeds of its own
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
         # Not buffers, because DDP would overwrite every rank's with those of the first. They stay on the device, so

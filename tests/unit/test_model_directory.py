@@ -214,10 +214,10 @@ def test_a_vocabulary_of_another_size_is_refused(folder):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"encoder_layers": 10**9}, "model.encoder_layers=1000000000: must be between"),
+        ({"encoder_layers": 10**9}, "model.encoder_layers=1000000000: must be a whole number between"),
         ({"encoder_layers": 1000}, "'encoder_layers.1.self_attention.input' is nothing"),
         ({"d_ff": 10**6}, "feed_forward"),
-        ({"max_positions": 10**12}, "model.max_positions=1000000000000: must be between"),
+        ({"max_positions": 10**12}, "model.max_positions=1000000000000: must be a whole number between"),
         ({"d_ff": -1}, "model.d_ff=-1"),
         ({"d_ff": "16"}, "d_ff='16' is of another type"),
         ({"d_model": None}, "d_model=None is of another type"),
