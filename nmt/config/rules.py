@@ -35,10 +35,7 @@ def check_numbers(config: Any, group: str = "") -> None:
 
 
 def check_number(key: str, value: Any, limits: tuple[float, float], otherwise: str = "") -> None:
-    """Raise NMTError unless a value is a number within limits, both included: a whole one if the limits are whole.
-
-    `otherwise` ends the message.
-    """
+    """Raise NMTError unless a value is a number within limits, whole where they are; `otherwise` ends the message."""
     kind = int if isinstance(limits[0], int) else int | float
     fits = isinstance(value, kind) and not isinstance(value, bool) and limits[0] <= value <= limits[1]
     require(fits, f"{key}={shown(value)}: must be {number_words(limits)}{otherwise}")

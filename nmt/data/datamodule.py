@@ -21,11 +21,7 @@ STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SI
 
 
 def leave_signals_to_training(worker: int) -> None:
-    """Ignore the signals that stop a training in the processes that load its batches.
-
-    A terminal and SLURM signal all processes, but training needs more batches to complete its update. The loading
-    processes end with the training.
-    """
+    """Ignore signals in the processes that load batches, for training needs more of these to complete its update."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from nmt.config.corpus import LANGUAGE
 from nmt.errors import NMTError
-from nmt.storage.foreign import LARGE, build, parse_json, read_mapping
+from nmt.storage.foreign import LARGE, build, check_version, parse_json, read_mapping
 from nmt.storage.whole import write_file
 
 FORMAT_VERSION = 2
@@ -108,19 +108,12 @@ def check(manifest: Manifest, where: str) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the corpus prepared in `folder`.
-
-    NMTError where there is none, or one of another format, or one that `nmt preprocess` did not write.
-    """
+    """The manifest of the corpus prepared in `folder`; NMTError where there is none of this format."""
     path = folder / "manifest.json"
     if not path.is_file():
         raise NMTError(f"{folder}: no prepared corpus there; run `nmt preprocess` with the same data=... first")
     tree = read_mapping(path, parse_json, LARGE)
-    if (found := tree.get("format_version")) != FORMAT_VERSION:
-        raise NMTError(
-            f"{path}: format version {str(found)[:20]!r}, but this nmt reads {FORMAT_VERSION}: "
-            "prepare the corpus again with overwrite=true"
-        )
+    check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
     manifest = build(Manifest, tree, str(path))
     check(manifest, str(path))
     return manifest

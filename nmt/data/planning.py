@@ -73,10 +73,7 @@ class MicroBatch:
 
 
 class BatchPlanner:
-    """Computes which sentences are in each micro-batch of any update (section 5.1).
-
-    `source_lengths` and `target_lengths` count the end symbol. `attention_window` only changes the reported sizes.
-    """
+    """Computes the sentences of each micro-batch of any update (section 5.1), from lengths with the end symbol."""
 
     def __init__(
         self,

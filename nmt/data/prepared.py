@@ -45,17 +45,19 @@ class Batch(NamedTuple):
     """Size of the whole update."""
 
 
-def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, last: int | None) -> Tensor:
-    """Sentences end to end in `flat` -> [B, longest], with the symbol `first` before or `last` after each."""
-    before, after = int(first is not None), int(last is not None)
-    padded = np.full((len(lengths), int(lengths.max(initial=0)) + before + after), PAD, dtype=np.int64)
-    columns = np.arange(padded.shape[1]) - before
-    padded[(columns >= 0) & (columns < lengths[:, None])] = flat
-    if first is not None:
-        padded[:, 0] = first
-    if last is not None:
-        padded[np.arange(len(lengths)), lengths + before] = last
+def pad(sentences: pa.ListArray) -> Tensor:
+    """[B, longest + 1], each sentence closed by the end symbol."""
+    lengths = sentences.value_lengths().to_numpy().astype(np.int64)
+    padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), PAD, dtype=np.int64)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = sentences.flatten().to_numpy()
+    padded[np.arange(len(lengths)), lengths] = EOS
     return torch.from_numpy(padded)
+
+
+def shift(target_out: Tensor) -> Tensor:
+    """Sentences closed by the end symbol -> the same behind the start symbol, without the end symbol."""
+    before = target_out[:, :-1]
+    return torch.cat((torch.full_like(target_out[:, :1], BOS), before.masked_fill(before == EOS, PAD)), dim=1)
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
@@ -136,18 +138,13 @@ class PreparedSplit:
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
-        sides = {}
-        for side in ("source", "target"):
-            column = rows.column(side).combine_chunks()
-            sides[side] = column.flatten().to_numpy(), column.value_lengths().to_numpy().astype(np.int64)
-        target_out = pad(*sides["target"], first=None, last=EOS)
-        lengths = sides["source"][1]
+        source, target_out = (pad(rows.column(side).combine_chunks()) for side in ("source", "target"))
         return Batch(
-            source=pad(*sides["source"], first=None, last=EOS),
-            target_in=pad(*sides["target"], first=BOS, last=None),
+            source=source,
+            target_in=shift(target_out),
             target_out=target_out,
             target_indices=(target_out.flatten() != PAD).nonzero()[:, 0],
-            padded=bool((lengths != lengths[0]).any()),
+            padded=bool((source == PAD).any()),
         )
 
 
@@ -203,10 +200,7 @@ class PreparedCorpus:
 
 
 def open_corpus(folder: Path) -> PreparedCorpus:
-    """The corpus prepared in `folder`.
-
-    Raises NMTError where there is none, or its tokenizer is not the one it was prepared with.
-    """
+    """The corpus prepared in `folder`; NMTError where there is none, or its tokenizer is another."""
     manifest = read_manifest(folder)
     corpus = PreparedCorpus(folder, manifest)
     path = corpus.tokenizer_file

@@ -104,8 +104,7 @@ class Transformer(nn.Module):
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Source tokens, each sentence closed by the end symbol -> memory [B, S, D].
 
-        `padded=False` means that all sentences have the same length. To find that out here would mean to wait for the
-        device.
+        `padded=False` means that there is no padding. To find that out here would mean to wait for the device.
         """
         mask = self.source_mask(source_BS, padded)
         x_BSD = self.source_embedding(source_BS)
@@ -138,10 +137,7 @@ class Transformer(nn.Module):
         return DecoderCache(layers, mask[:, None, None, :], ancestors)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache) -> Tensor:
-        """The last token of K hypotheses of each sentence -> log probabilities of the next; extends `cache`.
-
-        [B, K] -> [B, K, N].
-        """
+        """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`."""
         hypotheses = tokens_BK.shape[1]
         first = max(cache.length + 1 - (self.config.attention_window or cache.length + 1), 0)
         seen = slice(first * hypotheses, (cache.length + 1) * hypotheses)

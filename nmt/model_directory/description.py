@@ -13,7 +13,7 @@ from typing import Any
 from nmt.config import ModelConfig
 from nmt.config.renamed import with_new_names
 from nmt.errors import NMTError
-from nmt.storage.foreign import build, matches, parse_json, read_mapping, sha256
+from nmt.storage.foreign import build, check_version, matches, parse_json, read_mapping, sha256
 from nmt.text.tokenizers import Tokenizer, load_tokenizer
 
 FORMAT_VERSION = 1
@@ -74,11 +74,7 @@ def read_description(folder: Path) -> ModelDescription:
     """The description of a model directory; NMTError where it is of another format version or broken."""
     path = folder / (EXPORTED if is_exported(folder) else "config.json")
     tree = read_mapping(path, parse_json)
-    found = tree.get("format_version")
-    if found != FORMAT_VERSION:
-        raise NMTError(
-            f"{path}: format version {str(found)[:20]}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
-        )
+    check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
     description.model = with_new_names({"model": description.model})["model"]
     build(ModelConfig, description.model, f"{path}, model")

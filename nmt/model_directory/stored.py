@@ -32,10 +32,7 @@ def check_positions(model: ModelConfig, stored: Shapes, problem: str) -> None:
 
 
 def stored_shapes(path: Path) -> Shapes:
-    """Names and shapes of the tensors in a safetensors file, which its reader checks against the file's size.
-
-    Raises NMTError where it is none, or holds anything but floating-point numbers.
-    """
+    """Names and shapes of tensors in a safetensors file, checked by its reader; NMTError where they are no weights."""
     check_regular(path)
     try:
         with safe_open(path, framework="numpy") as file:

@@ -39,11 +39,7 @@ def check_ours(folder: Path) -> None:
 
 
 def save_weights(model: Transformer, path: Path) -> None:
-    """Write the weights: the same bytes for the same weights.
-
-    Of tied matrices only the alphabetically first is written. safetensors' own save_model lists the others as metadata,
-    in an order that varies.
-    """
+    """Write the weights, of tied matrices only the first. safetensors' save_model lists the others in random order."""
     names: dict[int, str] = {}
     tensors = {}
     for name, tensor in sorted(model.state_dict().items()):

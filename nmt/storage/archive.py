@@ -19,11 +19,7 @@ VALUE_LIMIT = 2**20
 
 
 def load_plain(path: Path) -> Any:
-    """Load a file of torch.save, memory-mapped.
-
-    Raises ValueError where it is damaged, or holds more than plain tensors, numbers and strings; NMTError for a link or
-    a device.
-    """
+    """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values."""
     check_regular(path)
     if not zipfile.is_zipfile(path):
         raise ValueError("it is empty, cut, or a bare pickle, which is not run")

@@ -139,6 +139,12 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
     return tree
 
 
+def check_version(path: Path, found: Any, wanted: int, advice: str = "use the nmt that wrote it") -> None:
+    """NMTError where a file has another format version than the one that is read."""
+    if found != wanted:
+        raise NMTError(f"{path}: format version {repr(found)[:20]}, but this nmt reads {wanted}: {advice}")
+
+
 def matches(value: Any, kind: Any) -> bool:
     """True where a parsed value is of an annotated type; an int counts as a float, a bool as neither."""
     origin, arguments = get_origin(kind), get_args(kind)

@@ -31,10 +31,7 @@ class Average:
 
 
 def averaged_model(paths: list[Path]) -> Average:
-    """The mean of the weights of checkpoints (section 6.1), summed in float64.
-
-    Raises NMTError where they are of different models or vocabularies.
-    """
+    """The mean of checkpoints (section 6.1), summed in float64; NMTError where they are of different models."""
     sums: dict[str, Tensor] = {}
     first: dict[str, Any] = {}
     updates = []

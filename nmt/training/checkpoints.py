@@ -19,7 +19,7 @@ from nmt.data.prepared import PreparedCorpus
 from nmt.errors import NMTError, one_line
 from nmt.model_directory.weights import check_ours, check_shapes
 from nmt.storage.archive import load_plain
-from nmt.storage.foreign import build, matches, parse_json
+from nmt.storage.foreign import build, check_version, matches, parse_json
 from nmt.storage.whole import whole_file
 from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints
 
@@ -81,11 +81,8 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         about = content.get("nmt") if isinstance(content, dict) else None
         if not isinstance(about, dict) or "format_version" not in about:
             raise ValueError("none of nmt's")
-        version = about["format_version"]
-        if version not in (1, FORMAT_VERSION):
-            raise NMTError(
-                f"{path}: format version {version}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
-            )
+        if about["format_version"] != 1:
+            check_version(path, about["format_version"], FORMAT_VERSION)
         check_content(upgraded(content))
     except ValueError as error:
         raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
@@ -93,10 +90,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """The content, brought to the current format: in format 1 each callback's state was under the name of its class.
-
-    Raises ValueError where content of format 1 lacks that.
-    """
+    """The content in the current format. In format 1, each callback's state was under the name of its class."""
     about = content["nmt"]
     if about["format_version"] != 1:
         return content
@@ -167,7 +161,7 @@ def tensors(tree: Any, name: str) -> list[tuple[str, Tensor]]:
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint straight into its folder, and also reads checkpoints of format 1.
+    """Writes a checkpoint straight into its folder.
 
     Lightning's own writes through memory and the system's folder for temporary files, which may be small, and where a
     killed process leaves its file behind.
@@ -181,9 +175,6 @@ class DirectCheckpointIO(TorchCheckpointIO):
             raise NMTError(
                 f"{error} The checkpoints before it are whole, and the same command goes on from them"
             ) from error
-
-    def load_checkpoint(self, *arguments: Any, **named: Any) -> dict[str, Any]:
-        return upgraded(super().load_checkpoint(*arguments, **named))
 
 
 @dataclass
@@ -199,10 +190,7 @@ class Resumed:
 
 
 def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus) -> Resumed:
-    """Find where a run resumes: at its newest checkpoint that can be read.
-
-    Raises NMTError where it cannot: its configuration or its corpus has changed, or no checkpoint can be read.
-    """
+    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or corpus changed."""
     check_no_links(run)
     check_ours(run / "model")
     check_configuration(run, config)

@@ -84,10 +84,6 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
 def label_smoothed_cross_entropy(
     hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Sums over tokens of the cross-entropy with (1 - smoothing) onehot + smoothing / N, and of -log p(target).
-
-    Label smoothing (section 5.4) is spread over the whole vocabulary.
-    Shapes: hidden [M, D] and weight [N, D], whose product are the logits, targets [M].
-    """
+    """Sums over tokens: cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and -log p(target)."""
     loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing)  # type: ignore[no-untyped-call]
     return loss, likelihood

@@ -66,10 +66,7 @@ def check_no_links(run: Path) -> None:
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The complete rows of a run's metrics.csv: one may be half written, or cut off by a full disk.
-
-    Raises NMTError where it cannot be read.
-    """
+    """The rows of a run's metrics.csv, except incomplete ones: the last may be half written, or cut by a full disk."""
     path = run / "metrics.csv"
     text = read_bytes(path).decode(errors="replace") if path.exists() else ""
     whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()

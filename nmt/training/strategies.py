@@ -16,7 +16,6 @@ from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forwar
 
 from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer, EncoderLayer
-from nmt.training.checkpoints import upgraded
 
 LAYERS = (EncoderLayer, DecoderLayer)
 
@@ -34,10 +33,6 @@ class Sharded(ModelParallelStrategy):
             if name in gathered:  # only on the first process
                 gathered[name] = gathered[first]
         return gathered
-
-    def load_checkpoint(self, *arguments: Any, **named: Any) -> dict[str, Any]:
-        # Lightning reads this checkpoint without the CheckpointIO.
-        return upgraded(super().load_checkpoint(*arguments, **named))
 
 
 def shard(module: LightningModule, model: Transformer) -> None:

@@ -56,14 +56,11 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
 
 
 def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags that Lightning takes as objects.
-
-    Lightning's own FSDP needs GPUs; ours also runs on processors. In SLURM, Lightning would answer a signal with a
-    checkpoint of another kind, and requeue the job.
-    """
+    """The flags that Lightning takes as objects."""
     objects: dict[str, Any] = {}
-    if flags.get("strategy") == "fsdp":
+    if flags.get("strategy") == "fsdp":  # Lightning's own needs GPUs; ours also runs on processors
         objects["strategy"] = Sharded(save_distributed_checkpoint=False)
+    # In SLURM, Lightning would answer a signal with a checkpoint of another kind, and requeue the job.
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
         objects["plugins"] = [SLURMEnvironment(auto_requeue=False)]
     return objects

@@ -74,10 +74,7 @@ class Validation(UpdateCallback):
         self.best, self.worse = state["best"], state["worse"]
 
     def compare(self, metrics: dict[str, float], regular: bool) -> None:
-        """Compare this validation with the best so far; one that is not `regular` has no effect on later ones.
-
-        So a run that was extended equals one that had that length from the beginning.
-        """
+        """Compare with the best so far. Only a `regular` one counts later, so an extended run equals a longer one."""
         by_score = self.config.best == "bleu"
         value = metrics[self.score_key if by_score else "valid_perplexity"]
         self.improved = self.best is None or (value > self.best if by_score else value < self.best)

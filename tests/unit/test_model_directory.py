@@ -159,7 +159,7 @@ def test_a_write_that_fails_leaves_the_old_directory_whole_and_nothing_else(writ
 @pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, None, "1"])
 def test_another_format_version_is_refused_with_both_versions(folder, version):
     change_config(folder, format_version=version)
-    assert_refused(folder, "config.json", f"format version {version}", f"reads {FORMAT_VERSION}")
+    assert_refused(folder, "config.json", f"format version {version!r}", f"reads {FORMAT_VERSION}")
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.model"])
