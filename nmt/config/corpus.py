@@ -1,4 +1,4 @@
-"""A parallel corpus, and its vocabulary."""
+"""Parallel corpora and their vocabularies."""
 
 import re
 from dataclasses import dataclass, field
@@ -32,11 +32,11 @@ class FilterConfig:
     """Fewest words on either side; in scripts without blanks, 2 Han characters count as a word, 4 of kana, or 5 of
     Thai and the like."""
     max_words: int | None = number(250, 1, 1_000_000)
-    """Most words on either side, counted likewise; null: no limit."""
+    """Most words on either side, counted in the same way; null: no limit."""
     max_tokens: int = number(256, 1, 1_000_000)
     """Most subword tokens on either side, the end symbol not counted."""
     max_ratio: float | None = number(None, 1.0, 1e6)
-    """Most words on one side for each word of the other, counted likewise; null: no limit."""
+    """Most words on one side for each word of the other; null: no limit."""
     drop_identical: bool = False
     """Leave out pairs whose two sides are the same."""
     deduplicate: bool = False
@@ -66,9 +66,9 @@ class DataConfig:
     """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or
     .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for sections 02 to 21."""
     valid: Any = None
-    """Validation set, likewise; without one, valid_size pairs are drawn from train."""
+    """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
     test: Any = None
-    """Test set, likewise; without one, test_size pairs are drawn from train."""
+    """Test set, in the same form; without one, test_size pairs are drawn from train."""
     valid_size: int = number(1000, 1, 10**9)
     """Pairs drawn from train for validation, by the seed, where none are given."""
     test_size: int = number(1000, 0, 10**9)
@@ -78,7 +78,7 @@ class DataConfig:
     errors: str = "strict"
     """How to treat invalid UTF-8 and broken trees: strict (stop, naming file and line) or skip (count and go on)."""
     extra: Any = None
-    """treebank: more training trees, likewise, such as the output of another parser on plain sentences."""
+    """treebank: more training trees, in the same form, such as the output of another parser on plain sentences."""
     leaves: str = "words"
     """treebank: how the model writes a word: words (its tag and itself), tags (its tag alone) or XX."""
     hub: str | None = None
@@ -87,7 +87,7 @@ class DataConfig:
     """hub: the dataset's configuration, such as de-en."""
     path: str | None = None
     """hub: a local copy of the dataset; quickstart: a wheel already downloaded; treebank: the folder
-    in which data.train, data.valid and data.test lie, such as that of the sections for data=wsj."""
+    with data.train, data.valid and data.test, such as that of the sections for data=wsj."""
     package: str | None = None
     """quickstart: the PyPI package whose translations are the corpus."""
     version: str | None = None

@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     source: Tensor
     """[B, S], each sentence closed by the end symbol."""
     target_in: Tensor
-    """[B, T], each sentence behind the start symbol."""
+    """[B, T], each sentence after the start symbol."""
     target_out: Tensor
     """[B, T], each sentence closed by the end symbol: the token to predict at each position."""
     target_indices: Tensor
@@ -55,7 +55,7 @@ def pad(sentences: pa.ListArray) -> Tensor:
 
 
 def shift(target_out: Tensor) -> Tensor:
-    """Sentences closed by the end symbol -> the same behind the start symbol, without the end symbol."""
+    """Sentences closed by the end symbol -> the same after the start symbol, without the end symbol."""
     before = target_out[:, :-1]
     return torch.cat((torch.full_like(target_out[:, :1], BOS), before.masked_fill(before == EOS, PAD)), dim=1)
 

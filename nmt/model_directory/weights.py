@@ -26,7 +26,7 @@ OUR_NAMES = re.compile(
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError, before any work, where a folder that is to be replaced holds anything but a model directory of ours."""
+    """NMTError, before any work, unless a folder that is to be replaced is empty or holds a model directory of ours."""
     check_replaceable(folder)
     if not folder.exists():
         return
@@ -92,7 +92,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
     """The model of a model directory, in evaluation mode; NMTError where the weights do not fit its description."""
     description, path = read_description(folder), folder / "model.safetensors"
     config, size = ModelConfig(**description.model), description.vocabulary_size
-    # Before any memory is taken: a stranger's description may claim any size.
+    # Before allocating any memory: a stranger's description may claim any size.
     check_shapes(config, size, stored_shapes(path), f"{path}: not the weights of the model in config.json")
     try:
         model = Transformer(config, size)

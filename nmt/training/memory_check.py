@@ -20,7 +20,7 @@ from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation
 
 SPARE_BYTES, SPARE_SHARE = 2**26, 0.05
-"""Memory that the check leaves free: so many bytes, and this share of the weights, gradients and moments."""
+"""Memory that the check leaves free: these bytes, and this share of the weights, gradients and moments."""
 
 
 def advice(batching: BatchingConfig) -> str:

@@ -50,20 +50,19 @@ def fewest_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, train
     """Halve the number of micro-batches until they no longer fit, or each device has only one."""
     split, tokens = corpus.split("train"), config.batching.tokens_per_update
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
-    micro_batches = trainer.world_size
-    while tokens // (2 * micro_batches) >= longest:
-        micro_batches *= 2
+    candidates = [trainer.world_size]
+    while tokens // (2 * candidates[-1]) >= longest:
+        candidates.append(2 * candidates[-1])
     trial = Trial(config, corpus.manifest.vocabulary_size, trainer)
     fitting = None
-    while micro_batches >= trainer.world_size:
+    for micro_batches in reversed(candidates):
         batching = replace(config.batching, micro_batches=micro_batches)
         if not trial.fits(split, batching):
             break
         fitting = batching
-        micro_batches //= 2
     if fitting is None:
         raise NMTError(
-            f"batching.max_tokens=auto: not even {tokens // micro_batches:,} tokens, as the longest sentence has, fit "
+            f"batching.max_tokens=auto: not even {tokens // candidates[-1]:,} tokens, as the longest sentence has, fit "
             "in memory: lower data.filters.max_tokens, or take a smaller model"
         )
     return fitting

@@ -15,6 +15,6 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
     # srun started this process as a task. In an interactive shell, Lightning launches processes itself.
     if "SLURM_NTASKS" in environment and environment.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
         return environment["SLURM_PROCID"] == "0"
-    # Lightning launches the processes of a node itself, and the user gives each node its number.
+    # Lightning itself launches the processes of a node, and the user sets the node's number.
     node = environment.get("NODE_RANK", environment.get("GROUP_RANK", "0"))
     return int(node) == 0 and int(environment.get("LOCAL_RANK", "0")) == 0

@@ -2,7 +2,6 @@
 
 import signal
 import time
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -15,7 +14,6 @@ from nmt.config import CheckpointConfig
 from nmt.data.datamodule import STOPPING
 from nmt.errors import SameForAll
 from nmt.training.checkpoints import DirectCheckpointIO, RunState
-from nmt.training.metrics import MetricsCallback
 from nmt.training.run_folder import checkpoint_path, remove_older
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
@@ -32,16 +30,10 @@ class CheckpointCallback(UpdateCallback):
     """
 
     def __init__(
-        self,
-        run: Path,
-        config: CheckpointConfig,
-        state: RunState,
-        metrics: MetricsCallback,
-        validation: Validation,
-        max_seconds: float | None,
+        self, config: CheckpointConfig, state: RunState, validation: Validation, max_seconds: float | None
     ) -> None:
-        self.run, self.config, self.state = run, config, state
-        self.metrics, self.validation, self.max_seconds = metrics, validation, max_seconds
+        self.config, self.state, self.validation, self.max_seconds = config, state, validation, max_seconds
+        self.metrics, self.run = validation.metrics, validation.metrics.run
         self.signal = 0
         """The last signal that this process was sent; 0: none."""
         self.stopped_by = 0

@@ -123,7 +123,7 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
     updates = UpdateDataModule(corpus, config)
     metrics = MetricsCallback(run, tree, console, max_seconds)
     validation = Validation(corpus, config, metrics)
-    saver = CheckpointCallback(run, config.checkpoints, state, metrics, validation, max_seconds)
+    saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
     # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
     callbacks = [
         MemoryCheck(updates.planner, config.batching, validation),
