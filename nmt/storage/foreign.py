@@ -78,14 +78,16 @@ def sha256(path: Path) -> str:
 
 def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = math.inf) -> None:
     """ValueError where a tree, whose values have these `parts`, is nested too deeply or holds too many of them."""
-    level, seen = [tree], 0
+    level, seen = [tree], 1
     for _ in range(DEPTH):
-        seen += len(level)
-        if seen > limit:
-            raise ValueError(f"it holds more than {limit:,} values")
-        level = [part for value in level for part in parts(value)]
-        if not level:
+        below: list[Any] = []
+        for value in level:
+            below += parts(value)
+            if seen + len(below) > limit:  # now, before a list that is in here many times takes memory each time
+                raise ValueError(f"it holds more than {limit:,} values")
+        if not below:
             return
+        level, seen = below, seen + len(below)
     raise ValueError("nested too deeply")
 
 
