@@ -102,9 +102,9 @@ def check(manifest: Manifest, where: str) -> None:
             raise NMTError(f"{where}: content, {group} is not what `nmt preprocess` writes")
     for key in ("source", "target"):
         if not LANGUAGE.fullmatch(content["data"][key]):  # these name files
-            raise NMTError(f"{where}: content, data, {key}={content['data'][key][:60]!r} is no language code")
+            raise NMTError(f"{where}: content, data, {key}={content['data'][key][:60]!r} is not a language code")
     if not 0 < manifest.vocabulary_size < 2**31:
-        raise NMTError(f"{where}: vocabulary_size={manifest.vocabulary_size} is no size of a vocabulary")
+        raise NMTError(f"{where}: vocabulary_size={manifest.vocabulary_size} is not a possible size")
 
 
 def read_manifest(folder: Path) -> Manifest:

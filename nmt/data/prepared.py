@@ -173,7 +173,7 @@ class PreparedCorpus:
             raise NMTError(f"{self.folder} holds no {name} set: prepare it with data.{name} or data.{name}_size")
         split = PreparedSplit(self.folder / name)
         if not len(split):
-            raise NMTError(f"{split.folder}: no pair is there; prepare it again")
+            raise NMTError(f"{split.folder}: it holds no pairs; prepare it again")
         split.check(self.manifest.vocabulary_size)
         self.check_count(name, len(split), "pairs")
         return split

@@ -79,7 +79,7 @@ def read_description(folder: Path) -> ModelDescription:
     description.model = with_new_names({"model": description.model})["model"]
     build(ModelConfig, description.model, f"{path}, model")
     if "/" in description.source + description.target:
-        raise NMTError(f"{path}: its languages are no names")  # these name files
+        raise NMTError(f"{path}: its languages are not names")  # these name files
     for key, kind in TRAINING.items():
         if key in description.training and not matches(description.training[key], kind):
             raise NMTError(f"{path}, training: {key} is of another type")

@@ -53,7 +53,7 @@ def check_members(archive: zipfile.ZipFile, size: int) -> None:
     if sum(member.file_size for member in members) > size:
         raise ValueError("it claims to hold more than the file does")
     if any(member.file_size > LARGE for member in members if member.filename.endswith("/data.pkl")):
-        raise ValueError(f"more than {LARGE:,} bytes of it are no tensors")
+        raise ValueError(f"more than {LARGE:,} bytes of it are not tensors")
     damaged = archive.testzip()
     if damaged is not None:
         raise ValueError(f"{damaged} within it is damaged: its check sum differs")
@@ -70,5 +70,5 @@ def parts(value: Any) -> list[Any]:
         if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
             raise ValueError("a tensor in it is larger than its bytes")
     elif value is not None and not isinstance(value, int | float | str):
-        raise ValueError(f"it holds a {type(value).__name__}, which is no tensor, number or string")
+        raise ValueError(f"it holds a {type(value).__name__}, which is not a tensor, number or string")
     return []

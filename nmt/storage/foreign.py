@@ -37,7 +37,7 @@ def check_regular(path: Path) -> None:
     except OSError as error:
         raise NMTError(f"{path}: cannot be read ({error.strerror})") from error
     if not stat.S_ISREG(mode):
-        reason = "a link, which is not followed" if stat.S_ISLNK(mode) else "no regular file"
+        reason = "a link, which is not followed" if stat.S_ISLNK(mode) else "not a regular file"
         raise NMTError(f"{path}: cannot be read ({reason})")
 
 
@@ -58,7 +58,7 @@ def read_bytes(path: Path, limit: int = LARGE) -> bytes:
     with opened(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise NMTError(f"{path}: larger than the {limit:,} bytes that such a file has at most")
+        raise NMTError(f"{path}: larger than the {limit:,} bytes that are allowed for such a file")
     return content
 
 
@@ -94,7 +94,7 @@ def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = 
 def plain_parts(value: Any) -> Iterable[Any]:
     """The values in a mapping or a list; ValueError for a number that is too large or not finite."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no finite number")
+        raise ValueError(f"{value} is not a finite number")
     if isinstance(value, int) and abs(value) >= 2**63:
         raise ValueError(f"{str(value)[:20]}... is too large")
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -124,7 +124,7 @@ def parse_yaml(text: str) -> Any:
     try:
         tree = yaml.load(text, PlainLoader)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
-        raise ValueError(f"no plain YAML: {one_line(error)}") from error
+        raise ValueError(f"not plain YAML: {one_line(error)}") from error
     check_tree(tree, plain_parts)
     return tree
 
@@ -137,7 +137,7 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
     except ValueError as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     if not isinstance(tree, dict) or not all(isinstance(key, str) for key in tree):
-        raise NMTError(f"{path}: cannot be read (no mapping of names to values)")
+        raise NMTError(f"{path}: cannot be read (not a mapping of names to values)")
     return tree
 
 
@@ -170,7 +170,7 @@ def build(cls: type[Config], tree: Any, where: str) -> Config:
     """
     assert is_dataclass(cls)
     if not isinstance(tree, dict):
-        raise NMTError(f"{where}: no mapping of names to values")
+        raise NMTError(f"{where}: not a mapping of names to values")
     hints, values = get_type_hints(cls), {}
     for name in tree:
         if name not in hints:

@@ -24,7 +24,7 @@ def temporary_name(path: Path) -> Path:
 def cannot_write(path: Path, error: Exception) -> NMTError:
     """The error to raise where a file or folder could not be written."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
-    return NMTError(f"cannot write {path} ({reason}): is the disk full, or not yours to write?")
+    return NMTError(f"cannot write {path} ({reason}): is the disk full, or is permission missing?")
 
 
 def sync(path: Path) -> None:
@@ -69,7 +69,7 @@ def check_replaceable(folder: Path) -> None:
     if folder.is_symlink():
         raise NMTError(f"{folder} is a link, which is not written through: name the folder itself, or remove the link")
     if folder.exists() and not folder.is_dir():
-        raise NMTError(f"{folder} is no folder: move it away")
+        raise NMTError(f"{folder} is not a folder: move it away")
 
 
 @contextmanager

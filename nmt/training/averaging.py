@@ -63,7 +63,7 @@ def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
     """The tokenizer of a checkpoint's run; NMTError where it is missing, or not the one used in training."""
     path = checkpoint.parent.parent / "tokenizer.model"
     if not path.is_file():
-        raise NMTError(f"{path}: no tokenizer beside the checkpoints; it lies in the run they come from")
+        raise NMTError(f"{path}: no such file; checkpoints are averaged with the tokenizer of their run, in its folder")
     if sha256(path) != state.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {checkpoint} was trained with")
     return path

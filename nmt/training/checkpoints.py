@@ -80,20 +80,21 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         content = load_plain(path)
         about = content.get("nmt") if isinstance(content, dict) else None
         if not isinstance(about, dict) or "format_version" not in about:
-            raise ValueError("none of nmt's")
+            raise ValueError("it has no entry 'nmt'")
         if about["format_version"] != 1:
             check_version(path, about["format_version"], FORMAT_VERSION)
-        check_content(upgraded(content))
+        upgrade(content)
+        check_content(content)
     except ValueError as error:
         raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
     return content  # type: ignore[no-any-return]
 
 
-def upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """The content in the current format. In format 1, each callback's state was under the name of its class."""
+def upgrade(content: dict[str, Any]) -> None:
+    """Bring content of format 1 to the current one: each callback's state was then under the name of its class."""
     about = content["nmt"]
     if about["format_version"] != 1:
-        return content
+        return
     try:
         metrics = next(state for state in content["callbacks"].values() if "seconds" in state)
         content["nmt"] = {
@@ -110,26 +111,25 @@ def upgraded(content: dict[str, Any]) -> dict[str, Any]:
             "format_version": FORMAT_VERSION,
         }
     except (AttributeError, LookupError, StopIteration, TypeError) as error:
-        raise ValueError("none of nmt's: its 'callbacks' is missing or of another type") from error
+        raise ValueError("its 'callbacks' is missing or of another type") from error
     content["callbacks"] = {}
-    return content
 
 
 def check_content(content: dict[str, Any]) -> None:
     """ValueError where a checkpoint lacks something, or holds something that training cannot have written."""
     for key, kind in CONTENT.items():
         if key not in content or not matches(content[key], kind):
-            raise ValueError(f"none of nmt's: its {key!r} is missing or of another type")
+            raise ValueError(f"its {key!r} is missing or of another type")
     if not 0 <= content["global_step"] < 2**40 or not 0 <= content["epoch"] < 2**31 or content["sums"].shape != (3,):
-        raise ValueError("none of nmt's: its update, epoch or sums cannot be")
+        raise ValueError("its update, epoch or sums are impossible")
     if not counts(content.get("loops", {})):
-        raise ValueError("none of nmt's: its loops hold more than counts")
+        raise ValueError("its loops hold more than counts")
     try:
         parse_json(json.dumps(content["nmt"]))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"none of nmt's: what it tells of its run is no plain text ({error})") from error
+        raise ValueError(f"its entry 'nmt' is no plain text ({error})") from error
     try:
-        about = build(RunState, content["nmt"], "none of nmt's")
+        about = build(RunState, content["nmt"], "its entry 'nmt'")
         model = build(ModelConfig, about.config.get("model"), "its model")
         shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
         check_shapes(model, about.vocabulary_size, shapes, "its weights are not of its model")
@@ -207,7 +207,7 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus) -> Re
         stopped_early = patience is not None and state.validation["worse"] >= patience
         return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))
     for reason in unreadable.values():
-        raise NMTError(f"{reason}; none of {run} can be read: remove that folder to begin anew, or pass name=OTHER")
+        raise NMTError(f"{reason}; none of {run} can be read: remove that folder to start again, or pass name=OTHER")
     return Resumed()
 
 

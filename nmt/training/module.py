@@ -15,7 +15,7 @@ from torch.optim import Adam, Optimizer
 from nmt.config import ModelConfig, OptimConfig
 from nmt.data.prepared import Batch
 from nmt.model import Transformer
-from nmt.training.checkpoints import upgraded
+from nmt.training.checkpoints import upgrade
 from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.strategies import Sharded, shard
 
@@ -135,7 +135,7 @@ class TranslationModule(LightningModule):
         checkpoint["skipped"] = self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        upgraded(checkpoint)
+        upgrade(checkpoint)
         # FSDP loads after on_fit_start, the others before.
         self.sums = (checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)).to(self.device)
         self.skipped = checkpoint["skipped"]

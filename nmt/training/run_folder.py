@@ -83,7 +83,7 @@ def read_config(run: Path) -> dict[str, Any]:
     tree = with_new_names(read_mapping(path, parse_yaml))
     for group in GROUPS:
         if not isinstance(tree.get(group, {}), dict):
-            raise NMTError(f"{path}: not the configuration of a run ({group} is no group)")
+            raise NMTError(f"{path}: not the configuration of a run ({group} is not a group)")
     return tree
 
 
@@ -122,7 +122,7 @@ def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     if changed:
         raise NMTError(
             f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
-            "pass the same options to nmt train, or prepare it anew"
+            "pass the same options to nmt train, or prepare it again"
         )
 
 

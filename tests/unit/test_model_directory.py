@@ -241,7 +241,7 @@ def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, change
         ({"training": {"updates": "many"}}, "updates is of another type"),
         ({"training": []}, "training=[] is of another type"),
         ({"vocabulary_size": 354.5}, "vocabulary_size=354.5 is of another type"),
-        ({"source": "../../etc"}, "its languages are no names"),
+        ({"source": "../../etc"}, "its languages are not names"),
         ({"model": 3}, "model=3 is of another type"),
     ],
     ids=str,
