@@ -22,15 +22,11 @@ LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 
 @dataclass
 class FilterConfig:
-    """Filters for training pairs; validation and test sets are never filtered.
-
-    Words are separated by blanks. In scripts without blanks, 2 Han characters count as one word, as do 4 of kana, and
-    5 of Thai, Lao, Khmer, Burmese and similar scripts.
-    """
+    """Filters for training pairs; validation and test sets are never filtered."""
 
     min_words: int = number(1, 0, 1_000_000)
     """Fewest words on either side; in scripts without blanks, 2 Han characters count as a word, 4 of kana, or 5 of
-    Thai and the like."""
+    Thai, Lao, Khmer, Burmese and the like."""
     max_words: int | None = number(250, 1, 1_000_000)
     """Most words on either side, counted in the same way; null: no limit."""
     max_tokens: int = number(256, 1, 1_000_000)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from nmt.data.shuffling import Ints
 
 MIN_MICRO_BATCHES = 3
 """A group is not cut where a part would fill fewer: its pairs would be batched together again in every pass."""
