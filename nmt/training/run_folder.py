@@ -46,8 +46,8 @@ def kept(updates: list[int], every_steps: int, keep: int) -> list[int]:
 
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
     """The checkpoints to average at the end of a run, oldest first."""
-    updates = [checkpoint_step(path) for path in list_checkpoints(run)]
-    return [checkpoint_path(run, update) for update in kept(updates, every_steps, keep)]
+    paths = {checkpoint_step(path): path for path in list_checkpoints(run)}
+    return [paths[update] for update in kept(list(paths), every_steps, keep)]
 
 
 def remove_older(run: Path, config: CheckpointConfig) -> None:
