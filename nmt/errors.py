@@ -1,4 +1,4 @@
-"""The one exception that users see; running out of memory, which libraries report in many ways."""
+"""The one exception that users see, and recognising that memory ran out, which libraries report in many ways."""
 
 import errno
 import re
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 
 
 class NMTError(Exception):
-    """Something that a user can mend: one line that says what is wrong, where, and what to do.
+    """Something that a user can fix: one line that says what is wrong, where, and what to do.
 
     The command line prints the message and exits with code 2.
     """
 
 
 class SameForAll(NMTError):
-    """An error that every process of a training meets alike: the first one reports it for all."""
+    """An error that occurs in every process of a training: only the first process reports it."""
 
 
 def how_to_install(extra: str) -> str:
-    """The command that installs a library which only some commands need."""
+    """The command that installs an optional library."""
     return f"in the clone of nmt: pip install -c constraints.txt '.[{extra}]'"
 
 
@@ -27,7 +27,7 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-# The words of torch, the C library, Windows, oneDNN, C++ and the dynamic linker.
+# The messages of torch, the C library, Windows, oneDNN, C++ and the dynamic linker.
 OUT_OF_MEMORY = re.compile(
     r"out of memory|t allocate memory|not enough memory|could not create a (memory|primitive$)|bad_alloc"
     "|failed to map segment"
@@ -35,7 +35,7 @@ OUT_OF_MEMORY = re.compile(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True for an error that says that a device or the processor has no memory left."""
+    """True for an error that says that the memory of a device or the processor ran out."""
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return True
     said = isinstance(error, RuntimeError | ImportError) and OUT_OF_MEMORY.search(str(error)) is not None

@@ -1,4 +1,4 @@
-"""The processor, cores and memory of this machine, told without torch, which takes seconds to import."""
+"""Processor, cores and free memory of this machine, without torch, which takes seconds to import."""
 
 import os
 import platform
@@ -26,6 +26,6 @@ def usable_cores() -> int:
 
 
 def available_memory() -> int:
-    """Free main memory in bytes; 2^62 where the system does not tell."""
+    """Free main memory in bytes; 2^62 where it is unknown."""
     found = proc_value("meminfo", "MemAvailable:")
     return 1024 * int(found.split()[0]) if found else 2**62

@@ -7,10 +7,15 @@ a field is its help: `nmt COMMAND --help` prints it. Sections and tables are tho
 
 from nmt.config.corpus import BOS, EOS, PAD, UNK, DataConfig, FilterConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
-from nmt.config.experiment import ExperimentConfig
 from nmt.config.model import ModelConfig
 from nmt.config.rules import field_help
-from nmt.config.training import BatchingConfig, CheckpointConfig, OptimConfig, ValidationConfig
+from nmt.config.training import (
+    BatchingConfig,
+    CheckpointConfig,
+    ExperimentConfig,
+    OptimConfig,
+    ValidationConfig,
+)
 from nmt.config.translation import RayConfig, SearchConfig, TranslateConfig
 
 __all__ = [

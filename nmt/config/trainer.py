@@ -1,7 +1,7 @@
-"""The flags of lightning.Trainer: those that `trainer:` takes, with their values, and why it does not take the others.
+"""The flags of lightning.Trainer that `trainer:` takes, with their values, and the reasons for refusing the others.
 
-A training run is a function of configuration, seed and step. Every flag of Trainer is a field of TrainerConfig or in
-REFUSED, so that a new one is a decision; Lightning itself is not needed to read them.
+A training run is a function of configuration, seed and step, which some flags would break. Every flag of Trainer is
+either a field of TrainerConfig or in REFUSED, so a test fails when Lightning adds one. Nothing here imports Lightning.
 """
 
 import re
@@ -16,14 +16,14 @@ SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64
 
 
 def whole_precision(key: str, value: Any) -> str:
-    """One of Lightning's precisions by its whole name: 16 is 16-mixed."""
+    """The full name of one of Lightning's precisions: bf16 is bf16-mixed."""
     name = SHORT_PRECISIONS.get(str(value), value)
     require(name in PRECISIONS, f"{key}={shown(value)}: must be one of {', '.join(PRECISIONS)}")
     return str(name)
 
 
 def duration(key: str, value: Any) -> str:
-    """15m, 2h, 1d12h or DD:HH:MM:SS, as DD:HH:MM:SS."""
+    """Convert 15m, 2h, 1d12h or DD:HH:MM:SS to DD:HH:MM:SS."""
     text, digits = str(value), "([0-9]{1,6})"
     found = re.fullmatch(f"{digits}:{digits}:{digits}:{digits}", text) or re.fullmatch(
         "".join(f"(?:{digits}{unit})?" for unit in "dhms"), text
@@ -36,7 +36,7 @@ def duration(key: str, value: Any) -> str:
 
 
 def check_devices(key: str, value: Any) -> None:
-    """NMTError unless a value is auto, a number of devices, -1 for all, or a list of their numbers."""
+    """NMTError unless a value is auto, a number of devices, -1 for all, or a list of device numbers."""
     numbers = value if isinstance(value, list) else []
     listed = bool(numbers) and all(type(number) is int and 0 <= number < 1024 for number in numbers)
     counted = type(value) is int and (value == -1 or 1 <= value <= 1024)
@@ -55,7 +55,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "detect_anomaly": (True, False),
     "enable_model_summary": (True, False),
 }
-"""Flag -> its values beside null."""
+"""Flag -> its values, besides null."""
 
 
 @dataclass
@@ -63,33 +63,33 @@ class TrainerConfig:
     """Flags of lightning.Trainer: updates, devices, precision."""
 
     max_steps: int = number(None, 1, 10**9)
-    """Updates that are made; more than a run has made already extend it."""
+    """Total number of updates; a higher number extends a finished run."""
     max_time: str | None = None
-    """Longest time, such as 15m, 2h or 1d12h; training saves then, and the same command goes on. null: no limit."""
+    """Time limit, such as 15m, 2h or 1d12h, after which training saves; the same command goes on. null: no limit."""
     accelerator: Any = "auto"
     """auto, cpu, gpu, cuda or mps; auto takes a GPU where there is one."""
     devices: Any = "auto"
-    """How many GPUs, or processes on a processor; -1 for all, or a list of which. They divide
+    """Number of GPUs, or of processes on a processor; -1 for all, or a list of device numbers. It must divide
     batching.micro_batches."""
     num_nodes: int = number(1, 1, 10_000)
-    """Machines that train together, each with so many devices."""
+    """Machines that train together, each with `devices` devices."""
     strategy: Any = "auto"
-    """auto, ddp (a whole model on each device) or fsdp (a model cut over the devices, when it does not fit on one)."""
+    """auto, ddp (a whole model on each device) or fsdp (a model sharded over the devices, where it is too large)."""
     precision: Any = "32-true"
-    """bf16-mixed is fast on GPUs, and takes less memory; 16-mixed is for older ones. Also 32-true, bf16-true, 16-true
+    """bf16-mixed is fast on GPUs and takes less memory; 16-mixed is for older GPUs. Also 32-true, bf16-true, 16-true
     and 64-true."""
     log_every_n_steps: int = number(50, 1, 10**9)
     """Updates between two rows of metrics.csv, and two reports."""
     deterministic: Any = None
-    """true: only operations that give the same bits each time, which is slower on GPUs; warn: warn of the others."""
+    """true: only deterministic operations, which are slower on GPUs; warn: warn of other operations."""
     benchmark: Any = None
-    """true: let cuDNN try which of its algorithms is the fastest."""
+    """true: let cuDNN search for its fastest algorithm."""
     gradient_clip_val: float | None = number(None, 1e-6, 1e6)
-    """Clip gradients at this norm, or value; null: never, as in the paper."""
+    """Clip gradients at this norm, or value; null: no clipping, as in the paper."""
     gradient_clip_algorithm: Any = None
-    """Clip by norm, which is what null means, or by value."""
+    """norm (also null) or value."""
     detect_anomaly: Any = None
-    """true: name the operation that made a number not finite; slow, for finding a mistake."""
+    """true: name the operation whose gradient is NaN; slow, for debugging."""
     enable_model_summary: Any = None
     """true: print a table of the model's layers and parameters."""
 
@@ -107,18 +107,16 @@ class TrainerConfig:
         check_precision(self.precision, on_processor=self.accelerator == "cpu")
 
 
-UPDATES = "configuration, seed and step alone decide what an update is made of; a smaller corpus is prepared as one"
-EPOCHS = "training is an endless stream of updates without epochs; trainer.max_steps says how many are made"
-VALIDATIONS = (
-    "validation.every_steps says when, and the whole set is taken; of it validation.bleu_sentences are translated"
-)
-NOT_USED = "nmt train neither tests nor predicts by Lightning; see nmt translate and nmt score"
-CLASSES = "it takes objects of classes, and a configuration can call nothing"
+UPDATES = "configuration, seed and step alone decide the content of an update; prepare a smaller corpus instead"
+EPOCHS = "training is an endless stream of updates without epochs; trainer.max_steps is their number"
+VALIDATIONS = "validation.every_steps says when; the loss is of the whole set, BLEU of validation.bleu_sentences"
+NOT_USED = "nmt train does not use Lightning for testing or prediction; see nmt translate and nmt score"
+CLASSES = "it takes Python objects, and a configuration cannot create any"
 
 REFUSED = {
     "limit_train_batches": UPDATES,
     "overfit_batches": UPDATES,
-    "accumulate_grad_batches": "batching.micro_batches says how many an update is made of, on any number of devices",
+    "accumulate_grad_batches": "batching.micro_batches says how many make an update, on any number of devices",
     "use_distributed_sampler": "each device gets its own micro-batches of an update already",
     "fast_dev_run": "trainer.max_steps=3 is a short run",
     "min_steps": EPOCHS,
@@ -132,29 +130,29 @@ REFUSED = {
     "inference_mode": "validation never keeps gradients",
     "limit_test_batches": NOT_USED,
     "limit_predict_batches": NOT_USED,
-    "barebones": "it leaves out what saves, reports and validates",
+    "barebones": "it turns off saving, reports and validation",
     "callbacks": CLASSES,
     "plugins": CLASSES,
-    "logger": "logger=csv, tensorboard or wandb says where curves go",
-    "profiler": "its tables are of Lightning's own hooks; python -m cProfile -o FILE -m nmt train ... times everything",
+    "logger": "pass logger=csv, tensorboard or wandb",
+    "profiler": "it only times Lightning's hooks; python -m cProfile -o FILE -m nmt train ... times everything",
     "default_root_dir": "run=FOLDER says where everything is written",
     "enable_checkpointing": "checkpoints.* says when training is saved",
-    "enable_progress_bar": "the progress line is nmt's own, and silent where standard error is no terminal",
+    "enable_progress_bar": "nmt has its own progress line, which is silent where standard error is no terminal",
     "enable_autolog_hparams": "config.yaml in the run has the configuration",
     "model_registry": "models are folders; nothing is uploaded",
-    "sync_batchnorm": "the Transformer normalises each position by itself, not batches",
+    "sync_batchnorm": "the Transformer has layer normalisation, not batch normalisation",
 }
-"""Flag -> why not."""
+"""Flag -> the reason for refusing it."""
 OFFERED = tuple(each.name for each in fields(TrainerConfig))
 
 
 def check_flag(flag: str) -> None:
-    """NMTError where a flag is one that a run cannot be given."""
+    """NMTError for a flag that is refused."""
     require(flag not in REFUSED, f"trainer.{flag} cannot be set: {REFUSED.get(flag)}")
 
 
 def checked_trainer(flags: dict[str, Any]) -> dict[str, Any]:
-    """All flags that are offered, null replaced by their defaults; NMTError for any other, or a wrong value."""
+    """All flags, with defaults instead of null; NMTError for any other flag, or a wrong value."""
     given = {flag: value for flag, value in flags.items() if value is not None}
     for flag in given:
         check_flag(flag)
@@ -164,8 +162,6 @@ def checked_trainer(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_precision(precision: str, on_processor: bool) -> None:
-    """NMTError for 16-mixed on a processor, where Lightning would compute in bfloat16 without a word."""
-    require(
-        not (on_processor and precision == "16-mixed"),
-        "trainer.precision=16-mixed: it needs a GPU; on a processor pass trainer.precision=bf16-mixed",
-    )
+    """NMTError for 16-mixed on a processor, where Lightning would silently compute in bfloat16."""
+    if on_processor and precision == "16-mixed":
+        raise NMTError("trainer.precision=16-mixed: it needs a GPU; on a processor pass trainer.precision=bf16-mixed")

@@ -1,9 +1,16 @@
-"""How a model is trained."""
+"""Training: the optimizer, batches, checkpoints and validation, and an experiment as a whole."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from nmt.config.rules import check_number, check_numbers, number, require, require_choice
+from omegaconf import MISSING
+
+from nmt.config.corpus import DataConfig, TokenizerConfig
+from nmt.config.decoding import DecodeConfig
+from nmt.config.model import ModelConfig
+from nmt.config.rules import as_list, check_name, check_number, check_numbers, number, require, require_choice
+from nmt.config.trainer import checked_trainer
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -23,7 +30,7 @@ class OptimConfig:
     label_smoothing: float = number(0.1, 0.0, 0.99)
     """Probability mass spread evenly over the vocabulary."""
     not_finite: str = "stop"
-    """What an update whose gradient is not finite does: stop (the run, naming the sentences) or skip (that update)."""
+    """Reaction to a gradient that is not finite: stop (the run, naming the sentences) or skip (that update)."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "optim.")
@@ -32,39 +39,38 @@ class OptimConfig:
 
 @dataclass
 class BatchingConfig:
-    """What an update consists of (section 5.1)."""
+    """The content of an update (section 5.1)."""
 
     tokens_per_update: int = number(25_000, 1, 10**9)
-    """Source tokens, and as many target tokens, in an update at most; padding counts."""
+    """Most source tokens in an update, and most target tokens; padding counts."""
     micro_batches: int = number(8, 1, 65_536)
-    """Micro-batches in an update, each of sentences of similar length; the device count must divide it."""
+    """Micro-batches in an update, each of sentences of similar length; a multiple of the number of devices."""
     max_tokens: Any = None
-    """Source tokens, and as many target tokens, that a device takes at once, instead of `micro_batches`: a number, or
-    auto (as many as fit in memory). Settled when a run begins; config.yaml has the micro-batches that it came to."""
+    """Most source tokens, and target tokens, in a micro-batch, instead of `micro_batches`: a number, or auto (as many
+    as fit in memory). Settled when a run begins; config.yaml has the resulting `micro_batches`."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "batching.")
         if self.max_tokens not in (None, "auto"):
             check_number("batching.max_tokens", self.max_tokens, (1, 10**9), ", or auto, or null")
-        require(
-            self.tokens_per_update >= self.micro_batches,
-            f"batching.tokens_per_update={self.tokens_per_update}: must be at least "
-            f"batching.micro_batches={self.micro_batches}",
-        )
+        if self.tokens_per_update < self.micro_batches:
+            raise NMTError(
+                f"batching.tokens_per_update={self.tokens_per_update}: must be at least "
+                f"batching.micro_batches={self.micro_batches}"
+            )
 
 
 @dataclass
 class CheckpointConfig:
-    """When training is saved, and what is averaged at its end (section 6.1)."""
+    """Saving, and averaging at the end (section 6.1)."""
 
     every_steps: int = number(1400, 1, 10**9)
     """Updates between the checkpoints that are averaged. The paper's ten minutes are about 1,400 updates of base, and
     600 of big, on its hardware."""
     keep: int = number(5, 1, 10_000)
-    """So many of these checkpoints, that of the last update among them, are kept and averaged at the end."""
+    """Checkpoints to keep and to average at the end, that of the last update among them."""
     every_minutes: float | None = number(10.0, 0.0001, 1e6)
-    """Minutes after which training is saved for safety, in between: the next checkpoint takes that one's place. null:
-    never."""
+    """Minutes between further checkpoints for safety, each replaced by the next checkpoint; null: none."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "checkpoints.")
@@ -72,21 +78,65 @@ class CheckpointConfig:
 
 @dataclass
 class ValidationConfig:
-    """When and on what training is validated."""
+    """Validation during training."""
 
     every_steps: int = number(1000, 1, 10**9)
     """Updates between validations."""
     bleu_sentences: int | None = number(200, 0, 10**9)
     """Validation sentences translated for BLEU, or parsed for F1: 0 for none, null for all."""
     best: str = "perplexity"
-    """What checkpoints/best.ckpt is best in: perplexity or bleu (of a treebank, F1)."""
+    """Measure by which checkpoints/best.ckpt is the best: perplexity or bleu (for a treebank, F1)."""
     patience: int | None = number(None, 1, 10**9)
-    """Validations in a row that may be no better than the best before training stops early; null: it never does."""
+    """Stop early after this many validations in a row without a new best; null: never."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "validation.")
         require_choice("validation.best", self.best, ("perplexity", "bleu"))
-        require(
-            self.best != "bleu" or self.bleu_sentences != 0,
-            "validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in",
-        )
+        if self.best == "bleu" and self.bleu_sentences == 0:
+            raise NMTError("validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in")
+
+
+@dataclass
+class ExperimentConfig:
+    """The tree of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
+
+    name: str = MISSING
+    """Name of the run, which is written to runs/NAME."""
+    prepared: str = MISSING
+    """Folder of the prepared corpus."""
+    run: str = MISSING
+    """Folder of the training run."""
+    seed: int = number(1, 0, 2**63 - 1)
+    """Seed of splits, samples, initial weights, order and dropout."""
+    workers: int = number(2, 1, 1000)
+    """preprocess: number of processes."""
+    logger: Any = field(default_factory=lambda: ["tensorboard"])
+    """Loggers beside metrics.csv: csv (none), tensorboard, wandb, or a list of them."""
+    overwrite: bool = False
+    """preprocess: replace a corpus that was prepared with other options."""
+    num_workers: int | None = number(None, 0, 1024)
+    """train: processes that load batches, for each device; null: 2 for an accelerator, 0 for a processor."""
+    float32_matmul_precision: str = "highest"
+    """train: torch's precision of float32 products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
+    data: DataConfig = MISSING
+    tokenizer: TokenizerConfig = MISSING
+    model: ModelConfig = MISSING
+    optim: OptimConfig = MISSING
+    batching: BatchingConfig = MISSING
+    checkpoints: CheckpointConfig = MISSING
+    validation: ValidationConfig = MISSING
+    decode: DecodeConfig = MISSING
+    trainer: dict[str, Any] = MISSING
+    experiment: Any = None
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        self.logger = as_list(self.logger)
+        for name in self.logger:
+            require_choice("logger", name, ("csv", "tensorboard", "wandb"))
+        check_name("name", self.name, folders=True)
+        for key in ("prepared", "run"):
+            require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
+        if self.trainer != MISSING:
+            self.trainer = checked_trainer(self.trainer)
+        require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))

@@ -1,4 +1,4 @@
-"""How lines are translated: what translating and parsing have in common, and `nmt translate`."""
+"""Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +7,7 @@ from omegaconf import MISSING
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -16,13 +17,13 @@ class RayConfig:
     enabled: bool = False
     """Translate files to a folder of Parquet files on a Ray cluster; --ray is short for it."""
     address: str | None = None
-    """The cluster, as ray.init takes it; null: what RAY_ADDRESS names, else one of this machine alone."""
+    """Address of the cluster for ray.init; null: that of RAY_ADDRESS, else a new cluster on this machine."""
     workers: int | None = number(None, 1, 100_000)
-    """Models that translate at once, each on a GPU or a core; null: as many as the cluster has of these."""
+    """Models that translate in parallel, each on a GPU or a core; null: one for each that the cluster has."""
     lines: int = number(10000, 1, 10**9)
-    """Lines of a Parquet file that is written: what is lost at most, for each worker, when a run is killed."""
+    """Lines in each Parquet file, which is the most that a worker loses when a run is killed."""
     column: str = "source"
-    """The column of Parquet input that is translated."""
+    """Column of Parquet input to translate."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "ray.")
@@ -30,10 +31,10 @@ class RayConfig:
 
 @dataclass
 class SearchConfig:
-    """What translating and parsing have in common."""
+    """Options that translating and parsing share."""
 
     run: Any = "runs/latest"
-    """A run, or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
+    """A run or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
     engine: str = "torch"
     """torch (any device) or ctranslate2 (fast on processors); pip install '.[ctranslate2]' for that."""
     precision: str = "float32"
@@ -41,13 +42,13 @@ class SearchConfig:
     threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
     devices: int = number(1, 1, 1024)
-    """torch: share the lines out to so many devices, such as cuda:0 to cuda:3; on a processor, to so many processes."""
+    """torch: number of devices that share the lines, such as cuda:0 to cuda:3; on a processor, of processes."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     buffer: int = number(2000, 1, 10**9)
-    """Lines held in memory at most, to be sorted by length and searched in batches."""
+    """Most lines held in memory, to be sorted by length and searched in batches."""
     text: str | None = None
-    """A line of text, instead of an input; a word with blanks in it, and without =, is short for it."""
+    """A line of text, instead of an input; a word with blanks and without = is short for it."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
@@ -57,10 +58,8 @@ class SearchConfig:
         require_choice("engine", self.engine, ("torch", "ctranslate2"))
         require_choice("precision", self.precision, ("float32", "int8"))
         require(self.text is None or "\n" not in self.text, "text: one line, please; pass a file, or pipe lines in")
-        require(
-            self.devices == 1 or self.engine == "torch",
-            f"devices={self.devices} with engine={self.engine}: it uses all cores by itself; see threads",
-        )
+        if self.devices != 1 and self.engine != "torch":
+            raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
 
 
 @dataclass
@@ -68,17 +67,17 @@ class TranslateConfig(SearchConfig):
     """The tree of `nmt translate`."""
 
     source_prefix: str = ""
-    """Stands before every line, as a tag of the wanted language does."""
+    """Text put before every line, such as a tag for the target language."""
     target_prefix: str = ""
-    """Every translation begins with it."""
+    """Text that every translation begins with."""
     split: Any = "auto"
     """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
     input: str = "-"
     """File to translate, plain or compressed; -: standard input."""
     output: str = "-"
-    """File to write, there when it is whole; the same command again goes on where it was killed; -: standard output."""
+    """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
     format: str = "text"
-    """text (a line for a line), tsv (line number, score, translation) or jsonl."""
+    """text (one translation for each line), tsv (line number, score, translation) or jsonl."""
     ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:
@@ -96,11 +95,10 @@ class TranslateConfig(SearchConfig):
             self.require_files()
 
     def require_files(self) -> None:
-        """What a translation on Ray is told by other keys, or cannot do."""
+        """NMTError for options that a translation on Ray takes under other keys, or does not support."""
         require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
         require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
         require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
-        require(
-            self.device in ("auto", "cpu", "cuda", "mps"), f"device={self.device}: Ray chooses which one; device=cuda"
-        )
+        if self.device not in ("auto", "cpu", "cuda", "mps"):
+            raise NMTError(f"device={self.device}: Ray chooses which one; device=cuda")

@@ -1,8 +1,8 @@
-"""Groups of interchangeable sentence pairs: alike enough in both lengths to be padded to the same widths.
+"""Groups of sentence pairs that are similar enough in both lengths to be padded to the same widths.
 
-Pairs are counted by source and target length, and the plane of these counts is cut in two, again and again, along
-whichever length saves the most padding. A group ends up with little padding or few micro-batches, never too few to
-be shuffled among: a large corpus gets fine groups, a small one coarse ones.
+Pairs are counted by source and target length, and the table of these counts is cut in two, recursively, along
+whichever length saves the most padding. Each group ends up with little padding or few micro-batches, but with enough
+of them to shuffle: a large corpus gets fine groups, a small one coarse groups.
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from nmt.data.shuffling import Ints
 
 MIN_MICRO_BATCHES = 3
-"""A group is not cut where a part would fill less: its pairs would meet the same company in every pass."""
+"""A group is not cut where a part would fill fewer: its pairs would be batched together again in every pass."""
 PADDING_SHARE = 0.02
-"""A group with no more padding than this is not cut: finer groups would mix less and gain nothing."""
+"""A group with no more padding than this is not cut: finer groups would be shuffled less and gain nothing."""
 BLOCK_PAIRS = 1 << 20
-"""Pairs looked at together, so that temporary arrays stay in the processor's cache and out of the memory's peak."""
+"""Pairs processed at a time, so that temporary arrays stay in the processor's cache and do not add to peak memory."""
 
 
 def bucket_widths(lengths: NDArray[Any]) -> Ints:
-    """Each length rounded up to its bucket's: steps of 1 up to 64, then 32 steps for each doubling."""
+    """Each length rounded up to the width of its bucket: in steps of 1 up to 64, then 32 steps for each doubling."""
     lengths = np.asarray(lengths, dtype=np.int64)
     steps = 2 ** np.maximum(np.frexp(lengths - 1)[1].astype(np.int64) - 6, 0)
     widths: Ints = -(-lengths // steps) * steps
@@ -31,7 +31,7 @@ def bucket_widths(lengths: NDArray[Any]) -> Ints:
 
 @dataclass
 class Cells:
-    """Pairs counted by their widths."""
+    """Numbers of pairs by width."""
 
     widths: Ints
     """[2, cells]: source and target."""
@@ -42,17 +42,17 @@ class Cells:
 
     @property
     def padding(self) -> float:
-        """The share of padding where all pairs are as wide as the widest."""
+        """The share of padding when all pairs are padded to the widest."""
         real = (self.counts * self.widths.sum(0)).sum()
         return float(1 - real / (self.counts.sum() * self.widths.max(1).sum()))
 
 
 def count_cells(source_lengths: NDArray[Any], target_lengths: NDArray[Any]) -> tuple[Cells, NDArray[np.int32]]:
-    """All pairs of a source and a target width, most of them with a count of 0, and the cell of each pair."""
+    """A cell for every combination of widths, most of them with a count of 0, and the cell of each pair."""
     widths, indices = [], []
     for lengths in (source_lengths, target_lengths):
         longest = int(lengths.max())
-        # No wider than the longest sentence, which may fill a micro-batch by itself.
+        # Not wider than the longest sentence, which may fill a micro-batch by itself.
         of_length = np.minimum(bucket_widths(np.arange(longest + 1)), longest)
         side, index_of_length = np.unique(of_length, return_inverse=True)
         widths.append(side)
@@ -70,9 +70,9 @@ def count_cells(source_lengths: NDArray[Any], target_lengths: NDArray[Any]) -> t
 
 
 def cost(counts: Ints, widths: Ints, budget: int) -> Ints:
-    """Twice the positions that pairs need in micro-batches of these widths ([2, ...]), empty rows at half their size.
+    """Twice the positions of pairs in micro-batches of these widths ([2, ...]), with empty rows counted half.
 
-    An empty row takes no time, as padding does, but makes its update smaller.
+    Unlike padding, an empty row takes no time, but it makes its update smaller.
     """
     rows = budget // widths.max(0)
     filled_up = -(-counts // rows) * rows
@@ -81,10 +81,10 @@ def cost(counts: Ints, widths: Ints, budget: int) -> Ints:
 
 
 def best_cut(cells: Cells, side: int, budget: int) -> tuple[int, Ints, Ints] | None:
-    """Cut along the lengths of one side: the cost of both parts, and the cells of each; None where it cannot be cut."""
+    """The best cut along one side's lengths: its cost, and the cells of both parts; None where there is no cut."""
     order = np.argsort(cells.widths[side], kind="stable")
     ordered = cells[order]
-    # A cut may lie behind the last cell of each width. What a part holds and how wide it is, of all cuts at once:
+    # A cut may follow the last cell of each width. The counts and widths of both parts, for all cuts at once:
     last = np.flatnonzero(np.diff(ordered.widths[side]))
     below = ordered.counts.cumsum()[last]
     above = ordered.counts.sum() - below
@@ -103,7 +103,7 @@ def best_cut(cells: Cells, side: int, budget: int) -> tuple[int, Ints, Ints] | N
 
 
 def partition(cells: Cells, budget: int) -> list[Ints]:
-    """The cells of each group."""
+    """Cut the cells into groups, as long as that saves padding; the cells of each group."""
     groups, uncut = [], [np.arange(len(cells.counts))]
     while uncut:
         members = uncut.pop()
@@ -122,7 +122,7 @@ def partition(cells: Cells, budget: int) -> list[Ints]:
 
 @dataclass
 class Groups:
-    """The pairs of a corpus, group by group."""
+    """The pairs of a corpus in groups."""
 
     order: NDArray[np.signedinteger[Any]]
     """[pairs]: the pairs of the first group, of the second, ..."""
@@ -138,7 +138,7 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
     filled = np.flatnonzero(grid.counts)
     cells = grid[filled]
     groups = partition(cells, budget)
-    # 16 bits suffice unless micro-batches are tiny, and these numpy sorts in linear time.
+    # numpy sorts integers of up to 16 bits in linear time, and these suffice unless micro-batches are tiny.
     group_of_cell = np.zeros(len(grid.counts), np.min_scalar_type(len(groups)))
     for group, members in enumerate(groups):
         group_of_cell[filled[members]] = group

@@ -1,7 +1,7 @@
 """From the planner to Lightning: each device's micro-batches, in order.
 
-The way of a batch: BatchPlanner names its pairs, UpdateDataset reads and pads them, DataLoader and Lightning move it to
-the device, TranslationModule.training_step takes its loss.
+The way of a batch: BatchPlanner chooses its pairs, UpdateDataset reads and pads them, DataLoader and Lightning move it
+to the device, TranslationModule.training_step computes its loss.
 """
 
 import signal
@@ -11,20 +11,17 @@ from itertools import count, islice
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from nmt.config import BatchingConfig
+from nmt.config import ExperimentConfig
 from nmt.data.planning import BatchPlanner, MicroBatch
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
 from nmt.errors import SameForAll
 
-# Ctrl-C, a scheduler's end, and the signals by which SLURM announces one. Not every system has them all.
+# Ctrl-C, a scheduler's SIGTERM, and the signals by which SLURM announces it. Not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
 
 
 def leave_signals_to_training(worker: int) -> None:
-    """Ignore the signals that stop a training in the processes that load: it ends its update first, with their batches.
-
-    A terminal and SLURM signal all processes. Those that load end with the training.
-    """
+    """Ignore signals in the processes that load batches, for training needs more of these to complete its update."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -40,41 +37,32 @@ class UpdateDataset(IterableDataset[Batch]):
         for update in count(self.start):
             yield from self.planner.update(update)[self.rank :: self.world_size]
 
-    def batch(self, planned: MicroBatch) -> Batch:
-        batch = self.split.batch(planned.indices)
-        return batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
-
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
-        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so all plan
-        # everything, and each builds its own batches.
+        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so every
+        # worker plans all batches, but builds only its own.
         own = islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
-        return map(self.batch, own)
+        for planned in own:
+            batch = self.split.batch(planned.indices)
+            yield batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
 
 
 class UpdateDataModule(LightningDataModule):
     """Training updates of a prepared corpus, from update `trainer.global_step` on."""
 
-    def __init__(
-        self,
-        corpus: PreparedCorpus,
-        batching: BatchingConfig,
-        seed: int,
-        attention_window: int | None = None,
-        num_workers: int | None = None,
-    ) -> None:
+    def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig) -> None:
         super().__init__()
-        self.num_workers = num_workers
+        self.num_workers = config.num_workers
         self.split = corpus.split("train")
         lengths = self.split.source_lengths, self.split.target_lengths
-        self.planner = BatchPlanner(*lengths, batching, seed, attention_window)
+        self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window)
 
     def train_dataloader(self) -> DataLoader[Batch]:
         assert self.trainer is not None
         stream = UpdateDataset(
             self.split, self.planner, self.trainer.global_step, self.trainer.global_rank, self.trainer.world_size
         )
-        # Beside an accelerator there are processor cores to spare; without one, loading would take them from the model.
+        # With an accelerator there are processor cores to spare; without one, loading would take them from the model.
         device = self.trainer.strategy.root_device.type
         workers = (0 if device == "cpu" else 2) if self.num_workers is None else self.num_workers
         return DataLoader(
@@ -87,7 +75,7 @@ class UpdateDataModule(LightningDataModule):
 
 
 def accumulation(micro_batches: int, devices: int) -> int:
-    """Micro-batches that each device takes of an update; NMTError where the devices do not divide the micro_batches."""
+    """Micro-batches of an update for each device; NMTError where they cannot be shared evenly."""
     if micro_batches % devices:
         divisors = [str(n) for n in range(1, micro_batches + 1) if micro_batches % n == 0]
         raise SameForAll(

@@ -1,4 +1,4 @@
-"""The manifest of a prepared corpus: its sources, its configuration, and the counts of its pairs."""
+"""The manifest of a prepared corpus: its sources, its configuration, and counts of its pairs."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 from nmt.config.corpus import LANGUAGE
 from nmt.errors import NMTError
-from nmt.storage.foreign import LARGE, build, parse_json, read_mapping
+from nmt.storage.foreign import LARGE, build, check_version, parse_json, read_mapping
 from nmt.storage.whole import write_file
 
 FORMAT_VERSION = 2
@@ -27,7 +27,7 @@ def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The keys in which two trees differ, as "key: old -> new", at most four of them."""
+    """The keys in which two trees differ, as "key: old -> new"; at most four of them."""
     old, new = flatten(old), flatten(new)
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
     shown = [f"{key}: {old.get(key)} -> {new.get(key)}" for key in keys[:4]]
@@ -35,7 +35,7 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 
 def fingerprint(content: dict[str, Any]) -> str:
-    """SHA-256 of everything that decides a prepared corpus's content."""
+    """SHA-256 of everything that determines the content of a prepared corpus."""
     text = json.dumps({"format_version": FORMAT_VERSION, **content}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -51,18 +51,18 @@ class Manifest:
     counts: dict[str, Any]
     """For each split: pairs read, dropped (by reason) and kept, and tokens, end symbols included.
 
-    `lengths` are tokens of the kept lines, without the end symbol, by side: of the 99th percentile, and of the longest.
+    `lengths` are tokens of the kept lines, without the end symbol, for each side: the 99th percentile and the longest.
     """
     vocabulary_size: int
     tokenizer: str
     """SHA-256 of tokenizer.model."""
     versions: dict[str, str]
     characters: dict[str, str] | None = None
-    """Those of the training pairs by side, in order; None where they are not known."""
+    """Characters of the training pairs for each side, sorted; None where they are not known."""
 
     @property
     def seen(self) -> dict[str, Any]:
-        """Lengths and characters of the training pairs: a model warns of input beyond them."""
+        """Lengths and characters of the training pairs, for warnings about input beyond them."""
         known = {"lengths": self.counts["train"].get("lengths"), "characters": self.characters}
         return {key: value for key, value in known.items() if value is not None}
 
@@ -75,13 +75,13 @@ class Manifest:
         write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
 
     def difference(self, content: dict[str, Any]) -> str:
-        """The difference between what this corpus was made from and `content`."""
+        """The difference between the content of this corpus and another."""
         return difference(self.content, content) or "an older format"
 
 
 @dataclass
 class Counts:
-    """`counts` of a manifest, for one split; a split of which nothing is kept has no tokens."""
+    """`counts` of one split in a manifest; a split without pairs has no tokens."""
 
     read: int
     dropped: dict[str, int]
@@ -92,7 +92,7 @@ class Counts:
 
 
 def check(manifest: Manifest, where: str) -> None:
-    """NMTError where what is read of a manifest's mappings is missing or of another type."""
+    """NMTError where an entry of a manifest's mappings that is used is missing or of another type."""
     for split, counts in manifest.counts.items():
         build(Counts, counts, f"{where}, counts, {split[:20]}")
     content = manifest.content
@@ -101,51 +101,41 @@ def check(manifest: Manifest, where: str) -> None:
         if not isinstance(tree, dict) or not all(isinstance(tree.get(key), str) for key in keys):
             raise NMTError(f"{where}: content, {group} is not what `nmt preprocess` writes")
     for key in ("source", "target"):
-        if not LANGUAGE.fullmatch(content["data"][key]):  # files are called after them
-            raise NMTError(f"{where}: content, data, {key}={content['data'][key][:60]!r} is no language code")
+        if not LANGUAGE.fullmatch(content["data"][key]):  # these name files
+            raise NMTError(f"{where}: content, data, {key}={content['data'][key][:60]!r} is not a language code")
     if not 0 < manifest.vocabulary_size < 2**31:
-        raise NMTError(f"{where}: vocabulary_size={manifest.vocabulary_size} is no size of a vocabulary")
+        raise NMTError(f"{where}: vocabulary_size={manifest.vocabulary_size} is not a possible size")
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the corpus prepared in `folder`.
-
-    NMTError where there is none, one of another format, or one that `nmt preprocess` did not write.
-    """
+    """The manifest of the corpus prepared in `folder`; NMTError where there is none of this format."""
     path = folder / "manifest.json"
     if not path.is_file():
         raise NMTError(f"{folder}: no prepared corpus there; run `nmt preprocess` with the same data=... first")
     tree = read_mapping(path, parse_json, LARGE)
-    if (found := tree.get("format_version")) != FORMAT_VERSION:
-        raise NMTError(
-            f"{path}: format version {str(found)[:20]!r}, but this nmt reads {FORMAT_VERSION}: "
-            "prepare the corpus again with overwrite=true"
-        )
+    check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
     manifest = build(Manifest, tree, str(path))
     check(manifest, str(path))
     return manifest
 
 
-OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*")
-OUR_ROWS = re.compile(r"[\w-]+\.arrow|dataset_info\.json|state\.json")
+OUR_FILES = re.compile(
+    r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*"
+    r"|(train|valid|test)/([\w-]+\.arrow|dataset_info\.json|state\.json)"
+)
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError where a folder is no prepared corpus of whatever format, or holds anything beside.
-
-    To be called before it is replaced.
-    """
+    """NMTError unless a folder that is to be replaced holds a prepared corpus, of any format, and nothing else."""
     advice = "move it away, or pass prepared=FOLDER"
     try:
-        tree = read_mapping(folder / "manifest.json", parse_json, LARGE)
-    except NMTError as error:
-        raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}") from error
-    if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= tree.keys():
-        raise NMTError(f"{folder} is there already, and its manifest.json is no prepared corpus's: {advice}")
-    for path in folder.iterdir():
-        rows = list(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
-        split = path.name in ("train", "valid", "test")
-        ours = all(OUR_ROWS.fullmatch(row.name) for row in rows) if split else OUR_NAMES.fullmatch(path.name)
-        plain = all(item.is_file() and not item.is_symlink() for item in (rows if split else [path]))
-        if path.is_symlink() or not ours or not plain or path.is_file() == split:
+        keys = set(read_mapping(folder / "manifest.json", parse_json, LARGE))
+    except NMTError:
+        keys = set()
+    if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys:
+        raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}")
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        ours = name in ("train", "valid", "test") if path.is_dir() else path.is_file() and OUR_FILES.fullmatch(name)
+        if path.is_symlink() or not ours:
             raise NMTError(f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")

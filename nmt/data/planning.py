@@ -1,10 +1,11 @@
 """The sentences of update n: a pure function of the corpus lengths, the seed and n.
 
 Pairs of similar lengths form groups, and each group is cut into micro-batches of at most `budget` padded tokens on
-either side. The cuts depend on lengths alone, so every pass over the corpus has the same number of micro-batches; the
+either side. The cuts depend only on lengths, so every pass over the corpus has the same number of micro-batches, M. The
 seed and the pass decide the order of the pairs in each group, and the order of the micro-batches. So micro-batch g
-lies in pass g // M, and update n, of m micro-batches, consists of those from n * m to (n + 1) * m - 1.
-Orders are shuffled by ciphers (shuffling.py), which answer for the few hundred pairs of an update alone.
+is in pass g // M, and update n, of m micro-batches, consists of those from n * m to (n + 1) * m - 1.
+A run can therefore start at any update without replaying those before it. Orders are shuffled by ciphers
+(shuffling.py), which compute the positions of the few hundred pairs of an update without shuffling the whole corpus.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ class UpdateSize(NamedTuple):
     positions: int = 2
     """Source and target positions, padding included."""
     encoder_pairs: int = 1
-    """Pairs of a query and a key that it looks at, padding not counted: in the encoder,"""
+    """Pairs of a query and a key that it attends to, padding not counted: in the encoder,"""
     decoder_pairs: int = 1
     """in the decoder's self-attention,"""
     cross_pairs: int = 1
@@ -43,13 +44,13 @@ class UpdateSize(NamedTuple):
 
 
 def pairs_before(lengths: Ints, reach: int) -> int:
-    """Pairs of a position and one of the `reach` before it, in sentences of these lengths."""
+    """Number of pairs of a position and one of the `reach` positions before it, in sentences of these lengths."""
     seen = np.minimum(reach, lengths - 1)
     return int(seen @ (2 * lengths - seen - 1)) // 2
 
 
 def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = None) -> UpdateSize:
-    """The size of a micro-batch of sentences of these lengths; self-attention may be restricted to some positions."""
+    """The size of a micro-batch of sentences of these lengths; `attention_window` restricts self-attention."""
     r = attention_window or 2 * int(max(source.max(), target.max()))
     return UpdateSize(
         source_tokens=int(source.sum()),
@@ -72,10 +73,7 @@ class MicroBatch:
 
 
 class BatchPlanner:
-    """Names the sentences of every micro-batch of every update (section 5.1).
-
-    `source_lengths` and `target_lengths` count the end symbol. `attention_window` changes the reported sizes alone.
-    """
+    """Computes the sentences of each micro-batch of any update (section 5.1), from lengths with the end symbol."""
 
     def __init__(
         self,
@@ -97,23 +95,19 @@ class BatchPlanner:
             )
         self.groups = group_by_lengths(source_lengths, target_lengths, budget)
         self.sizes = np.diff(self.groups.starts)
-        # Each group in equal parts, so that none of its micro-batches is left nearly empty.
+        # Each group is cut into equal parts, so that none of its micro-batches is nearly empty.
         self.parts = -(-self.sizes // (budget // self.groups.widths.max(0)))
         self.first_parts = np.cumsum(self.parts) - self.parts
         self.group_of_part = np.repeat(np.arange(len(self.parts)), self.parts)
-
-    @property
-    def micro_batches_per_pass(self) -> int:
-        """Micro-batches in a pass over the corpus."""
-        return len(self.group_of_part)
+        self.micro_batches_per_pass = len(self.group_of_part)
 
     def members(self, passes: Ints, parts: Ints) -> list[Ints]:
-        """The pairs of each of these parts, which are counted over all groups, in these passes."""
+        """The pairs of each of these parts, numbered over all groups, in these passes."""
         groups = self.group_of_part[parts]
         sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
         begins, ends = number * sizes // count, (number + 1) * sizes // count
         rows = ends - begins
-        # All parts at once: for each of their rows its index within the group, which the cipher shuffles.
+        # For all parts at once: the index of each row within its group, which the cipher shuffles.
         indices = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
         keys = np.repeat(shuffle_key(self.seed, passes, groups), rows)
         within = shuffled(indices, np.repeat(sizes, rows), keys)
@@ -125,7 +119,7 @@ class BatchPlanner:
         passes, indices = np.divmod(
             number * self.micro_batches + np.arange(self.micro_batches), self.micro_batches_per_pass
         )
-        # The order of the micro-batches is shuffled like a group, by the number that no group has.
+        # The order of the micro-batches is shuffled like a group, with a number that no group has.
         order_key = shuffle_key(self.seed, passes, len(self.parts))
         members = self.members(passes, shuffled(indices, self.micro_batches_per_pass, order_key))
         sizes = [
@@ -140,9 +134,9 @@ class BatchPlanner:
         return [MicroBatch(pairs, number, micro_batch, size) for micro_batch, pairs in enumerate(members)]
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
-        """Rows, source width and target width that no micro-batch of any pass exceeds in memory; one or two shapes.
+        """Rows, source width and target width of the one or two micro-batches that need the most memory.
 
-        The activations of most layers grow with the positions, the largest attention with the square of a width.
+        The activations of most layers grow with the positions, those of attention with the square of a width.
         """
         rows, (source, target) = -(-self.sizes // self.parts), self.groups.widths
         heaviest = {int((rows * (source + target)).argmax()), int((rows * self.groups.widths.max(0) ** 2).argmax())}

@@ -24,42 +24,44 @@ from nmt.text.tokenizers import load_tokenizer
 
 
 class Batch(NamedTuple):
-    """Sentences side by side, padded at the end.
+    """A padded micro-batch.
 
-    A plain tuple, so that Lightning moves its tensors without waiting for each copy: it would wait for a `to` of ours.
+    It is a plain tuple because Lightning then copies its tensors asynchronously, but waits for a `to` method of ours.
     """
 
     source: Tensor
     """[B, S], each sentence closed by the end symbol."""
     target_in: Tensor
-    """[B, T], each sentence behind the start symbol."""
+    """[B, T], each sentence after the start symbol."""
     target_out: Tensor
-    """[B, T], each sentence closed by the end symbol: what is to be predicted at each position."""
+    """[B, T], each sentence closed by the end symbol: the token to predict at each position."""
     target_indices: Tensor
-    """[M], where the M real tokens are in target_out.flatten()."""
+    """[M], the positions of the M real tokens in target_out.flatten()."""
     padded: bool = True
-    """True if there is padding in `source`: known here, where no device must be waited for."""
+    """True if `source` holds padding. Known here without waiting for a device."""
     update: int = 0
     micro_batch: int = 0
     size: UpdateSize = UpdateSize()
-    """Of the whole update that this micro-batch is a part of."""
+    """Size of the whole update."""
 
 
-def pad(flat: NDArray[np.int32], lengths: NDArray[np.int64], first: int | None, last: int | None) -> Tensor:
-    """Sentences that lie end to end in `flat` -> [B, longest], with a symbol before or behind each."""
-    before, after = int(first is not None), int(last is not None)
-    padded = np.full((len(lengths), int(lengths.max(initial=0)) + before + after), PAD, dtype=np.int64)
-    columns = np.arange(padded.shape[1]) - before
-    padded[(columns >= 0) & (columns < lengths[:, None])] = flat
-    if first is not None:
-        padded[:, 0] = first
-    if last is not None:
-        padded[np.arange(len(lengths)), lengths + before] = last
+def pad(sentences: pa.ListArray) -> Tensor:
+    """[B, longest + 1], each sentence closed by the end symbol."""
+    lengths = sentences.value_lengths().to_numpy().astype(np.int64)
+    padded = np.full((len(lengths), int(lengths.max(initial=0)) + 1), PAD, dtype=np.int64)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = sentences.flatten().to_numpy()
+    padded[np.arange(len(lengths)), lengths] = EOS
     return torch.from_numpy(padded)
 
 
+def shift(target_out: Tensor) -> Tensor:
+    """Sentences closed by the end symbol -> the same after the start symbol, without the end symbol."""
+    before = target_out[:, :-1]
+    return torch.cat((torch.full_like(target_out[:, :1], BOS), before.masked_fill(before == EOS, PAD)), dim=1)
+
+
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
-    """A batch of unknown tokens that takes as much memory as any of this shape: with padding, which costs a mask."""
+    """A batch of unknown tokens that takes as much memory as any of this shape, including the mask for padding."""
     target = torch.full((rows, target_width), UNK)
     real_tokens = torch.arange(max(target.numel() - 1, 1))
     return Batch(torch.full((rows, source_width), UNK), target, target, real_tokens, padded=True)
@@ -70,7 +72,7 @@ def damaged(folder: Path, error: Exception) -> NMTError:
 
 
 def mapped_table(folder: Path) -> Any:
-    """The table of `datasets` in a folder, mapped, whatever the notes beside it say; NMTError where it is none."""
+    """The Arrow files of a folder as one memory-mapped table, ignoring its JSON files; NMTError where there is none."""
     from datasets.table import MemoryMappedTable, concat_tables
 
     files = [] if folder.is_symlink() else sorted(folder.glob("*.arrow"))
@@ -90,7 +92,7 @@ def mapped_table(folder: Path) -> Any:
 
 
 def check_block(block: pa.RecordBatch, vocabulary_size: int) -> None:
-    """ValueError, or one of Arrow's, where the offsets, lengths or ids in a block cannot be."""
+    """ValueError, or an error of Arrow's, where offsets, lengths or ids in a block are invalid."""
     block.validate(full=True)
     for side in ("source", "target"):
         column = block.column(side)
@@ -117,7 +119,7 @@ class PreparedSplit:
         return len(self.source_lengths)
 
     def check(self, vocabulary_size: int) -> None:
-        """NMTError where the lengths are not those of the ids, or the ids not of a vocabulary: a look at every pair."""
+        """NMTError where the lengths or the ids of any pair are invalid."""
         try:
             for block in self.table.data.to_batches():
                 check_block(block, vocabulary_size)
@@ -125,29 +127,24 @@ class PreparedSplit:
             raise damaged(self.folder, error) from error
 
     def lines(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The lines of the corpus that the pairs at `indices` stand on, counted from 1 over all its files."""
+        """The line numbers of the pairs at `indices` in the corpus, counted from 1 over all its files."""
         lines: NDArray[np.int64] = self.table[indices].column("line").to_numpy()
         return lines
 
     def __reduce__(self) -> tuple[type, tuple[Path]]:
-        # A worker process opens the files itself, instead of being sent the lengths of a whole corpus.
+        # A worker process reopens the files, instead of receiving the lengths of a whole corpus.
         return type(self), (self.folder,)
 
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
-        sides = {}
-        for side in ("source", "target"):
-            column = rows.column(side).combine_chunks()
-            sides[side] = column.flatten().to_numpy(), column.value_lengths().to_numpy().astype(np.int64)
-        target_out = pad(*sides["target"], first=None, last=EOS)
-        lengths = sides["source"][1]
+        source, target_out = (pad(rows.column(side).combine_chunks()) for side in ("source", "target"))
         return Batch(
-            source=pad(*sides["source"], first=None, last=EOS),
-            target_in=pad(*sides["target"], first=BOS, last=None),
+            source=source,
+            target_in=shift(target_out),
             target_out=target_out,
             target_indices=(target_out.flatten() != PAD).nonzero()[:, 0],
-            padded=bool((lengths != lengths[0]).any()),
+            padded=bool((source == PAD).any()),
         )
 
 
@@ -176,13 +173,13 @@ class PreparedCorpus:
             raise NMTError(f"{self.folder} holds no {name} set: prepare it with data.{name} or data.{name}_size")
         split = PreparedSplit(self.folder / name)
         if not len(split):
-            raise NMTError(f"{split.folder}: no pair is there; prepare it again")
+            raise NMTError(f"{split.folder}: it holds no pairs; prepare it again")
         split.check(self.manifest.vocabulary_size)
         self.check_count(name, len(split), "pairs")
         return split
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """The raw source and target lines of valid or test; NMTError where they cannot be read, or are not parallel."""
+        """Raw source and target lines of valid or test; NMTError where they cannot be read, or are not parallel."""
         paths = [self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)]
         for path in paths:
             check_regular(path)
@@ -194,7 +191,7 @@ class PreparedCorpus:
         return [source for source, _ in pairs], [target for _, target in pairs]
 
     def check_count(self, split: str, found: int, unit: str) -> None:
-        """NMTError where a split holds other numbers of pairs or lines than were kept when it was prepared."""
+        """NMTError where a split has another number of pairs or lines than the manifest says."""
         kept = self.manifest.counts.get(split, {}).get("kept", found)
         if kept != found:
             raise NMTError(
@@ -203,21 +200,14 @@ class PreparedCorpus:
 
 
 def open_corpus(folder: Path) -> PreparedCorpus:
-    """The corpus prepared in `folder`.
-
-    Raises NMTError where there is none, or its tokenizer is not the one it was prepared with.
-    """
+    """The corpus prepared in `folder`; NMTError where there is none, or its tokenizer is another."""
     manifest = read_manifest(folder)
     corpus = PreparedCorpus(folder, manifest)
-    if not corpus.tokenizer_file.is_file() or sha256(corpus.tokenizer_file) != manifest.tokenizer:
+    path = corpus.tokenizer_file
+    same = path.is_file() and sha256(path) == manifest.tokenizer
+    if not same or load_tokenizer(path).vocabulary_size != manifest.vocabulary_size:
         raise NMTError(
-            f"{corpus.tokenizer_file} is not the tokenizer that {folder} was prepared with: "
+            f"{path} is not the tokenizer that {folder} was prepared with, according to manifest.json there: "
             "prepare the corpus again with overwrite=true"
-        )
-    size = load_tokenizer(corpus.tokenizer_file).vocabulary_size
-    if size != manifest.vocabulary_size:
-        raise NMTError(
-            f"{corpus.tokenizer_file} has {size:,} entries, but manifest.json beside it says "
-            f"{manifest.vocabulary_size:,}: prepare the corpus again with overwrite=true"
         )
     return corpus

@@ -16,18 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-# Ranges of a few dozen items need as many: with six rounds some of their orders come up too often.
+# Ranges of a few dozen items need this many: with six rounds some of their orders are too frequent.
 ROUNDS = 8
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def words(numbers: ArrayLike) -> Words:
-    # One dimension at least: only there do 64-bit products wrap around without a warning.
+    # At least one dimension: numpy warns when the product of 64-bit scalars wraps around.
     return np.atleast_1d(np.asarray(numbers)).astype(np.uint64)
 
 
 def mix(values: Words) -> Words:
-    """Numbers as good as random from numbers of any pattern (SplitMix64: Steele, Lea and Flood 2014)."""
+    """Pseudo-random numbers from numbers of any pattern (SplitMix64: Steele, Lea and Flood 2014)."""
     values = values + GOLDEN
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -35,7 +35,7 @@ def mix(values: Words) -> Words:
 
 
 def shuffle_key(*numbers: ArrayLike) -> Words:
-    """One key for all of `numbers`, or several where some are arrays; whichever differs, the key does."""
+    """A key that depends on each of `numbers`; an array of keys where some of them are arrays."""
     key = words(0)
     for number in numbers:
         key = mix(key ^ words(number))
@@ -53,9 +53,9 @@ def encipher(values: Words, side: Words, key: Words) -> Words:
 
 
 def shuffled(indices: NDArray[Any], size: ArrayLike, key: Words) -> Ints:
-    """The items at `indices` of range(size), shuffled by `key`; each index may have its own size and key."""
+    """The items at `indices` of range(size) after shuffling by `key`; each index may have its own size and key."""
     sizes, keys = (np.broadcast_to(words(each), indices.shape) for each in (size, key))
-    # The rounding of the root does not matter below 2**52, and the square is hardly larger than the range.
+    # The square is hardly larger than the range. Below 2**52 the root is exact enough.
     sides = np.ceil(np.sqrt(sizes)).astype(np.uint64)
     items = encipher(words(indices), sides, keys)
     while len(outside := np.flatnonzero(items >= sizes)):

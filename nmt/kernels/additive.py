@@ -1,4 +1,4 @@
-"""Scores of additive attention (section 3.2.1's comparison), in memory that does not grow with T x S x K.
+"""Scores of additive attention (compared in section 3.2.1), in memory that does not grow with T x S x K.
 
 Shapes: B batch, T queries, S keys, H heads, K d_k.
 """
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 BLOCK_NUMBERS = 2**21
-"""Numbers of tanh(q + k) in memory at once; those of one query at least."""
+"""Most values of tanh(q + k) in memory at once, if those of one query are not more."""
 
 
 def tanh_of_sums(q_BHTK: Tensor, k_BHSK: Tensor) -> Tensor:
@@ -19,14 +19,14 @@ def tanh_of_sums(q_BHTK: Tensor, k_BHSK: Tensor) -> Tensor:
 
 
 def blocks(q_BHTK: Tensor, k_BHSK: Tensor) -> Iterator[slice]:
-    """Neighbouring queries whose pairs with all keys are BLOCK_NUMBERS at most, or one query."""
+    """Slices of queries with at most BLOCK_NUMBERS values, or of one query."""
     rows = max(BLOCK_NUMBERS // max(k_BHSK.numel(), 1), 1)
     for begin in range(0, q_BHTK.shape[2], rows):
         yield slice(begin, begin + rows)
 
 
 class AdditiveScores(torch.autograd.Function):
-    """forward(q, k, v [H, K]) -> v^T tanh(q + k); the backward pass computes each block's tanh anew."""
+    """forward(q, k, v [H, K]) -> v^T tanh(q + k). The backward pass recomputes tanh, block by block."""
 
     @staticmethod
     def forward(ctx: Any, q_BHTK: Tensor, k_BHSK: Tensor, v_HK: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ class AdditiveScores(torch.autograd.Function):
         for rows in blocks(q_BHTK, k_BHSK):
             x_BHTSK, grad_BHTS = tanh_of_sums(q_BHTK[:, :, rows], k_BHSK), grads[0][:, :, rows]
             grad_v += torch.matmul(grad_BHTS.flatten(2)[:, :, None], x_BHTSK.flatten(2, 3)).sum((0, 2))
-            # The slope of tanh is 1 - tanh^2.
+            # The derivative of tanh is 1 - tanh^2.
             slope_BHTSK = x_BHTSK.square_().neg_().add_(1).mul_(grad_BHTS[..., None])
             grad_q[:, :, rows] = slope_BHTSK.sum(3) * v_HK[:, None]
             grad_k += slope_BHTSK.sum(2)
@@ -53,11 +53,6 @@ class AdditiveScores(torch.autograd.Function):
 
 
 def additive_scores(q_BHTK: Tensor, k_BHSK: Tensor, v_HK: Tensor) -> Tensor:
-    """v^T tanh(q + k) of every query and key (additive attention, section 3.2.1), [B, H, T, S].
-
-    A compiler makes one loop of it, which keeps no tanh(q + k) either; else it is computed in blocks of queries.
-    """
+    """v^T tanh(q + k) of every query and key (additive attention, section 3.2.1), [B, H, T, S]."""
     v_HK = v_HK.to(q_BHTK.dtype)
-    if torch.compiler.is_compiling():
-        return ((q_BHTK[:, :, :, None] + k_BHSK[:, :, None]).tanh() * v_HK[:, None, None]).sum(-1)
     return AdditiveScores.apply(q_BHTK, k_BHSK, v_HK)  # type: ignore[no-untyped-call, no-any-return]

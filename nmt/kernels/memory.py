@@ -1,4 +1,4 @@
-"""Settings by which a processor's memory is used again, and not filled with kernels."""
+"""Settings for a processor's memory: reuse what was freed, and cache few kernels."""
 
 import ctypes
 import os
@@ -9,9 +9,9 @@ KEPT_KERNELS = 8
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep what a training step frees for the next one, instead of giving it back to the system.
+    """Make the C library keep memory that a training step frees, for the next step, instead of returning it.
 
-    Fresh pages cost more to touch than a product costs to write. Only glibc has these settings.
+    The first access to a fresh page costs more than writing the result of a product. Only glibc has these settings.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
@@ -20,10 +20,11 @@ def keep_freed_memory() -> None:
 
 
 def forget_old_kernels() -> None:
-    """Keep few of oneDNN's kernels: each belongs to one shape, and batches come in hundreds of shapes.
+    """Cache few of oneDNN's kernels: each is for one shape, and batches have hundreds of shapes.
 
-    By default 1024 are kept, twice: half a megabyte each, strewn between the tensors, which doubles the memory that a
-    model=small run takes. Building one again takes a fraction of a millisecond. To be called before the first product.
+    By default there are two caches of 1024 kernels of half a megabyte, scattered between the tensors, which doubles the
+    memory of a model=small run. Rebuilding a kernel takes a fraction of a millisecond. Call this before the first
+    product.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cache, str(KEPT_KERNELS))

@@ -1,4 +1,4 @@
-"""The Transformer, of torch and ModelConfig alone."""
+"""The Transformer, which depends only on torch, ModelConfig and the kernels."""
 
 from nmt.model.transformer import Transformer
 

@@ -15,10 +15,10 @@ from nmt.kernels.linear import linear
 
 
 def neighbourhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:
-    """Restricted self-attention (section 4): True where query t may look at key s, [length, length].
+    """Restricted self-attention (section 4): True where query t may attend to key s, [length, length].
 
-    These are the r positions around t, of which an even r has one more before it; or the last r, t among them, if
-    `causal`. At the ends of a sentence there are fewer, so r = 2 length - 1, or length, is no restriction.
+    These are the r positions around t (for an even r, one more before t than after it), or the last r up to t if
+    `causal`. There are fewer at the ends of a sentence, so r = 2 length - 1, or length, is no restriction.
     """
     positions = torch.arange(length, device=device)
     ahead = positions - positions[:, None]
@@ -26,17 +26,17 @@ def neighbourhood(length: int, r: int, device: torch.device, causal: bool = Fals
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention (section 3.2.2, figure 2 right), without biases as in the authors' code.
+    """Multi-head attention (section 3.2.2, figure 2 right), without biases, as in the authors' code.
 
-    The projections of queries, keys and values are one matrix, so that self-attention is one product.
+    The projections of queries, keys and values are one matrix, so self-attention computes them in one product.
 
     `model.attention` chooses the score of a query and a key in each head (section 3.2.1):
 
     - scaled_dot_product: q k^T / sqrt(d_k), the paper's (equation 1);
     - dot_product: q k^T;
-    - additive: v^T tanh(W q + U k) (Bahdanau et al. 2015), where W q and U k are this head's projections: W W_i^Q and
-      U W_i^K would be products of two matrices with nothing in between, so W_i^Q and W_i^K alone are as expressive
-      with tanh over d_k numbers. Only v, d_k numbers a head, is added.
+    - additive: v^T tanh(W q + U k) (Bahdanau et al. 2015), where W q and U k are this head's projections. Separate W
+      and U would only be multiplied with W_i^Q and W_i^K, so these alone are as expressive. The only new parameter is
+      v, with d_k numbers for each head.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -74,7 +74,7 @@ class MultiHeadAttention(nn.Module):
         return self.split_heads(k), self.split_heads(v)
 
     def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """The softmax of the scores, [B, H, T, S]; masks are those of `attend`."""
+        """The softmax of the scores, [B, H, T, S]; `mask` and `causal` as in `attend`."""
         if self.kind == "additive":
             scores_BHTS = additive_scores(q_BHTK, k_BHSK, self.v)
         else:
@@ -93,7 +93,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """softmax(Q K^T / sqrt(d_k)) V (section 3.2.1, equation 1) of all heads, then W^O: [B, T, D].
 
-        `mask` is broadcastable to [B, H, T, S]: True where a query may look, or numbers that are added to the scores.
+        `mask` is broadcastable to [B, H, T, S]: True where a query may attend, or numbers to add to the scores.
         `causal` hides keys after t from query t.
         """
         if self.kind == "additive":

@@ -39,20 +39,20 @@ class Positions(nn.Module):
             self.register_buffer("table", sinusoids(config.max_positions, config.d_model), persistent=False)
 
     def forward(self, start: int, length: int) -> Tensor:
-        """Encodings of positions start .. start + length - 1: [length, D]. Sinusoids know no end."""
+        """Encodings of positions start .. start + length - 1: [length, D]. Sinusoids have no limit."""
         end = start + length
         if end > len(self.table):
             if self.learned:
                 raise NMTError(
                     f"a sequence of {end} tokens is longer than model.max_positions={len(self.table)} learned positions"
                 )
-            # These alone: decoding step by step would make the whole table anew for each token.
+            # Only these positions: incremental decoding would otherwise recompute the whole table for each token.
             return sinusoids(length, self.table.shape[1], start).to(self.table)
         return self.table[start:end]
 
 
 class Embedding(nn.Module):
-    """Tokens to vectors: embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
+    """Embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()

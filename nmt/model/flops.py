@@ -1,13 +1,13 @@
 """Floating-point operations of training, counted from the architecture (Table 2, "Training Cost").
 
-The paper estimates the cost of a run as seconds x devices x sustained FLOP/s of the device. Beside that, this is what
-the arithmetic itself needs: multiplications and additions of all matrix products, for real tokens, padding not counted.
+The paper estimates the cost of a run as seconds x devices x sustained FLOP/s of the device. This module instead counts
+the multiplications and additions of all matrix products, for real tokens without padding.
 """
 
 from nmt.config import ModelConfig
 
 BACKWARD = 2
-"""Each product needs two in the backward pass, for the gradients of its two factors."""
+"""Products in the backward pass for each product of the forward pass: one for the gradient of each factor."""
 
 
 def training_flops(
@@ -15,8 +15,9 @@ def training_flops(
 ) -> int:
     """FLOPs to train on `tokens` (source, target) once, for Table 2's training cost.
 
-    `pairs`: pairs of query and key in the encoder, in the decoder, and across; each costs d_k + d_v in every head, also
-    where attention is additive: there v^T tanh(q + k) is the product, and q + k and its tanh are none.
+    `pairs`: pairs of query and key in the encoder, in the decoder, and from the decoder to the encoder. Each costs
+    d_k + d_v in every head. In additive attention the same holds: the product is v^T tanh(q + k), and q + k and tanh
+    are not counted.
     """
     c = config
     assert c.d_k is not None

@@ -60,8 +60,8 @@ class EncoderLayer(nn.Module):
 class LayerCache:
     """Keys and values of a decoder layer, kept between steps, [B, H, columns, width] each.
 
-    A step adds K columns to those of self-attention, one for each slot of the beam. Columns never move: when the beam
-    is reordered, a mask tells from which of them a hypothesis descends. Copying them would take longer with every step.
+    A step adds K columns to those of self-attention, one for each hypothesis. Columns never move: when the beam is
+    reordered, a mask tells which of them belong to a hypothesis's past. To copy them would take longer at every step.
     """
 
     self_k: Tensor
@@ -70,10 +70,10 @@ class LayerCache:
     cross_v: Tensor
 
     def append(self, k_BHKW: Tensor, v_BHKW: Tensor, seen: slice) -> tuple[Tensor, Tensor]:
-        """Add keys and values as the last of the columns `seen`; gives all of these columns."""
+        """Write keys and values to the last of the columns `seen`; returns all of these columns."""
         begin, end = seen.stop - k_BHKW.shape[2], seen.stop
         if end > self.self_k.shape[2]:
-            # Twice the room, and that of 16 steps at least, so that few steps copy the whole cache.
+            # Double the room, to at least 16 steps, so that few steps copy the whole cache.
             room = 15 * k_BHKW.shape[2] + begin
             self.self_k, self.self_v = (
                 torch.cat((x, x.new_empty(*x.shape[:2], room, x.shape[3])), dim=2) for x in (self.self_k, self.self_v)
@@ -82,7 +82,7 @@ class LayerCache:
         return self.self_k[:, :, seen], self.self_v[:, :, seen]
 
     def select(self, sentences: Tensor) -> "LayerCache":
-        """The cache of the given sentences: those that are finished leave the batch."""
+        """The cache of only the given sentences: finished ones leave the batch."""
         return LayerCache(*(x.index_select(0, sentences) for x in vars(self).values()))
 
 
@@ -100,7 +100,7 @@ class DecoderLayer(nn.Module):
         self.residual_1, self.residual_2, self.residual_3 = Residual(config), Residual(config), Residual(config)
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor, mask: Tensor | None, past: Tensor | None = None) -> Tensor:
-        """All positions at once, for training; `past` tells which ones a position sees, if not all up to itself."""
+        """All positions at once, for training; `past` is the mask of self-attention, None: causal."""
         own, cross = self.self_attention, self.cross_attention
         x_BTD = self.residual_1(x_BTD, lambda x: own.attend(*own.project(x), past, causal=past is None))
         x_BTD = self.residual_2(x_BTD, lambda x: cross.attend(cross.queries(x), *cross.keys_values(memory_BSD), mask))
@@ -114,10 +114,10 @@ class DecoderLayer(nn.Module):
     def step(
         self, x_BKD: Tensor, cache: LayerCache, seen: slice, ancestors: Tensor | None, mask: Tensor | None
     ) -> Tensor:
-        """One position of K hypotheses of each sentence, whose keys come last in the columns `seen`; extends `cache`.
+        """The next position of K hypotheses of each sentence; extends `cache`, in the last of the columns `seen`.
 
-        `ancestors` tells which of these columns a hypothesis sees, `mask` those of the source. The hypotheses of a
-        sentence stand as its queries, so that its keys and values are never repeated.
+        `ancestors` masks the columns that each hypothesis sees, `mask` the source positions. The hypotheses of a
+        sentence are K queries to the same keys and values, which are therefore never repeated.
         """
         own, cross = self.self_attention, self.cross_attention
 

@@ -18,30 +18,30 @@ from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
 
 
 def padding_mask(tokens_BS: Tensor) -> Tensor:
-    """True at real tokens, as attention wants it: [B, 1, 1, S]."""
+    """True at real tokens, in the shape for attention: [B, 1, 1, S]."""
     return (tokens_BS != PAD)[:, None, None, :]
 
 
 @dataclass
 class DecoderCache:
-    """The state of incremental decoding: a cache for each layer, and masks of what its attention may see.
+    """The state of incremental decoding: a cache for each layer, and masks for their attention.
 
-    `ancestors` is why the layers' keys and values never move: to reorder the beam is to reorder the rows of this mask,
-    which is the same for all layers and heads.
+    The keys and values of the layers never move. Reordering the beam only reorders the rows of `ancestors`, a mask that
+    all layers and heads share.
     """
 
     layers: list[LayerCache]
     mask: Tensor
     """Added to the scores of source positions, [B, 1, 1, S]: 0 or -inf."""
     ancestors: Tensor
-    """Added to the scores of earlier columns, [B, 1, K, positions x K]: 0 where a hypothesis descends from one."""
+    """Added to the scores of columns, [B, 1, K, positions x K]: 0 for a hypothesis's own past, else -inf."""
     length: int = 0
     """Positions so far."""
 
     def grow(self) -> None:
-        """Double the columns of `ancestors`, to 16 positions at least, so that few steps copy it.
+        """Double the columns of `ancestors`, to at least 16 positions, so that few steps copy it.
 
-        In positions to come, hypothesis k sees column k.
+        In future positions, hypothesis k sees column k.
         """
         batch, _, hypotheses, columns = self.ancestors.shape
         own = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
@@ -49,13 +49,13 @@ class DecoderCache:
         self.ancestors = torch.cat((self.ancestors, own.repeat(1, positions).expand(batch, 1, -1, -1)), dim=3)
 
     def reorder(self, parents_BK: Tensor) -> None:
-        """Let hypothesis k continue hypothesis parents[k]: it sees the columns that its parent saw."""
+        """Make hypothesis k continue hypothesis parents[k], whose columns it then sees."""
         hypotheses = parents_BK.shape[1]
         past = self.ancestors[..., : self.length * hypotheses]
         past.copy_(past.gather(2, parents_BK[:, None, :, None].expand_as(past)))
 
     def select(self, sentences: Tensor) -> "DecoderCache":
-        """The cache of the given sentences: those that are finished leave the batch."""
+        """The cache of only the given sentences: finished ones leave the batch."""
         layers = [layer.select(sentences) for layer in self.layers]
         return DecoderCache(layers, self.mask[sentences], self.ancestors[sentences], self.length)
 
@@ -71,7 +71,7 @@ class Transformer(nn.Module):
         self.target_embedding = Embedding(config, vocabulary_size)
         self.encoder_layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
-        # Post-norm layers end in a norm of their own; only pre-norm stacks need one on top.
+        # A post-norm layer already ends in a norm; only a pre-norm stack needs one on top.
         pre_norm = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
@@ -82,9 +82,9 @@ class Transformer(nn.Module):
             self.output.weight = self.source_embedding.weight
 
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
-        """True where a source position sees another: the real ones, [B, 1, 1, S], or those near it, [B, 1, S, S].
+        """True where a source position sees another: all real ones, [B, 1, 1, S], or those near it, [B, 1, S, S].
 
-        None: all; without a mask torch may take its fastest kernels.
+        None: it sees all; without a mask torch can use its fastest kernels.
         """
         real = padding_mask(source_BS) if padded else None
         if self.config.attention_window is None:
@@ -92,11 +92,11 @@ class Transformer(nn.Module):
         near_SS = neighbourhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
         if real is None:
             return near_SS
-        # Padding far behind a sentence's end would see nothing, and the softmax of nothing is NaN: it sees itself.
+        # Padding far after a sentence's end sees no real token. It sees itself, because an empty softmax is NaN.
         return near_SS & (real | torch.eye(len(near_SS), dtype=torch.bool, device=near_SS.device))
 
     def past_mask(self, target_BT: Tensor) -> Tensor | None:
-        """True where a target position sees another, [T, T], if section 4 restricts them; None: all up to itself."""
+        """True where a target position sees another, [T, T], in restricted attention; None: all up to itself."""
         if self.config.attention_window is None:
             return None
         return neighbourhood(target_BT.shape[1], self.config.attention_window, target_BT.device, causal=True)
@@ -104,7 +104,7 @@ class Transformer(nn.Module):
     def encode(self, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Source tokens, each sentence closed by the end symbol -> memory [B, S, D].
 
-        `padded=False` tells that they are all of one length, which a device cannot be asked without waiting for it.
+        `padded=False` means that there is no padding. To find that out here would mean to wait for the device.
         """
         mask = self.source_mask(source_BS, padded)
         x_BSD = self.source_embedding(source_BS)
@@ -113,7 +113,7 @@ class Transformer(nn.Module):
         return self.encoder_norm(x_BSD)  # type: ignore[no-any-return]
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
-        """Target tokens behind the start symbol -> decoder states that predict the next ones, [B, T, D]."""
+        """Target tokens after the start symbol -> decoder states that predict the next ones, [B, T, D]."""
         mask, past = padding_mask(source_BS) if padded else None, self.past_mask(target_BT)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
@@ -121,7 +121,7 @@ class Transformer(nn.Module):
         return self.decoder_norm(x_BTD)  # type: ignore[no-any-return]
 
     def decoder_states(self, source_BS: Tensor, target_BT: Tensor, padded: bool = True) -> Tensor:
-        """The decoder's output before the output matrix, [B, T, D]; `padded` is that of `encode`."""
+        """The decoder's output before the output matrix, [B, T, D]; `padded` as in `encode`."""
         return self.decode(target_BT, self.encode(source_BS, padded), source_BS, padded)
 
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
@@ -129,7 +129,7 @@ class Transformer(nn.Module):
         return self.output(self.decoder_states(source_BS, target_BT))  # type: ignore[no-any-return]
 
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
-        """Encode, and prepare decoding step by step with `hypotheses` hypotheses of each sentence."""
+        """Encode, and prepare incremental decoding with `hypotheses` hypotheses of each sentence."""
         memory_BSD = self.encode(source_BS)
         layers = [layer.start(memory_BSD) for layer in self.decoder_layers]  # type: ignore[operator]
         mask = torch.zeros_like(source_BS, dtype=memory_BSD.dtype).masked_fill_(source_BS == PAD, -torch.inf)
@@ -137,16 +137,13 @@ class Transformer(nn.Module):
         return DecoderCache(layers, mask[:, None, None, :], ancestors)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache) -> Tensor:
-        """The last token of K hypotheses of each sentence -> log probabilities of the next; extends `cache`.
-
-        [B, K] -> [B, K, N].
-        """
+        """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`."""
         hypotheses = tokens_BK.shape[1]
         first = max(cache.length + 1 - (self.config.attention_window or cache.length + 1), 0)
         seen = slice(first * hypotheses, (cache.length + 1) * hypotheses)
         if seen.stop > cache.ancestors.shape[3]:
             cache.grow()
-        # A single hypothesis descends from every column.
+        # With a single hypothesis, every column is its past.
         ancestors = cache.ancestors[..., seen] if hypotheses > 1 else None
         x_BKD = self.target_embedding(tokens_BK.view(-1, 1), cache.length).view(*tokens_BK.shape, -1)
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):

@@ -9,13 +9,13 @@ from nmt.storage.markdown import block, cell, code, plain
 
 
 def duration(seconds: float) -> str:
-    """Hours, or minutes where it is less than one."""
+    """Hours, or minutes for less than an hour."""
     minutes = math.ceil(seconds / 60)
     return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{minutes} minute{'s' if minutes > 1 else ''}"
 
 
 def quality(score: dict[str, Any] | None) -> str:
-    """A score on the validation set with its signature, in Markdown."""
+    """A validation score with its signature, in Markdown."""
     if score is None:
         return "not measured"
     name, value, sentences = plain(score["name"]), score["value"], score["sentences"]
@@ -23,7 +23,7 @@ def quality(score: dict[str, Any] | None) -> str:
 
 
 def model_card(description: ModelDescription, parameters: int) -> str:
-    """Data, size, training, cost and quality of a model that was trained here, in Markdown."""
+    """Data, size, training, cost and quality of a model, in Markdown."""
     training, model = description.training, description.model
     config = training["config"]
     data, kind = plain(config["data"]["name"]), plain(config["data"]["kind"])

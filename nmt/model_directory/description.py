@@ -1,4 +1,4 @@
-"""The model directory: all that translating needs, and nothing that runs. No torch: weights.py reads the weights.
+"""The model directory: everything that translation needs, without any code. No torch: weights.py reads the weights.
 
 model.safetensors   weights
 config.json         format version, model configuration, languages, vocabulary
@@ -13,12 +13,12 @@ from typing import Any
 from nmt.config import ModelConfig
 from nmt.config.renamed import with_new_names
 from nmt.errors import NMTError
-from nmt.storage.foreign import build, matches, parse_json, read_mapping, sha256
+from nmt.storage.foreign import build, check_version, matches, parse_json, read_mapping, sha256
 from nmt.text.tokenizers import Tokenizer, load_tokenizer
 
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
-"""What config.json is called in the folder of an exported model, where another program has a config.json of its own."""
+"""Name of config.json in the folder of an exported model, where config.json belongs to another program."""
 TRAINING = {
     "updates": int,
     "averaged": list[int],
@@ -30,7 +30,7 @@ TRAINING = {
     "corpus": str,
     "config": dict[str, Any],
 }
-"""What is known of a training, where it is known, and its types."""
+"""Optional entries of `training`, and their types."""
 
 
 @dataclass
@@ -45,12 +45,12 @@ class ModelDescription:
     tokenizer: str
     """SHA-256 of tokenizer.model."""
     training: dict[str, Any]
-    """What is known of the training (TRAINING), and of the pairs it was made of: their lengths and characters."""
+    """Facts about the training (TRAINING), and the lengths and characters of its pairs, as far as they are known."""
     format_version: int = FORMAT_VERSION
 
 
 def find_model_directory(path: str, key: str = "run") -> Path:
-    """The model directory behind a run or a model directory, given for `key`; NMTError that says what is missing."""
+    """The model directory of a run, or the folder itself, for `key`; NMTError that says what is missing."""
     folder = Path(path)
     if (folder / "model").is_symlink():
         raise NMTError(f"{key}={path}: {folder / 'model'} is a link, which is not followed; pass what it points to")
@@ -74,16 +74,12 @@ def read_description(folder: Path) -> ModelDescription:
     """The description of a model directory; NMTError where it is of another format version or broken."""
     path = folder / (EXPORTED if is_exported(folder) else "config.json")
     tree = read_mapping(path, parse_json)
-    found = tree.get("format_version")
-    if found != FORMAT_VERSION:
-        raise NMTError(
-            f"{path}: format version {str(found)[:20]}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
-        )
+    check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
     description.model = with_new_names({"model": description.model})["model"]
     build(ModelConfig, description.model, f"{path}, model")
     if "/" in description.source + description.target:
-        raise NMTError(f"{path}: its languages are no names")  # files are called after them
+        raise NMTError(f"{path}: its languages are not names")  # these name files
     for key, kind in TRAINING.items():
         if key in description.training and not matches(description.training[key], kind):
             raise NMTError(f"{path}, training: {key} is of another type")
@@ -91,7 +87,7 @@ def read_description(folder: Path) -> ModelDescription:
 
 
 def within(tree: Any, *keys: str) -> Any:
-    """The value under these keys of mappings within mappings; None where one of them is missing, or no mapping."""
+    """The value under these keys of nested mappings; None where one of them is missing, or no mapping."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
@@ -103,7 +99,7 @@ def is_parser(description: ModelDescription) -> bool:
 
 
 def positions(description: ModelDescription) -> int | None:
-    """The most tokens, without the end symbol, that a model has positions for; None where they know no end."""
+    """Most tokens, without the end symbol, that a model has positions for; None without a limit."""
     return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 

@@ -19,23 +19,20 @@ EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weig
 
 
 def stored_as(name: str, stored: Shapes) -> str:
-    """The name by which a file holds a parameter: of tied matrices it holds one."""
+    """The name under which a file holds a parameter: of tied matrices it holds only one."""
     if name in stored or name not in EMBEDDINGS:
         return name
     return next((other for other in EMBEDDINGS if other in stored), name)
 
 
 def check_positions(model: ModelConfig, stored: Shapes, problem: str) -> None:
-    """NMTError, which begins with `problem`, for a larger table of sinusoids than a described model may ask for."""
+    """NMTError, beginning with `problem`, for a table of sinusoids that is too large for the model."""
     if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
         raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
 
 
 def stored_shapes(path: Path) -> Shapes:
-    """The tensors in a safetensors file, which its own reader checks against the file's size.
-
-    Raises NMTError where it is none, or holds anything but floating-point numbers.
-    """
+    """Names and shapes of tensors in a safetensors file, checked by its reader; NMTError where they are no weights."""
     check_regular(path)
     try:
         with safe_open(path, framework="numpy") as file:

@@ -1,4 +1,4 @@
-"""Weights of a model directory, by torch."""
+"""The weights of a model directory: writing, checking and loading them with torch."""
 
 import json
 import re
@@ -11,10 +11,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model as load_weights
 from safetensors.torch import save_file
 
+from nmt.config import ModelConfig
+from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
 from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription, read_description
-from nmt.model_directory.shapes import check_weights
+from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes
 from nmt.storage.whole import TEMPORARY, check_replaceable, whole_folder
 
 OUR_NAMES = re.compile(
@@ -24,7 +26,7 @@ OUR_NAMES = re.compile(
 
 
 def check_ours(folder: Path) -> None:
-    """NMTError, before any work, where a folder that is to be replaced holds anything but a model directory of ours."""
+    """NMTError, before any work, unless a folder that is to be replaced is empty or holds a model directory of ours."""
     check_replaceable(folder)
     if not folder.exists():
         return
@@ -37,10 +39,7 @@ def check_ours(folder: Path) -> None:
 
 
 def save_weights(model: Transformer, path: Path) -> None:
-    """Write the weights: the same bytes for the same weights.
-
-    Of tied ones the first name in the alphabet is written. safetensors' own save_model notes the others in any order.
-    """
+    """Write the weights, of tied matrices only the first. safetensors' save_model lists the others in random order."""
     names: dict[int, str] = {}
     tensors = {}
     for name, tensor in sorted(model.state_dict().items()):
@@ -52,7 +51,7 @@ def save_weights(model: Transformer, path: Path) -> None:
 def write_model_directory(
     folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
 ) -> None:
-    """Write the directory under a temporary name, then rename it; one that was there is replaced."""
+    """Write the directory under a temporary name, then rename it, replacing one that was there."""
     try:
         with whole_folder(folder) as temporary:
             save_weights(model, temporary / "model.safetensors")
@@ -63,11 +62,40 @@ def write_model_directory(
         raise NMTError(f"cannot write {folder} ({one_line(error)}): is the disk full?") from error
 
 
-def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
-    """The model of a model directory, ready to translate; NMTError where the weights do not fit."""
-    config, path = check_weights(folder), folder / "model.safetensors"
+def described(model: ModelConfig, vocabulary_size: int) -> Transformer:
+    """The Transformer of a configuration, without memory for its weights."""
+    require(vocabulary_size > 0, f"vocabulary_size={vocabulary_size}: must be positive")
     try:
-        model = Transformer(config, read_description(folder).vocabulary_size)
+        with torch.device("meta"):
+            return Transformer(model, vocabulary_size)
+    except RuntimeError as error:
+        raise NMTError(f"vocabulary_size={vocabulary_size}: too large ({one_line(error)})") from error
+
+
+def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
+    """Parameters of a model; tied matrices count once."""
+    return sum(parameter.numel() for parameter in described(model, vocabulary_size).parameters())
+
+
+def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
+    """NMTError, beginning with `problem`, unless these are the names and shapes of such a model's weights."""
+    check_positions(model, stored, problem)
+    wanted = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
+    for name in [*stored, *wanted]:
+        held = stored.get(stored_as(name, stored) if model.tied_embeddings else name)
+        if held != wanted.get(name):
+            pair = [str(list(shape)) if shape is not None else "nothing" for shape in (held, wanted.get(name))]
+            raise NMTError(f"{problem}: {name[:80]!r} is {pair[0]}, where there should be {pair[1]}")
+
+
+def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
+    """The model of a model directory, in evaluation mode; NMTError where the weights do not fit its description."""
+    description, path = read_description(folder), folder / "model.safetensors"
+    config, size = ModelConfig(**description.model), description.vocabulary_size
+    # Before allocating any memory: a stranger's description may claim any size.
+    check_shapes(config, size, stored_shapes(path), f"{path}: not the weights of the model in config.json")
+    try:
+        model = Transformer(config, size)
         load_weights(model, path)
     except (OSError, SafetensorError, RuntimeError) as error:
         raise NMTError(f"{path}: cannot be read, or not the weights of config.json ({one_line(error)})") from error

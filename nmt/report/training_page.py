@@ -6,7 +6,7 @@ from typing import Any
 
 from nmt.config import ModelConfig
 from nmt.data.manifest import flatten
-from nmt.model_directory.shapes import count_parameters
+from nmt.model_directory.weights import count_parameters
 from nmt.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Curves, draw
 from nmt.report.pages import render
 from nmt.report.quality import Quality, differences, pick

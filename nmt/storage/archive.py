@@ -1,6 +1,6 @@
-"""Files that torch.save wrote, from anyone: plain tensors, numbers and strings, or nothing.
+"""Files of torch.save that may come from anyone: only plain tensors, numbers and strings are loaded.
 
-Such a file is a zip archive whose members are stored as they are: a pickle, and the bytes of each tensor.
+Such a file is an uncompressed zip archive of a pickle and the bytes of each tensor.
 """
 
 import pickle
@@ -12,35 +12,32 @@ import torch
 from torch import Tensor
 
 from nmt.errors import is_out_of_memory, one_line
-from nmt.storage.foreign import DEPTH, LARGE, check_regular
+from nmt.storage.foreign import LARGE, check_regular, check_tree
 
-MOST_VALUES = 2**20
-"""Numbers, strings and tensors in an archive."""
+VALUE_LIMIT = 2**20
+"""Most numbers, strings and tensors in an archive."""
 
 
 def load_plain(path: Path) -> Any:
-    """Load what torch.save wrote of plain tensors, numbers and strings, mapped from the file.
-
-    Raises ValueError where it is damaged or holds anything else, NMTError for a link or a device.
-    """
+    """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values."""
     check_regular(path)
     if not zipfile.is_zipfile(path):
         raise ValueError("it is empty, cut, or a bare pickle, which is not run")
     try:
         with zipfile.ZipFile(path) as archive:
             check_members(archive, path.stat().st_size)
-        # Of a pickle, weights_only runs nothing but the constructors of tensors and containers.
+        # With weights_only, a pickle can only construct tensors and containers.
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except Exception as error:  # a damaged archive may end in any of them within zipfile or torch
+    except Exception as error:  # zipfile and torch raise all kinds for a damaged archive
         if is_out_of_memory(error):
-            raise  # of a whole one, which is not to be taken for damaged
+            raise  # the archive may be whole
         raise ValueError(reason(error)) from error
-    check_values(content)
+    check_tree(content, parts, VALUE_LIMIT)
     return content
 
 
 def reason(error: BaseException) -> str:
-    """Why an archive was not read, without torch's words on pickles: they advise to run them."""
+    """The reason why an archive was not read, without torch's message on pickles, which advises to run them."""
     if isinstance(error, pickle.UnpicklingError):
         return "it holds more than plain tensors, numbers and strings"
     if isinstance(error, zipfile.BadZipFile | EOFError | OSError):
@@ -49,42 +46,29 @@ def reason(error: BaseException) -> str:
 
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """Raise ValueError where the archive in a file of `size` bytes would unfold, or is damaged."""
+    """Raise ValueError where the archive in a file of `size` bytes is larger than the file, or damaged."""
     members = archive.infolist()
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
         raise ValueError("its members are compressed, which torch.save does not do")
     if sum(member.file_size for member in members) > size:
         raise ValueError("it claims to hold more than the file does")
     if any(member.file_size > LARGE for member in members if member.filename.endswith("/data.pkl")):
-        raise ValueError(f"more than {LARGE:,} bytes of it are no tensors")
+        raise ValueError(f"more than {LARGE:,} bytes of it are not tensors")
     damaged = archive.testzip()
     if damaged is not None:
         raise ValueError(f"{damaged} within it is damaged: its check sum differs")
 
 
-def check_values(content: Any) -> None:
-    """Raise ValueError where a tree is deep or endless, or holds anything but plain tensors, numbers and strings."""
-    level, seen = [content], 0
-    for _ in range(DEPTH):
-        seen += len(level)
-        if seen > MOST_VALUES:
-            raise ValueError(f"it holds more than {MOST_VALUES:,} values")
-        level = [part for value in level for part in parts(value)]
-        if not level:
-            return
-    raise ValueError("nested too deeply")
-
-
 def parts(value: Any) -> list[Any]:
-    """The values within a mapping or a sequence; none in any other."""
+    """The values in a mapping or a sequence, none in any other; ValueError for a value of a type that is not plain."""
     if isinstance(value, dict):
         return [*value, *value.values()]
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, Tensor):
-        # Strides of 0 make a tensor of any size out of a few bytes.
+        # With strides of 0, a few bytes can be a tensor of any size.
         if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
             raise ValueError("a tensor in it is larger than its bytes")
     elif value is not None and not isinstance(value, int | float | str):
-        raise ValueError(f"it holds a {type(value).__name__}, which is no tensor, number or string")
+        raise ValueError(f"it holds a {type(value).__name__}, which is not a tensor, number or string")
     return []

@@ -1,6 +1,6 @@
-"""Readers for files that may come from anyone: no link is followed, no size or depth taken on trust, nothing runs.
+"""Readers for files that may come from anyone: they follow no link, trust no size or depth, and run nothing.
 
-Whatever a file holds, the answer is its content, of the types that were asked for, or an NMTError of one line.
+Whatever a file holds, they return its content with the expected types, or raise an NMTError of one line.
 """
 
 import hashlib
@@ -8,7 +8,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from io import BufferedReader
@@ -21,9 +21,9 @@ import yaml
 from nmt.errors import NMTError, one_line
 
 SMALL = 2**20
-"""Largest configuration, in bytes; ours have some thousand."""
+"""Largest configuration, in bytes; real ones have a few thousand."""
 LARGE = 2**26
-"""Largest other text, or tokenizer, that is read at once, in bytes."""
+"""Largest tokenizer or other file that is read at once, in bytes."""
 DEPTH = 32
 """Deepest nesting of lists and mappings, in levels."""
 
@@ -37,7 +37,7 @@ def check_regular(path: Path) -> None:
     except OSError as error:
         raise NMTError(f"{path}: cannot be read ({error.strerror})") from error
     if not stat.S_ISREG(mode):
-        reason = "a link, which is not followed" if stat.S_ISLNK(mode) else "no regular file"
+        reason = "a link, which is not followed" if stat.S_ISLNK(mode) else "not a regular file"
         raise NMTError(f"{path}: cannot be read ({reason})")
 
 
@@ -46,7 +46,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file for reading; NMTError where it cannot be read."""
     check_regular(path)
     try:
-        # What is put in its place in between is not followed either, nor waited for.
+        # Should a link or a pipe take its place in between, it is neither followed nor waited for.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
@@ -58,7 +58,7 @@ def read_bytes(path: Path, limit: int = LARGE) -> bytes:
     with opened(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise NMTError(f"{path}: larger than the {limit:,} bytes that such a file has at most")
+        raise NMTError(f"{path}: larger than the {limit:,} bytes that are allowed for such a file")
     return content
 
 
@@ -76,21 +76,28 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_plain(tree: Any) -> None:
-    """Raise ValueError where a tree is nested too deeply, or a number in it is too large or not finite."""
-    level = [tree]
+def check_tree(tree: Any, parts: Callable[[Any], Iterable[Any]], limit: float = math.inf) -> None:
+    """ValueError where a tree, whose values have these `parts`, is nested too deeply or holds too many of them."""
+    level, seen = [tree], 1
     for _ in range(DEPTH):
-        children: list[Any] = []
+        below: list[Any] = []
         for value in level:
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"{value} is no finite number")
-            if isinstance(value, int) and abs(value) >= 2**63:
-                raise ValueError(f"{str(value)[:20]}... is too large")
-            children += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        if not children:
+            below += parts(value)
+            if seen + len(below) > limit:  # now, before a list that is in here many times takes memory each time
+                raise ValueError(f"it holds more than {limit:,} values")
+        if not below:
             return
-        level = children
+        level, seen = below, seen + len(below)
     raise ValueError("nested too deeply")
+
+
+def plain_parts(value: Any) -> Iterable[Any]:
+    """The values in a mapping or a list; ValueError for a number that is too large or not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError(f"{str(value)[:20]}... is too large")
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -99,12 +106,12 @@ def parse_json(text: str | bytes) -> Any:
         tree = json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    check_plain(tree)
+    check_tree(tree, plain_parts)
     return tree
 
 
 class PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, by which a few lines may stand for billions of values."""
+    """YAML without aliases, with which a few lines could stand for billions of values."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -117,8 +124,8 @@ def parse_yaml(text: str) -> Any:
     try:
         tree = yaml.load(text, PlainLoader)
     except (yaml.YAMLError, RecursionError, ArithmeticError, AttributeError) as error:
-        raise ValueError(f"no plain YAML: {one_line(error)}") from error
-    check_plain(tree)
+        raise ValueError(f"not plain YAML: {one_line(error)}") from error
+    check_tree(tree, plain_parts)
     return tree
 
 
@@ -130,12 +137,18 @@ def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) ->
     except ValueError as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     if not isinstance(tree, dict) or not all(isinstance(key, str) for key in tree):
-        raise NMTError(f"{path}: cannot be read (no mapping of names to values)")
+        raise NMTError(f"{path}: cannot be read (not a mapping of names to values)")
     return tree
 
 
+def check_version(path: Path, found: Any, wanted: int, advice: str = "use the nmt that wrote it") -> None:
+    """NMTError where a file has another format version than the one that is read."""
+    if found != wanted:
+        raise NMTError(f"{path}: format version {repr(found)[:20]}, but this nmt reads {wanted}: {advice}")
+
+
 def matches(value: Any, kind: Any) -> bool:
-    """True for a parsed value of an annotated type; an int is a float, a bool is neither."""
+    """True where a parsed value is of an annotated type; an int counts as a float, a bool as neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -151,13 +164,13 @@ def matches(value: Any, kind: Any) -> bool:
 
 
 def build(cls: type[Config], tree: Any, where: str) -> Config:
-    """Build a dataclass from a mapping of its fields; NMTError where one is unknown, missing, or of another type.
+    """Build a dataclass from a mapping of its fields; `where` begins the messages.
 
-    What the class's own rules refuse is NMTError as well. `where` begins the messages.
+    Raises NMTError where a key is unknown, missing, or of another type, or the class refuses its value.
     """
     assert is_dataclass(cls)
     if not isinstance(tree, dict):
-        raise NMTError(f"{where}: no mapping of names to values")
+        raise NMTError(f"{where}: not a mapping of names to values")
     hints, values = get_type_hints(cls), {}
     for name in tree:
         if name not in hints:

@@ -1,4 +1,4 @@
-"""One process at a time in a folder."""
+"""A lock on a folder, for one process at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,22 +9,22 @@ from filelock import FileLock, Timeout
 from nmt.errors import NMTError
 
 NAME = ".lock"
-PATIENCE = 1
-"""Seconds to wait for the lock: the workers of a killed process, who hold it too, take less to end."""
+WAIT_SECONDS = 1
+"""The workers of a killed process, which also hold the lock, take less to end."""
 
 
 @contextmanager
 def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
-    """Keep other processes out of `folder`, which `key` names; NMTError where one is in it. Death frees the lock.
+    """Hold the lock of `folder`, which `key` names; NMTError where another process holds it. Death frees the lock.
 
-    The lock is a file within the folder, which is made, and removed again where nothing came of it; or, for a folder
-    that is to be `replaced`, a file beside it.
+    The lock is a file in the folder, which is made, and removed again if nothing else was written there. For a folder
+    that is to be `replaced`, it is a file beside it.
     """
     path = folder.with_name(f".{folder.name}{NAME}") if replaced else folder / NAME
     lock = FileLock(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=PATIENCE)
+        lock.acquire(timeout=WAIT_SECONDS)
     except Timeout as error:
         raise NMTError(f"{folder}: another nmt is at work there; let it end, or pass {key}=OTHER") from error
     except OSError as error:

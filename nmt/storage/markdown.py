@@ -1,4 +1,4 @@
-"""Text of others within Markdown that we write: it stays text, whatever it holds."""
+"""Escaping: text from others stays text in Markdown that we write, whatever it holds."""
 
 import re
 
@@ -6,13 +6,13 @@ SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
 
 
 def plain(text: object) -> str:
-    """Escape a text for a sentence, a heading or a table, on one line: no HTML, link or cell of its own."""
+    """Escape a text for a sentence, a heading or a table, on one line, so that it makes no HTML, link or cell."""
     printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in on_one_line(text))
     return SPECIAL.sub(r"\\\1", printable)
 
 
 def code(text: object) -> str:
-    """Write a text as code within a sentence, on one line; in a table it needs `cell`, too."""
+    """Format a text as inline code, on one line; a table also needs `cell`."""
     line = on_one_line(text)
     marks = "`" * (longest_backquotes(line) + 1)
     blank = " " if line.startswith("`") or line.endswith("`") else ""
@@ -20,7 +20,7 @@ def code(text: object) -> str:
 
 
 def block(text: str) -> str:
-    """Write a text of several lines as code."""
+    """Format a text as a code block."""
     fence = "`" * max(3, longest_backquotes(text) + 1)
     return f"{fence}\n{text}\n{fence}"
 
@@ -35,5 +35,5 @@ def on_one_line(text: object) -> str:
 
 
 def longest_backquotes(text: str) -> int:
-    """The most backquotes in a row."""
+    """Length of the longest run of backquotes."""
     return max(map(len, re.findall("`+", text)), default=0)

@@ -1,7 +1,7 @@
-"""Files and folders that are whole or not there, whatever happens while they are written: killed, full disk, no power.
+"""Writing files and folders atomically: after a kill, a full disk or a power cut, each is either complete or absent.
 
-Each is filled under a temporary name, brought to the disk, and renamed; then its folder is brought to the disk, too. A
-temporary name is `.NAME.RANDOM.nmt-tmp`, so that what a killed process leaves behind is known for what it is.
+Each is written under a temporary name, synced to the disk, and renamed; then its folder is synced, too. A temporary
+name is `.NAME.RANDOM.nmt-tmp`, so that the leftovers of a killed process can be recognised.
 """
 
 import os
@@ -24,16 +24,16 @@ def temporary_name(path: Path) -> Path:
 def cannot_write(path: Path, error: Exception) -> NMTError:
     """The error to raise where a file or folder could not be written."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
-    return NMTError(f"cannot write {path} ({reason}): is the disk full, or not yours to write?")
+    return NMTError(f"cannot write {path} ({reason}): is the disk full, or is permission missing?")
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk; NMTError where a file does not get there."""
+    """Wait until a file, or the names in a folder, are on the disk; NMTError where a file cannot be written there."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if not path.is_dir():  # some network file systems know no fsync of folders
+        if not path.is_dir():  # some network file systems do not support fsync of folders
             raise cannot_write(path, error) from error
     finally:
         os.close(descriptor)
@@ -41,10 +41,10 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name to a file that a library writes; at the end it gets its own name, or is gone.
+    """Give a temporary name to write to, which at the end is renamed to `path`, or after an error removed.
 
     A link of that name is replaced, not written through. Raises NMTError where the disk is full or not writable, also
-    when torch or pyarrow say so in their own words (RuntimeError).
+    when torch or pyarrow report that as RuntimeError.
     """
     temporary = temporary_name(path)
     try:
@@ -59,30 +59,24 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a whole file; NMTError where that cannot be."""
+    """Write a whole file; NMTError where it cannot be written."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def copy_file(source: Path, path: Path) -> None:
-    """Write a whole file with the content of another one."""
-    with whole_file(path) as temporary:
-        shutil.copyfile(source, temporary)
-
-
 def check_replaceable(folder: Path) -> None:
-    """Raise NMTError, before any work, where a folder of that name could not be replaced."""
+    """Raise NMTError, before any work, where a folder could not be replaced."""
     if folder.is_symlink():
         raise NMTError(f"{folder} is a link, which is not written through: name the folder itself, or remove the link")
     if folder.exists() and not folder.is_dir():
-        raise NMTError(f"{folder} is no folder: move it away")
+        raise NMTError(f"{folder} is not a folder: move it away")
 
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder to be filled under a temporary name, which at the end takes the place of `folder`, or is gone.
+    """Give a folder with a temporary name to fill, which at the end replaces `folder`, or after an error is removed.
 
-    What was there before is removed: whoever calls this has made sure that it is ours. Raises NMTError.
+    The caller must make sure that the old folder is ours, for it is deleted. Raises NMTError.
     """
     check_replaceable(folder)
     temporary, old = temporary_name(folder), temporary_name(folder)
@@ -106,9 +100,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove what killed processes left in a folder of temporary files and folders, for these names, a pattern.
+    """Remove the temporary files and folders that killed processes left in a folder, if their own names match `names`.
 
-    Only by our own temporary names, and no links. To be called where no other process can be writing there.
+    Links stay. To be called only where no other process can be writing.
     """
     for path in folder.iterdir() if folder.is_dir() else ():
         found = TEMPORARY.fullmatch(path.name)

@@ -21,20 +21,17 @@ from nmt.training.checkpoints import RunState, load_checkpoint, model_weights
 
 @dataclass
 class Average:
-    """A model with the mean weights of checkpoints."""
+    """A model whose weights are the mean of several checkpoints."""
 
     model: Transformer
     updates: list[int]
-    """Of each checkpoint."""
+    """Updates after which the checkpoints were saved."""
     state: RunState
-    """Of the last checkpoint."""
+    """That of the last checkpoint."""
 
 
-def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[int], RunState]:
-    """The mean weights of checkpoints (section 6.1), summed in float64, their updates, and the state of the last.
-
-    Raises NMTError where they are of different models or vocabularies.
-    """
+def averaged_model(paths: list[Path]) -> Average:
+    """The mean of checkpoints (section 6.1), summed in float64; NMTError where they are of different models."""
     sums: dict[str, Tensor] = {}
     first: dict[str, Any] = {}
     updates = []
@@ -57,29 +54,23 @@ def average_checkpoints(paths: list[Path]) -> tuple[dict[str, Tensor], list[int]
             else:
                 sums[name] = tensor.to(torch.float64, copy=True)
         updates.append(checkpoint["global_step"])
-    return {name: (total / len(paths)).float() for name, total in sums.items()}, updates, state
-
-
-def averaged_model(paths: list[Path]) -> Average:
-    """The mean of checkpoints as a model; NMTError where they are of different models."""
-    weights, updates, state = average_checkpoints(paths)
     model = Transformer(ModelConfig(**state.config["model"]), state.vocabulary_size)
-    model.load_state_dict(weights)
+    model.load_state_dict({name: (total / len(paths)).float() for name, total in sums.items()})
     return Average(model.eval(), updates, state)
 
 
 def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
-    """The tokenizer of a checkpoint's run; NMTError where there is none, or another than it was trained with."""
+    """The tokenizer of a checkpoint's run; NMTError where it is missing, or not the one used in training."""
     path = checkpoint.parent.parent / "tokenizer.model"
     if not path.is_file():
-        raise NMTError(f"{path}: no tokenizer beside the checkpoints; it lies in the run they come from")
+        raise NMTError(f"{path}: no such file; checkpoints are averaged with the tokenizer of their run, in its folder")
     if sha256(path) != state.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {checkpoint} was trained with")
     return path
 
 
 def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
-    """Write the model directory of an average; `score` is its quality, and on how many sentences that was measured."""
+    """Write the model directory of an average; `score` is its validation score, and on how many sentences."""
     state = average.state
     training = {
         "updates": average.updates[-1],

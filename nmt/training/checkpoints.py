@@ -1,7 +1,7 @@
-"""The content of a checkpoint: how it is checked, read, written, and brought to today's format.
+"""Checkpoints: writing, reading, checking and upgrading them, and finding the one that a run resumes from.
 
 `checkpoints/step=00001000.ckpt` holds plain tensors, numbers and strings; it loads with weights_only=True. Lightning
-writes weights, Adam's moments and loops; everything else stands under "nmt".
+writes weights, Adam's moments and loops; everything else is under "nmt".
 """
 
 import json
@@ -13,17 +13,19 @@ import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
-from nmt.config import ModelConfig
+from nmt.config import ExperimentConfig, ModelConfig
 from nmt.config.renamed import with_new_names
+from nmt.data.prepared import PreparedCorpus
 from nmt.errors import NMTError, one_line
-from nmt.model_directory.shapes import check_shapes
+from nmt.model_directory.weights import check_ours, check_shapes
 from nmt.storage.archive import load_plain
-from nmt.storage.foreign import build, matches, parse_json
+from nmt.storage.foreign import build, check_version, matches, parse_json
 from nmt.storage.whole import whole_file
+from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints
 
 FORMAT_VERSION = 2
 PREFIX = "model."
-"""Of the names of the Transformer's own weights."""
+"""Begins the names of the Transformer's own weights."""
 CONTENT = {
     "global_step": int,
     "epoch": int,
@@ -33,7 +35,7 @@ CONTENT = {
     "optimizer_states": list[dict[Any, Any]],
     "callbacks": dict[str, dict[str, Any]],
 }
-"""Beside "nmt", and its types."""
+"""Keys of a checkpoint beside "nmt", and the types of their values."""
 
 
 @dataclass
@@ -49,7 +51,7 @@ class RunState:
     corpus: str
     """Fingerprint of the prepared corpus."""
     seen: dict[str, Any] = field(default_factory=dict)
-    """Lengths and characters of the training pairs, as its manifest has them."""
+    """Lengths and characters of the training pairs, from the corpus's manifest."""
     tokens: int = 0
     """Target tokens trained on."""
     seconds: float = 0.0
@@ -64,45 +66,35 @@ class RunState:
 
 
 class UnreadableCheckpoint(NMTError):
-    """A checkpoint that is empty, cut or damaged, or none of ours: the one before it may be whole."""
+    """A checkpoint that is empty, cut or damaged, or not written by nmt. The one before it may still be good."""
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content in today's format, mapped from its file; its check sums are looked at.
+    """A checkpoint's content in the current format, memory-mapped; its check sums are verified.
 
-    Raises UnreadableCheckpoint, and NMTError where there is none or it is of another format version.
+    Raises UnreadableCheckpoint, and NMTError where there is no such file or its format version is unknown.
     """
     if not path.is_file():
         raise NMTError(f"{path}: no such checkpoint")
     try:
         content = load_plain(path)
-        version = read_version(content)
-        if version not in (1, FORMAT_VERSION):
-            raise NMTError(
-                f"{path}: format version {version}, but this nmt reads {FORMAT_VERSION}: use the nmt that wrote it"
-            )
-        check_content(upgraded(content))
+        about = content.get("nmt") if isinstance(content, dict) else None
+        if not isinstance(about, dict) or "format_version" not in about:
+            raise ValueError("it has no entry 'nmt'")
+        if about["format_version"] != 1:
+            check_version(path, about["format_version"], FORMAT_VERSION)
+        upgrade(content)
+        check_content(content)
     except ValueError as error:
         raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
     return content  # type: ignore[no-any-return]
 
 
-def read_version(content: Any) -> Any:
-    """The format version of a checkpoint; ValueError where it is none of ours."""
-    about = content.get("nmt") if isinstance(content, dict) else None
-    if not isinstance(about, dict) or "format_version" not in about:
-        raise ValueError("none of nmt's")
-    return about["format_version"]
-
-
-def upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """The content, changed to today's format: in format 1 each callback had its state under the name of its class.
-
-    Raises ValueError where it is of format 1 and lacks that.
-    """
+def upgrade(content: dict[str, Any]) -> None:
+    """Bring content of format 1 to the current one: each callback's state was then under the name of its class."""
     about = content["nmt"]
     if about["format_version"] != 1:
-        return content
+        return
     try:
         metrics = next(state for state in content["callbacks"].values() if "seconds" in state)
         content["nmt"] = {
@@ -112,33 +104,32 @@ def upgraded(content: dict[str, Any]) -> dict[str, Any]:
             "metrics": {
                 "flops": metrics["flops"],
                 "cost": metrics["cost"],
-                "peaks": dict(metrics.get("peaks", [])),  # there was none in the first checkpoints
+                "peaks": dict(metrics.get("peaks", [])),  # the first checkpoints had none
                 "interval": metrics["interval_size"],
             },
             "validation": next(state for state in content["callbacks"].values() if "worse" in state),
             "format_version": FORMAT_VERSION,
         }
     except (AttributeError, LookupError, StopIteration, TypeError) as error:
-        raise ValueError("none of nmt's: its 'callbacks' is missing or of another type") from error
+        raise ValueError("its 'callbacks' is missing or of another type") from error
     content["callbacks"] = {}
-    return content
 
 
 def check_content(content: dict[str, Any]) -> None:
-    """ValueError where a checkpoint lacks something, or holds what training cannot have written."""
+    """ValueError where a checkpoint lacks something, or holds something that training cannot have written."""
     for key, kind in CONTENT.items():
         if key not in content or not matches(content[key], kind):
-            raise ValueError(f"none of nmt's: its {key!r} is missing or of another type")
+            raise ValueError(f"its {key!r} is missing or of another type")
     if not 0 <= content["global_step"] < 2**40 or not 0 <= content["epoch"] < 2**31 or content["sums"].shape != (3,):
-        raise ValueError("none of nmt's: its update, epoch or sums cannot be")
+        raise ValueError("its update, epoch or sums are impossible")
     if not counts(content.get("loops", {})):
-        raise ValueError("none of nmt's: its loops hold more than counts")
+        raise ValueError("its loops hold more than counts")
     try:
         parse_json(json.dumps(content["nmt"]))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"none of nmt's: what it tells of its run is no plain text ({error})") from error
+        raise ValueError(f"its entry 'nmt' is no plain text ({error})") from error
     try:
-        about = build(RunState, content["nmt"], "none of nmt's")
+        about = build(RunState, content["nmt"], "its entry 'nmt'")
         model = build(ModelConfig, about.config.get("model"), "its model")
         shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
         check_shapes(model, about.vocabulary_size, shapes, "its weights are not of its model")
@@ -155,14 +146,14 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def counts(tree: Any) -> bool:
-    """True for mappings within mappings that hold nothing but counts, none of them negative."""
+    """True for nested mappings that hold only counts, none of them negative."""
     if isinstance(tree, dict):
         return all(counts(value) for value in tree.values())
     return isinstance(tree, int) and 0 <= tree < 2**62
 
 
 def tensors(tree: Any, name: str) -> list[tuple[str, Tensor]]:
-    """The tensors in a tree, each behind its name."""
+    """The tensors in a tree, with their names."""
     if isinstance(tree, Tensor):
         return [(name, tree)]
     items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list | tuple) else ()
@@ -170,10 +161,10 @@ def tensors(tree: Any, name: str) -> list[tuple[str, Tensor]]:
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint where it is wanted, and reads those of format 1 too.
+    """Writes a checkpoint straight into its folder.
 
-    Lightning's own takes it through memory and the system's folder for temporary files, which may be small, and where
-    a killed process leaves it behind.
+    Lightning's own writes through memory and the system's folder for temporary files, which may be small, and where a
+    killed process leaves its file behind.
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
@@ -185,5 +176,50 @@ class DirectCheckpointIO(TorchCheckpointIO):
                 f"{error} The checkpoints before it are whole, and the same command goes on from them"
             ) from error
 
-    def load_checkpoint(self, *arguments: Any, **named: Any) -> dict[str, Any]:
-        return upgraded(super().load_checkpoint(*arguments, **named))
+
+@dataclass
+class Resumed:
+    """Where a run resumes."""
+
+    checkpoint: Path | None = None
+    """None: it starts from the beginning."""
+    update: int = 0
+    finished: bool = False
+    unreadable: tuple[Path, ...] = ()
+    """Newer checkpoints, which cannot be read."""
+
+
+def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus) -> Resumed:
+    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or corpus changed."""
+    check_no_links(run)
+    check_ours(run / "model")
+    check_configuration(run, config)
+    unreadable: dict[Path, UnreadableCheckpoint] = {}
+    for path in reversed(list_checkpoints(run)):
+        try:
+            content = load_checkpoint(path)
+        except UnreadableCheckpoint as error:
+            unreadable[path] = error
+            continue
+        state = RunState(**content["nmt"])
+        check_origin(path, state, corpus)
+        update, patience = int(content["global_step"]), config.validation.patience
+        stopped_early = patience is not None and state.validation["worse"] >= patience
+        return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))
+    for reason in unreadable.values():
+        raise NMTError(f"{reason}; none of {run} can be read: remove that folder to start again, or pass name=OTHER")
+    return Resumed()
+
+
+def check_origin(path: Path, state: RunState, corpus: PreparedCorpus) -> None:
+    """NMTError where a checkpoint was trained on another corpus, or with another vocabulary."""
+    manifest = corpus.manifest
+    for part, before, now in (
+        ("tokenizer", state.tokenizer, manifest.tokenizer),
+        ("corpus", state.corpus, manifest.fingerprint),
+    ):
+        if before != now:
+            raise NMTError(
+                f"{path} was trained with another {part} than the one in {corpus.folder}: "
+                "prepare the corpus as it was, or pass name=OTHER for a new run"
+            )

@@ -1,17 +1,24 @@
-"""Where metrics are written: metrics.csv always, and by Lightning's loggers what `logger` names beside it."""
+"""The records of a run: metrics.csv, the loggers that `logger` names, and environment.json."""
 
 import csv
 import io
+import json
 import os
+import platform
+import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from lightning import Trainer
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.pytorch.loggers import WandbLogger
 
+import nmt
 from nmt.errors import NMTError, how_to_install
+from nmt.hardware import processor
 from nmt.storage.whole import write_file
 from nmt.training.run_folder import read_metrics
 
@@ -22,7 +29,7 @@ COLUMNS = (
 
 
 class Logbook:
-    """metrics.csv: a row for each report, kept across restarts up to the update that is resumed from."""
+    """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
 
     def __init__(self, run: Path, step: int) -> None:
         self.path = run / "metrics.csv"
@@ -44,20 +51,20 @@ class Logbook:
             raise NMTError(f"cannot write {self.path} ({error.strerror}): is the disk full?") from error
 
     def finalize(self, status: str) -> None:
-        """Each row is in the file already."""
+        """Nothing to do: every row is already in the file."""
 
 
 Logger = Logbook | TensorBoardLogger | WandbLogger
 
 
 def check_installed(names: Sequence[str]) -> None:
-    """NMTError where a logger needs a package that is not there."""
+    """NMTError where a logger needs a package that is not installed."""
     if "wandb" in names and find_spec("wandb") is None:
         raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
 
 
 def open_loggers(names: Sequence[str], run: Path, step: int, config: dict[str, Any]) -> list[Logger]:
-    """metrics.csv and what is named (tensorboard, wandb), to go on behind update `step`."""
+    """metrics.csv and the loggers of these names (tensorboard, wandb), continued after update `step`."""
     loggers: list[Logger] = [Logbook(run, step)]
     if "tensorboard" in names:
         loggers.append(TensorBoardLogger(run, name="tensorboard", version="", purge_step=step + 1))
@@ -65,3 +72,24 @@ def open_loggers(names: Sequence[str], run: Path, step: int, config: dict[str, A
         project = os.environ.get("WANDB_PROJECT", "uncategorized")  # what wandb itself falls back to
         loggers.append(WandbLogger(run.name, run, run.name, project=project, resume="allow", config=config))
     return loggers
+
+
+def versions() -> dict[str, str]:
+    """Versions of nmt, Python, and the libraries that can change the result of a training."""
+    libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
+    return {"nmt": nmt.__version__, "python": platform.python_version(), **libraries}
+
+
+def write_environment(run: Path, trainer: Trainer, devices: str, peaks: dict[str, float]) -> None:
+    """Write environment.json. `peaks` are FLOP/s of matrix products, by the setting they were measured in."""
+    environment = {
+        **versions(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "devices": devices,
+        "world_size": trainer.world_size,
+        "precision": str(trainer.precision),
+        "peak_flops_per_second": peaks,
+        "command": " ".join(["nmt", *sys.argv[1:]]),
+    }
+    write_file(run / "environment.json", json.dumps(environment, indent=2) + "\n")

@@ -11,20 +11,20 @@ from torch import Tensor
 from nmt.kernels.linear import has_fast_product, linear, outer_product
 
 CHUNK_LOGITS = 2**23
-"""Made at a time: 32 MB of float32, however large the batch and the vocabulary."""
+"""Logits computed at a time: 32 MB of float32, however large the batch and the vocabulary."""
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """The type that products with `x` are computed in: its own, or that of mixed precision."""
+    """The type of products with `x`: its own, or that of mixed precision."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """-log p(target) and log sum exp of each row, and the probabilities, in the logits' own memory.
+    """-log p(target) and log sum exp of each row, and the probabilities, which overwrite the logits.
 
-    The normaliser is read off the likeliest token's probability, which cannot underflow: so that softmax, which passes
-    over a row while that lies in the cache, is the only pass but one over the logits.
+    The normaliser follows from the probability of the likeliest token, which cannot underflow. So apart from the
+    maximum, softmax is the only pass over the logits, and it keeps a row in the cache.
     """
     highest, index = logits.max(dim=-1, keepdim=True)
     target_logits = logits.gather(1, targets[:, None])
@@ -34,11 +34,11 @@ def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tens
 
 
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never all in memory.
+    """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never in memory all at once.
 
-    forward(hidden [M, D], weight [N, D], targets [M], smoothing) gives two sums over tokens: the smoothed loss,
-    and the negative log likelihood, which has no gradient. In mixed precision the products alone are of less than
-    float32: each is cast once, and what is summed over chunks or the vocabulary is summed in float32.
+    forward(hidden [M, D], weight [N, D], targets [M], smoothing) returns two sums over tokens: the smoothed loss,
+    and the negative log likelihood, which has no gradient. In mixed precision only the products have a lower
+    precision: their factors are cast once, and sums over chunks or the vocabulary are in float32.
     """
 
     @staticmethod
@@ -57,13 +57,13 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
             normalisers += normaliser.sum()
             if not need_grad:
                 continue
-            # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N, the last of which comes below.
+            # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N; the last term is added below.
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
             grad = grad.to(dtype)
             grad_hidden.append(linear(grad, matrix.t()))
             chunk = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
             grad_weight = chunk.float() if grad_weight is None else grad_weight.add_(chunk)
-        # Of the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
+        # For the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
         uniform = normalisers - sum_hidden.dot(sum_weight) / vocabulary
         if need_grad:
@@ -75,7 +75,7 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        # Only this function knows its gradients, and needs them once.
+        # In place: nothing else refers to these tensors, and they are used once.
         grad_hidden, grad_weight = ctx.gradients
         del ctx.gradients
         return grad_hidden.mul_(grads[0]), grad_weight.mul_(grads[0]), None, None
@@ -84,10 +84,6 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
 def label_smoothed_cross_entropy(
     hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Sums over tokens of the cross-entropy with (1 - smoothing) onehot + smoothing / N, and of -log p(target).
-
-    Label smoothing (section 5.4) is spread over the whole vocabulary.
-    Shapes: hidden [M, D] and weight [N, D], whose product are the logits, targets [M].
-    """
+    """Sums over tokens: cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and -log p(target)."""
     loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing)  # type: ignore[no-untyped-call]
     return loss, likelihood

@@ -1,4 +1,4 @@
-"""The heaviest moments of training are gone through once before it, so that memory runs out at once or never."""
+"""A trial of the largest batches before training, so that memory runs out at once or never."""
 
 import mmap
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation
 
 SPARE_BYTES, SPARE_SHARE = 2**26, 0.05
-"""Left over by the check, and a share of what weights, gradients and moments take."""
+"""Memory that the check leaves free: these bytes, and this share of the weights, gradients and moments."""
 
 
 def advice(batching: BatchingConfig) -> str:
-    """The numbers to change where micro-batches do not fit."""
+    """The options to change where micro-batches do not fit."""
     return (
         f"a micro-batch of {batching.tokens_per_update // batching.micro_batches:,} source and as many target tokens "
         "does not fit beside weights, gradients and Adam's moments. Pass "
@@ -34,9 +34,9 @@ def advice(batching: BatchingConfig) -> str:
 
 
 def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
-    """Let gradients and Adam's moments be there, as they are from the second update on.
+    """Allocate gradients and Adam's moments, which otherwise exist only from the second update on.
 
-    Of gradients of nothing Adam makes moments of nothing, and no step; the moments stay, for the first update to find.
+    From gradients of zero, Adam makes moments of zero and does not move; the first update then finds these moments.
     """
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -48,7 +48,7 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
 
 @contextmanager
 def something_spare(module: TranslationModule) -> Iterator[None]:
-    """Within, some memory is taken and not used, for what comes between: threads, buffers, and gaps between tensors."""
+    """Hold some unused memory within the block, as a reserve for threads, buffers, and gaps between tensors."""
     own = [x.to_local() if isinstance(x, DTensor) else x for x in module.parameters()]
     held = 4 * sum(parameter.nbytes for parameter in own)  # weights, gradients, two moments
     size = SPARE_BYTES + int(SPARE_SHARE * held)
@@ -59,7 +59,7 @@ def something_spare(module: TranslationModule) -> Iterator[None]:
 
 
 def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tuple[int, int, int]]) -> None:
-    """A training step and its backward pass for micro-batches of these shapes; nothing is learnt from them.
+    """A training step and its backward pass for micro-batches of these shapes, without an update.
 
     A shape is rows, source width and target width.
     """
@@ -89,7 +89,7 @@ class MemoryCheck(Callback):
 
 
 def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
-    """SameForAll where a line has more tokens than the model has learned positions, which would be met hours later."""
+    """SameForAll where a line has more tokens than the model has learned positions: training would fail hours later."""
     if model.positions != "learned":
         return
     for name, text in (("valid", f"{corpus.folder / 'valid'}.{{language}}"), ("train", "the training corpus")):

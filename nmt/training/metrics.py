@@ -1,4 +1,4 @@
-"""Loss, speed, utilisation and cost of a run: in the logs and on the progress line."""
+"""Loss, speed, utilisation and cost of a run, in the logs and on the progress line."""
 
 import math
 import time
@@ -15,8 +15,7 @@ from nmt.data.planning import UpdateSize
 from nmt.hardware import processor
 from nmt.model.flops import training_flops
 from nmt.training.checkpoints import RunState
-from nmt.training.environment import write_environment
-from nmt.training.logbook import Logger, open_loggers
+from nmt.training.logbook import Logger, open_loggers, write_environment
 from nmt.training.module import TranslationModule
 from nmt.training.peak_flops import peak_flops_per_second, precision_dtype, synchronize
 from nmt.training.progress import ProgressLine
@@ -26,41 +25,41 @@ NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
 
 
 def device_name(module: LightningModule) -> str:
-    """The name of the device that the model is on."""
+    """The name of the model's device."""
     if module.device.type == "cuda":
         return torch.cuda.get_device_name(module.device)
     return f"{module.device.type} ({torch.get_num_threads()} threads)"
 
 
 def flops_of(module: TranslationModule, size: UpdateSize) -> int:
-    """Floating-point operations that training on updates of this size takes."""
+    """Floating-point operations to train on updates of this size."""
     return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
 
 
 class MetricsCallback(UpdateCallback):
-    """Reports every `every` updates: the loss and perplexity (without smoothing) of these updates, and their cost.
+    """Reports the loss, perplexity (without smoothing) and speed of every `every` updates, and the run's cost so far.
 
-    Seconds of an update are section 5.2's, cost is Table 2's.
+    Time is measured as in section 5.2, cost as in Table 2.
     """
 
     def __init__(self, run: Path, config: dict[str, Any], console: Console, max_seconds: float | None) -> None:
         self.run, self.config, self.console = run, config, console
         self.every: int = config["trainer"]["log_every_n_steps"]
         self.seconds = 0.0
-        """Training time, over all restarts: of updates and of saving, neither memory check nor validation."""
+        """Training time over all restarts: updates and saving, but neither memory check nor validation."""
         self.tokens = 0
         """Target tokens trained on so far."""
         self.flops = 0
-        """Floating-point operations that the model needed so far (nmt/model/flops.py)."""
+        """Floating-point operations of the model so far (nmt/model/flops.py)."""
         self.cost = 0.0
-        """Seconds x devices x sustained FLOP/s so far, as the paper reckons (Table 2, section 6.1)."""
+        """Seconds x devices x sustained FLOP/s so far, as in the paper (Table 2, section 6.1)."""
         self.peaks: dict[str, float] = {}
-        """FLOP/s that all devices together show in matrix products: measured once in a run for each setting, so that
-        a machine that is busy when a run goes on does not change what it is measured against."""
+        """Peak FLOP/s of all devices together in matrix products. Measured once in a run for each setting, because a
+        machine that is busy when the run resumes would show a lower peak."""
         self.interval = NOTHING
-        """Size of all updates since the last report; a skipped update counts, for it took its time."""
+        """Size of all updates since the last report, including skipped updates, which took as long."""
         self.measured, self.elapsed = NOTHING, 0.0
-        """The part of the interval that this process has made, and the training time that it took."""
+        """The part of the interval that this process has made, and its training time."""
         self.loggers: list[Logger] = []
         self.line = ProgressLine(console, max_seconds)
 
@@ -75,7 +74,7 @@ class MetricsCallback(UpdateCallback):
         self.clock = time.monotonic()
 
     def find_peak(self, trainer: Trainer, device: torch.device) -> float:
-        """FLOP/s that this setting showed when it was first met in this run."""
+        """Peak FLOP/s of this setting, measured when it first occurs in this run."""
         names = [processor()] if device.type == "cpu" else []
         key = ", ".join([self.devices, *names, str(trainer.precision), torch.get_float32_matmul_precision()])
         if key not in self.peaks:
@@ -98,7 +97,7 @@ class MetricsCallback(UpdateCallback):
             self.line.report(step, metrics)
 
     def take_metrics(self, module: TranslationModule, step: int) -> dict[str, float]:
-        """Of the updates since the last report; its speed is that of those which this process has made."""
+        """Metrics of the updates since the last report; the speed is that of the updates of this process."""
         loss, likelihood, tokens = module.take_sums()
         self.add_time()
         interval, measured, elapsed = self.interval, self.measured, self.elapsed
@@ -119,7 +118,7 @@ class MetricsCallback(UpdateCallback):
         }
 
     def add_time(self) -> None:
-        """Count the time since the clock was last looked at."""
+        """Add the time since the last call."""
         now = time.monotonic()
         passed, self.clock = now - self.clock, now
         self.seconds += passed
@@ -128,19 +127,19 @@ class MetricsCallback(UpdateCallback):
 
     @contextmanager
     def paused(self, device: torch.device) -> Iterator[None]:
-        """Within, time counts neither as training time and cost nor in speed."""
+        """Exclude the time within the block from training time, cost and speed."""
         synchronize(device)
         self.add_time()
         yield
         self.clock = time.monotonic()
 
     def report(self, step: int, metrics: dict[str, float]) -> None:
-        """Write metrics into the logs; on the first process alone."""
+        """Write metrics into the logs, which only the first process has."""
         for logger in self.loggers:
             logger.log_metrics(metrics, step)
 
     def save(self, state: RunState) -> None:
-        """Put into the state of a checkpoint how far training has got."""
+        """Put the totals so far into the state of a checkpoint."""
         self.add_time()
         state.tokens, state.seconds, state.devices = self.tokens, self.seconds, self.devices
         interval = list(self.interval)

@@ -1,4 +1,4 @@
-"""batching.max_tokens: an update in as few micro-batches as fit in memory."""
+"""batching.max_tokens: the fewest micro-batches in an update that fit in memory."""
 
 import gc
 import os
@@ -18,7 +18,7 @@ from nmt.training.module import TranslationModule
 from nmt.training.run_folder import read_config
 
 HEADROOM = 1.25
-"""A trial is this much larger, which leaves room for gradients in transit between devices, and for fragmentation."""
+"""A trial is larger by this factor, as a reserve for gradients in transit between devices, and for fragmentation."""
 
 
 def settle_micro_batches(
@@ -26,7 +26,7 @@ def settle_micro_batches(
 ) -> BatchingConfig:
     """The batching with the number of micro-batches that `max_tokens` asks for.
 
-    It is settled when a run begins; from then on its config.yaml tells it, also to other numbers of devices.
+    It is decided when a run begins; from then on it is read from config.yaml, also with another number of devices.
     """
     batching = config.batching
     wanted = batching.max_tokens
@@ -47,30 +47,29 @@ def settle_micro_batches(
 
 
 def fewest_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus, trainer: Trainer) -> BatchingConfig:
-    """Halve the micro-batches until they do not fit any more, or are a device's whole part of an update."""
+    """Halve the number of micro-batches until they no longer fit, or each device has only one."""
     split, tokens = corpus.split("train"), config.batching.tokens_per_update
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
-    micro_batches = trainer.world_size
-    while tokens // (2 * micro_batches) >= longest:
-        micro_batches *= 2
+    candidates = [trainer.world_size]
+    while tokens // (2 * candidates[-1]) >= longest:
+        candidates.append(2 * candidates[-1])
     trial = Trial(config, corpus.manifest.vocabulary_size, trainer)
     fitting = None
-    while micro_batches >= trainer.world_size:
+    for micro_batches in reversed(candidates):
         batching = replace(config.batching, micro_batches=micro_batches)
         if not trial.fits(split, batching):
             break
         fitting = batching
-        micro_batches //= 2
     if fitting is None:
         raise NMTError(
-            f"batching.max_tokens=auto: not even {tokens // micro_batches:,} tokens, as the longest sentence has, fit "
+            f"batching.max_tokens=auto: not even {tokens // candidates[-1]:,} tokens, as the longest sentence has, fit "
             "in memory: lower data.filters.max_tokens, or take a smaller model"
         )
     return fitting
 
 
 class Trial:
-    """A model with its gradients and Adam's moments on the trainer's device, to try micro-batches on."""
+    """A model with gradients and Adam's moments on the trainer's device, for trying micro-batches."""
 
     def __init__(self, config: ExperimentConfig, vocabulary_size: int, trainer: Trainer) -> None:
         self.trainer = trainer
@@ -84,9 +83,9 @@ class Trial:
         self.grown = 0
 
     def fits(self, split: PreparedSplit, batching: BatchingConfig) -> bool:
-        """True where the largest micro-batches, made larger by HEADROOM, go through the model."""
+        """True where the largest micro-batches, enlarged by HEADROOM, fit in memory."""
         if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > available_memory():
-            return False  # A processor's memory does not run out with an error that one could catch.
+            return False  # on a processor, running out of memory kills the process instead of raising an error
         larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
         before = available_memory()
         try:

@@ -1,6 +1,6 @@
-"""One update of the Transformer as Lightning wants it (section 5).
+"""One update of the Transformer, for Lightning (section 5).
 
-A step's arithmetic depends on the configuration, the seed and the step alone.
+Only the configuration, the seed and the update's number decide its arithmetic.
 """
 
 from typing import Any
@@ -15,13 +15,18 @@ from torch.optim import Adam, Optimizer
 from nmt.config import ModelConfig, OptimConfig
 from nmt.data.prepared import Batch
 from nmt.model import Transformer
+from nmt.training.checkpoints import upgrade
 from nmt.training.loss import label_smoothed_cross_entropy
-from nmt.training.schedule import noam
 from nmt.training.strategies import Sharded, shard
 
 
+def noam(step: int, d_model: int, warmup: int) -> float:
+    """d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) (section 5.3, equation 3) at `step`, counted from 1."""
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
-    """The seed of dropout in one micro-batch."""
+    """The seed of dropout in one micro-batch: hashed, so that neighbouring updates share no random numbers."""
     return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
@@ -32,21 +37,21 @@ class TranslationModule(LightningModule):
         self, model: ModelConfig, optim: OptimConfig, vocabulary_size: int, seed: int, micro_batches: int = 1
     ) -> None:
         super().__init__()
-        torch.manual_seed(seed)
+        torch.manual_seed(seed)  # for the initial weights; dropout has seeds of its own
         self.model = Transformer(model, vocabulary_size)
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
-        # No buffers: DDP would overwrite every rank's with the first one's. They stay on the device, so that no update
-        # waits for them.
+        # Not buffers, because DDP would overwrite every rank's with those of the first. They stay on the device, so
+        # that no update waits for it.
         self.update_sums = torch.zeros(3)
         """Smoothed loss, negative log likelihood and target tokens of this rank's part of the update so far."""
         self.sums = torch.zeros(3)
-        """The same of the updates since they were last taken."""
+        """The same since the last call of `take_sums`."""
         self.gradient_norm = torch.zeros(())
         """Of the last update, before clipping."""
         self.not_finite = torch.tensor(-1)
         """The first update whose gradient was not finite, counted from 0; -1: none."""
         self.skipped = 0
-        """Updates not made for that reason."""
+        """Updates that were skipped because their gradient was not finite."""
 
     def configure_model(self) -> None:
         if isinstance(self.trainer.strategy, Sharded):
@@ -61,12 +66,12 @@ class TranslationModule(LightningModule):
         return label_smoothed_cross_entropy(hidden, self.model.output.weight, targets, self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        # Seeded anew each time: dropout is then the same on any number of devices, and after any restart.
+        # Seeded for each micro-batch, so that dropout is the same on any number of devices, and after any restart.
         torch.manual_seed(dropout_seed(self.seed, batch.update, batch.micro_batch))
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.target_indices))
         self.update_sums += torch.stack((loss.detach(), likelihood, tokens))
-        # Lightning takes the mean over accumulated micro-batches and devices; the sum over the update is wanted.
+        # Lightning averages over accumulated micro-batches and devices, but the update needs their sum.
         return loss / batch.size.target_tokens * self.micro_batches
 
     def take_sums(self) -> tuple[float, float, float]:
@@ -80,7 +85,7 @@ class TranslationModule(LightningModule):
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon, its learning rate by equation 3 (section 5.3)."""
         o = self.optim
-        # A fused Adam takes the scale of 16-mixed off its gradients itself, too late for them to be clipped.
+        # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         fused = self.trainer.scaler is None
         return Adam(self.parameters(), lr=self.learning_rate(1), betas=(o.beta1, o.beta2), eps=o.epsilon, fused=fused)
 
@@ -94,7 +99,8 @@ class TranslationModule(LightningModule):
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         self.gradient_norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
-        # The gradients of 16-mixed overflow now and then: its scaler skips these updates, and takes a lower scale.
+        # The gradients of 16-mixed overflow now and then: its scaler skips these updates and lowers the scale, so only
+        # the loss tells whether something is wrong.
         judged = self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]
         self.check_gradient(optimizer, ~judged.isfinite())
 
@@ -116,12 +122,26 @@ class TranslationModule(LightningModule):
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
             setattr(self, name, getattr(self, name).to(self.device))
 
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        """Assert that this is the micro-batch of that number; `batch_idx` is Lightning's count."""
+        update, number = divmod(batch_idx, self.trainer.accumulate_grad_batches)
+        due = self.global_step, number * self.trainer.world_size + self.global_rank
+        assert update == self.global_step, f"update {update} is counted where {self.global_step} is due"
+        assert (batch.update, batch.micro_batch) == due, f"{batch.update, batch.micro_batch} came where {due} is due"
+
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # A run that resumes between two reports reports what one that was never stopped does.
+        # A run that resumes between two reports then reports the same numbers as one that was never stopped.
         checkpoint["sums"] = self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
         checkpoint["skipped"] = self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        upgrade(checkpoint)
         # FSDP loads after on_fit_start, the others before.
         self.sums = (checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)).to(self.device)
         self.skipped = checkpoint["skipped"]
+        # Lightning steps the optimizer whenever its count of micro-batches, which checkpoints hold, is a multiple of
+        # those it accumulates. The number of devices may have changed since, so the count is computed anew.
+        done = checkpoint["global_step"] * self.trainer.accumulate_grad_batches
+        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+        for counts in (progress["total"], progress["current"]):
+            counts.update(dict.fromkeys(counts, done))

@@ -1,4 +1,4 @@
-"""The most FLOP/s that a device shows in matrix products, which utilisation and cost are measured against."""
+"""Peak FLOP/s of a device in matrix products, the reference for utilisation and cost."""
 
 import time
 from collections.abc import Callable
@@ -16,18 +16,18 @@ FASTER_FACTOR = 0.98
 
 
 def precision_dtype(precision: str | int | None) -> torch.dtype:
-    """The type that products are computed in under a precision flag of Trainer, such as 32-true or bf16-mixed."""
+    """The type of matrix products for a precision flag of Trainer, such as 32-true or bf16-mixed."""
     return PRECISIONS[str(precision or 32).split("-")[0]]
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until a device has done what it was asked for."""
+    """Wait until a device has finished its work."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
 
 
 def fastest(measure: Callable[[], float]) -> float:
-    """The least of measurements, taken until some in a row were no better: other programs may come in between."""
+    """The lowest of repeated measurements, until several in a row were no lower: other programs may disturb some."""
     least, idle = inf, 0
     for _ in range(MAX_ROUNDS):
         seconds = measure()
@@ -39,7 +39,7 @@ def fastest(measure: Callable[[], float]) -> float:
 
 
 def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of the fastest of some square products; takes a fifth of a second, or more where a machine is busy."""
+    """FLOP/s of the fastest of several square products; takes a fifth of a second, or more on a busy machine."""
     size = 1024 if device.type == "cpu" else 8192
     x = torch.randn(size, size, device=device, dtype=dtype)
     products: list[Callable[[Tensor, Tensor], Tensor]] = [torch.mm, product] if has_fast_product(x, x) else [torch.mm]

@@ -1,4 +1,4 @@
-"""The progress of a training: a line at the bottom of a terminal, or lines in a file where there is none."""
+"""The progress of a training: a line at the bottom of a terminal, or now and then a line in a log file."""
 
 import time
 
@@ -11,20 +11,20 @@ METRICS = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
 )
-"""The most important first: the line is cut where room ends."""
+"""The most important come first, because a narrow terminal cuts the line."""
 REPORT_SECONDS = 10
-"""Between two lines at least, where there is no terminal; the last report is always told."""
+"""Least time between two lines where there is no terminal. The last report is always printed."""
 
 
 class MetricsColumn(ProgressColumn):
-    """The last report, in the room that the other columns leave."""
+    """The last report, in the width that the other columns leave."""
 
     def render(self, task: Task) -> Text:
         return Text(task.fields["metrics"], no_wrap=True, overflow="ellipsis")
 
 
 def clock(seconds: float | None) -> str:
-    """Hours, minutes and seconds; dashes where nobody knows."""
+    """Hours, minutes and seconds; dashes where they are unknown."""
     if seconds is None:
         return "-:--:--"
     minutes, rest = divmod(int(seconds), 60)
@@ -35,9 +35,9 @@ class ProgressLine:
     """Updates made, time left, and the last report."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
-        """This process ends after `max_seconds`, if that comes first."""
+        """`max_seconds` is the time limit of this process, None without one."""
         self.console, self.max_seconds = console, max_seconds
-        whole = Column(no_wrap=True)  # else they would share in what is missing
+        whole = Column(no_wrap=True)  # only the report is cut where the terminal is narrow
         self.progress = Progress(
             TextColumn("training"),
             BarColumn(bar_width=20, table_column=whole),
@@ -52,12 +52,12 @@ class ProgressLine:
     def start(self, step: int, total: int) -> None:
         self.total, self.begin = total, time.monotonic()
         self.first: tuple[int, float] | None = None
-        """The first update of this process, which takes longer than others, and when it had been made."""
+        """The first update of this process, which takes longer than others, and the time when it ended."""
         self.task = self.progress.add_task("", total=total, completed=step, left=clock(None), metrics="")
         self.progress.start()
 
     def left(self, step: int) -> float | None:
-        """Seconds, as the updates of this process took, validations and all between them; None: nobody knows yet."""
+        """Seconds left at the rate of this process so far, validations and saving included; None: not known yet."""
         now = time.monotonic()
         self.first = self.first or (step, now)
         made, seconds = step - self.first[0], now - self.first[1]
@@ -68,7 +68,7 @@ class ProgressLine:
         return left
 
     def made(self, step: int) -> None:
-        """Show that update `step` has been made."""
+        """Show `step` updates as made."""
         self.progress.update(self.task, completed=step, left=clock(self.left(step)))
 
     def report(self, step: int, metrics: dict[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""A run's folder: checkpoints by name, metrics, configuration. No torch, which takes seconds to import."""
+"""The folder of a run: names of checkpoints, metrics, configuration. No torch, which takes seconds to import."""
 
 import csv
 import os
@@ -14,7 +14,7 @@ from nmt.data.manifest import Manifest, difference
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping
 
-# These decide the weights after n updates; all else may change while a run goes on.
+# These decide the weights after n updates; everything else may change within a run.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
@@ -27,7 +27,7 @@ def checkpoint_step(path: Path) -> int:
 
 
 def list_checkpoints(run: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first: files of the names that training gives."""
+    """The checkpoints of a run, oldest first; other files in the folder are ignored."""
     paths = (run / "checkpoints").glob("step=*.ckpt")
     return sorted((path for path in paths if CHECKPOINT.fullmatch(path.name)), key=checkpoint_step)
 
@@ -37,21 +37,21 @@ def checkpoint_path(run: Path, step: int) -> Path:
 
 
 def kept(updates: list[int], every_steps: int, keep: int) -> list[int]:
-    """The updates whose checkpoints are averaged when the last of `updates` is the last there is.
+    """The updates whose checkpoints are averaged, of all `updates` that have one.
 
-    They are that one and multiples of `every_steps`, `keep` in all, however often a run was stopped or extended.
+    They are the last one and multiples of `every_steps`, `keep` in all, however often a run was stopped or extended.
     """
     return [update for update in updates if update % every_steps == 0 or update == updates[-1]][-keep:]
 
 
 def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
-    """The checkpoints that the average of a run is made of, oldest first."""
-    updates = [checkpoint_step(path) for path in list_checkpoints(run)]
-    return [checkpoint_path(run, update) for update in kept(updates, every_steps, keep)]
+    """The checkpoints to average at the end of a run, oldest first."""
+    paths = {checkpoint_step(path): path for path in list_checkpoints(run)}
+    return [paths[update] for update in kept(list(paths), every_steps, keep)]
 
 
 def remove_older(run: Path, config: CheckpointConfig) -> None:
-    """Remove the checkpoints that no average will be made of, but one before the last, for when that is unreadable."""
+    """Remove checkpoints that will not be averaged, except one before the last, in case the last is unreadable."""
     stay = kept_checkpoints(run, config.every_steps, max(config.keep, 2))
     for path in list_checkpoints(run):
         if path not in stay:
@@ -59,17 +59,14 @@ def remove_older(run: Path, config: CheckpointConfig) -> None:
 
 
 def check_no_links(run: Path) -> None:
-    """NMTError where a folder that training writes into is a link to some other place."""
+    """NMTError where a folder that training writes into is a link."""
     for name in ("checkpoints", "model", "tensorboard", "wandb"):
         if (run / name).is_symlink():
             raise NMTError(f"{run / name} is a link, which is not written through: put the folder itself there")
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The rows of a run's metrics.csv, without what is still being written, or was cut off by a full disk.
-
-    Raises NMTError where it cannot be read.
-    """
+    """The rows of a run's metrics.csv, except incomplete ones: the last may be half written, or cut by a full disk."""
     path = run / "metrics.csv"
     text = read_bytes(path).decode(errors="replace") if path.exists() else ""
     whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()
@@ -81,24 +78,24 @@ def read_metrics(run: Path) -> list[dict[str, str]]:
 
 
 def read_config(run: Path) -> dict[str, Any]:
-    """The configuration of a run as it was written; NMTError where it cannot be read, or is none."""
+    """The configuration of a run, with the current names of keys; NMTError where it cannot be read, or is none."""
     path = run / "config.yaml"
     tree = with_new_names(read_mapping(path, parse_yaml))
     for group in GROUPS:
         if not isinstance(tree.get(group, {}), dict):
-            raise NMTError(f"{path}: not the configuration of a run ({group} is no group)")
+            raise NMTError(f"{path}: not the configuration of a run ({group} is not a group)")
     return tree
 
 
 def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
-    """The part of a configuration that must not change within a run; `every_steps` stands for an unknown one."""
+    """The part of a configuration that must not change within a run; `every_steps` replaces an unknown one."""
     flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
     flags["precision"] = SHORT_PRECISIONS.get(str(flags["precision"]), flags["precision"])
     return {
         **{key: tree.get(key) for key in DECISIVE},
-        "compile": tree.get("compile", False),  # an option of before 0.1.0, with which dropout drew other numbers
+        "compile": tree.get("compile", False),  # an option before 0.1.0, with other random numbers for dropout
         "model": {"attention": ModelConfig.attention, **tree.get("model", {})},  # before there was a choice
-        # Which updates are averaged; runs from before that was decided have null.
+        # This decides which updates are averaged; it is null in the oldest runs.
         "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps") or every_steps},
         "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),
         "trainer": flags,
@@ -106,7 +103,7 @@ def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
 
 
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
-    """NMTError where what was trained in that folder, if anything was, was of another configuration."""
+    """NMTError where a run in that folder was trained with another configuration."""
     path = run / "config.yaml"
     if path.exists() and (list_checkpoints(run) or (run / "model").exists()):
         every_steps = config.checkpoints.every_steps
@@ -125,30 +122,30 @@ def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     if changed:
         raise NMTError(
             f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
-            "pass the same options to nmt train, or prepare it anew"
+            "pass the same options to nmt train, or prepare it again"
         )
 
 
 def averaged_update(run: Path, corpus: str) -> int | None:
-    """The update that a run's model is the average up to; None where there is no model on that corpus."""
+    """The last update in the average of a run's model; None where there is no model of that corpus."""
     try:
         training = read_mapping(run / "model" / "config.json", parse_json)["training"]
         return int(training["updates"]) if training["corpus"] == corpus else None
     except (NMTError, LookupError, TypeError, ValueError):
-        return None  # `nmt train` will find out what is wrong with it, and say it
+        return None  # `nmt train` checks the folder, and reports what is wrong
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
-    """True where the run's model is of at least so many updates, on the corpus of that fingerprint."""
+    """True where the run's model has at least that many updates, on the corpus with that fingerprint."""
     return (averaged_update(run, corpus) or 0) >= updates
 
 
 def point_latest_to(run: Path, beside: Path | None = None) -> None:
-    """Let `latest` beside the run, or beside the folder that it lies in, be a link to it."""
+    """Make `latest` a link to the run; it is beside the run, or beside the given folder around it."""
     link = (beside or run).parent / "latest"
     if link.is_dir() and not link.is_symlink():
         raise NMTError(f"{link} is a folder, where the link to the newest run should be: move it away")
     temporary = link.with_name(f".latest-{os.getpid()}")
-    temporary.unlink(missing_ok=True)  # of a killed process that had the same number, as happens in containers
+    temporary.unlink(missing_ok=True)  # left by a killed process with the same id, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))
     temporary.replace(link)

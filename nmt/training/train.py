@@ -1,6 +1,7 @@
 """`nmt train`: from a prepared corpus to an averaged model directory."""
 
 import gc
+import math
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,38 +11,45 @@ import yaml
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
-from nmt.config import ExperimentConfig
+from nmt.config import CheckpointConfig, ExperimentConfig
 from nmt.data.datamodule import UpdateDataModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
+from nmt.evaluation.scores import Score
 from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
+from nmt.search.torch_engine import TorchEngine
 from nmt.storage.lock import only_process
-from nmt.storage.whole import copy_file, remove_leftovers, write_file
-from nmt.training.checkpoints import RunState
-from nmt.training.environment import versions
-from nmt.training.finish import finish
-from nmt.training.gradient_check import GradientCheck
-from nmt.training.logbook import check_installed
+from nmt.storage.whole import remove_leftovers, write_file
+from nmt.text.tokenizers import load_tokenizer
+from nmt.training.averaging import averaged_model, write_average
+from nmt.training.checkpoints import Resumed, RunState, check_run
+from nmt.training.logbook import check_installed, versions
 from nmt.training.memory_check import MemoryCheck, check_positions
 from nmt.training.metrics import MetricsCallback
 from nmt.training.micro_batches import settle_micro_batches
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
-from nmt.training.resuming import Resumed, check_run
-from nmt.training.run_folder import averaged_update, check_corpus, point_latest_to
+from nmt.training.run_folder import (
+    averaged_update,
+    check_corpus,
+    checkpoint_step,
+    kept_checkpoints,
+    point_latest_to,
+    read_metrics,
+    remove_older,
+)
 from nmt.training.saving import CheckpointCallback
-from nmt.training.stopping import Interruptions
-from nmt.training.strategies import SharedFilesystemCheck
 from nmt.training.time_estimate import TimeEstimate
-from nmt.training.trainer import end_launched_processes, make_trainer, quiet_lightning
-from nmt.training.updates import MicroBatchCount
-from nmt.training.validation import Validation
+from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning
+from nmt.training.updates import GradientCheck
+from nmt.training.validation import Validation, validation_score
+from nmt.translation.translator import Translator
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
-    """Train, or go on training, the run of `config`, and average it at the end.
+    """Train the run of `config`, or resume it, and average its last checkpoints at the end.
 
-    Talks to `console`. Gives the number of the signal that stopped it early, if one did.
+    Returns the number of the signal that stopped it early, or None.
     """
     check_installed(config.logger)
     keep_freed_memory()
@@ -53,13 +61,13 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     run = Path(config.run)
     if config.batching.max_tokens is not None:
         config = replace(config, batching=settle_micro_batches(config, run, corpus, make_trainer(config)))
-        gc.collect()  # a trial's model and its trainer hold each other, and would keep the device's memory
+        gc.collect()  # the trial's model and trainer refer to each other, and would keep the device's memory
     with only_process(run, "run") if is_first_process() else nullcontext():
         return train_on(config, corpus, run, console)
 
 
 def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
-    """Train from where the run in that folder stands."""
+    """Train from where the run in that folder stopped."""
     resumed = check_run(run, config, corpus)
     for path in resumed.unreadable:
         console.print(f"{path} cannot be read, and is left aside: the run goes on from {resumed.checkpoint}")
@@ -84,13 +92,13 @@ def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, consol
 def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
     """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written.
 
-    What a killed process did not get to is removed; a checkpoint that cannot be read gets another name.
+    Removes the temporary files of a killed process, and renames checkpoints that cannot be read.
     """
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
             write_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
-            copy_file(corpus.tokenizer_file, run / "tokenizer.model")
+            write_file(run / "tokenizer.model", corpus.tokenizer_file.read_bytes())
             for path in resumed.unreadable:
                 path.replace(path.with_suffix(".unreadable"))
             remove_leftovers(run)
@@ -101,10 +109,9 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
 
 
 def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Resumed, console: Console) -> int:
-    """The updates that are still to be made; gives the number of the signal that stopped them early, or 0."""
+    """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
     tree, manifest = asdict(config), corpus.manifest
     max_seconds = Timer(config.trainer["max_time"]).time_remaining()
-    interruptions = Interruptions(config.checkpoints.every_minutes, max_seconds)
     state = RunState(
         config=tree,
         vocabulary_size=manifest.vocabulary_size,
@@ -115,14 +122,12 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         seen=manifest.seen,
         versions=versions(),
     )
-    updates = UpdateDataModule(corpus, config.batching, config.seed, config.model.attention_window, config.num_workers)
+    updates = UpdateDataModule(corpus, config)
     metrics = MetricsCallback(run, tree, console, max_seconds)
-    validation = Validation(corpus, config.validation, config.decode, metrics)
-    saver = CheckpointCallback(run, config.checkpoints, state, metrics, validation, interruptions)
-    # Lightning calls them in this order: an update is looked at, reported and validated before it is saved.
+    validation = Validation(corpus, config, metrics)
+    saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
+    # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
     callbacks = [
-        SharedFilesystemCheck(run),
-        MicroBatchCount(),
         MemoryCheck(updates.planner, config.batching, validation),
         TimeEstimate(updates.planner, console, max_seconds),
         GradientCheck(run, updates, config.trainer["log_every_n_steps"]),
@@ -135,13 +140,13 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         trainer = make_trainer(config, callbacks)
         trainer.accumulate_grad_batches = accumulation(micro_batches, trainer.world_size)
         module = TranslationModule(config.model, config.optim, manifest.vocabulary_size, config.seed, micro_batches)
-        open_run(run, config, corpus, resumed)  # not before now: what was refused until here leaves nothing behind
+        open_run(run, config, corpus, resumed)  # not before now, so that a refused configuration leaves nothing behind
         if trainer.is_global_zero:
             console.print(greeting(module, updates, trainer.max_steps, resumed.update))
         try:
             trainer.fit(module, updates, ckpt_path=resumed.checkpoint, weights_only=True)
         except SystemExit as error:
-            # Lightning's answer to a second interrupt, which is not to wait for the end of the update.
+            # Lightning's answer to a second interrupt, which must not wait for the end of the update.
             raise KeyboardInterrupt from error
         except Exception as error:
             end_launched_processes(trainer)
@@ -151,7 +156,7 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
             raise NMTError(f"{resumed.checkpoint}: a run cannot go on from it ({one_line(error)})") from error
         finally:
             metrics.close()
-            interruptions.restore_handlers()
+            saver.restore_handlers()
     return saver.stopped_by
 
 
@@ -164,3 +169,57 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
         f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
         f"a pass over the corpus is {per_pass:,.0f} updates"
     )
+
+
+def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
+    """Average the last checkpoints into the model directory, scored on the validation set."""
+    leave_process_group()
+    if not is_first_process():
+        return
+    remove_older(run, config.checkpoints)
+    gc.collect()  # the trained model is part of reference cycles, which would keep its memory
+    average = averaged_model(average_of(run, config.checkpoints, console))
+    scored = None
+    wanted = config.validation.bleu_sentences
+    if wanted != 0:
+        average.model.to(make_trainer(config).strategy.root_device)
+        translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(corpus.tokenizer_file))
+        score = validation_score(translator, corpus, wanted)
+        average.model.cpu()
+        whole = len(corpus.split("valid"))
+        scored = score, min(wanted or whole, whole)
+        console.print(
+            f"average of {len(average.updates)} checkpoints: validation {score.name} {score.value:.2f} on "
+            f"{scored[1]:,} sentences, `{score.signature}`"
+        )
+        compare_with_last(run, average.updates, score, console)
+    write_average(average, corpus.tokenizer_file, run / "model", scored)
+    console.print(f"the model is in {run / 'model'}")
+    made, max_steps = average.updates[-1], config.trainer["max_steps"]
+    if made < max_steps and config.trainer["max_time"] is not None:
+        console.print(
+            f"stopped by trainer.max_time at update {made:,} of {max_steps:,}; the same command goes on from there"
+        )
+
+
+def average_of(run: Path, config: CheckpointConfig, console: Console) -> list[Path]:
+    """The checkpoints to average into a run's model; prints a notice where some of them are missing."""
+    paths = kept_checkpoints(run, config.every_steps, config.keep)
+    wanted = min(config.keep, math.ceil(checkpoint_step(paths[-1]) / config.every_steps))
+    if len(paths) < wanted:
+        console.print(
+            f"notice: the average is of {len(paths)} checkpoints, not of {wanted}: the others were removed, or never "
+            "written, under other checkpoints.keep and checkpoints.every_steps"
+        )
+    return paths
+
+
+def compare_with_last(run: Path, updates: list[int], score: Score, console: Console) -> None:
+    """Print a notice where the average is worse than its last checkpoint, as in the first updates of a training."""
+    key = f"valid_{'f1' if score.metric == 'brackets' else 'bleu'}"
+    last = [float(row[key]) for row in read_metrics(run) if row["step"] == str(updates[-1]) and row.get(key)]
+    if last and len(updates) > 1 and score.value < last[-1] - 1:
+        console.print(
+            f"notice: the last checkpoint alone had {last[-1]:.2f}; while a model still learns fast, `nmt average "
+            f"run={run} last=1`, or fewer updates between checkpoints (checkpoints.every_steps), may be better"
+        )

@@ -1,4 +1,4 @@
-"""Lightning's Trainer: its flags, its silence, and the end of the processes that it launched."""
+"""Lightning's Trainer: its flags, its log messages, and the processes that it launches."""
 
 import logging
 import signal
@@ -22,7 +22,7 @@ from nmt.training.strategies import Sharded
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
-    """Without Lightning's advertisements, and its warnings about what is meant here."""
+    """Suppress Lightning's advertisements, and its warnings about intended settings."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     with warnings.catch_warnings():
@@ -33,7 +33,7 @@ def quiet_lightning() -> Iterator[None]:
 
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
-    # Lightning would stop within an update when the time is up.
+    # With max_time, Lightning would stop in the middle of an update.
     flags = {key: value for key, value in config.trainer.items() if value is not None and key != "max_time"}
     try:
         with quiet_lightning():
@@ -50,33 +50,30 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
     check_precision(config.trainer["precision"], on_processor=trainer.strategy.root_device.type == "cpu")
-    # Lightning asks the other processes before each micro-batch whether SIGTERM came; Interruptions asks enough.
+    # Lightning asks all processes before each micro-batch for a SIGTERM; CheckpointCallback asks often enough.
     trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
     return trainer
 
 
 def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags of `trainer:` that Lightning is to be given as objects.
-
-    Its own FSDP needs GPUs; this one runs on processors, too. In SLURM, its own answer to a signal would write another
-    kind of checkpoint and requeue the job, where ours saves and lets the exit code tell.
-    """
+    """The flags that Lightning takes as objects."""
     objects: dict[str, Any] = {}
-    if flags.get("strategy") == "fsdp":
+    if flags.get("strategy") == "fsdp":  # Lightning's own needs GPUs; ours also runs on processors
         objects["strategy"] = Sharded(save_distributed_checkpoint=False)
+    # In SLURM, Lightning would answer a signal with a checkpoint of another kind, and requeue the job.
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
         objects["plugins"] = [SLURMEnvironment(auto_requeue=False)]
     return objects
 
 
 def end_launched_processes(trainer: Trainer) -> None:
-    """End those that Lightning launched beside this one, which would wait for it in vain."""
+    """Kill the processes that Lightning launched beside this one, which would wait for it forever."""
     if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
         trainer.strategy.launcher.kill(signal.SIGKILL)
 
 
 def leave_process_group() -> None:
-    """Leave it when all others have come as far: one that leaves earlier cuts them off in what they still wait for."""
+    """Leave the process group when all processes have come here: leaving earlier would break their communication."""
     if dist.is_initialized():
         dist.gather_object(None, [None] * dist.get_world_size() if dist.get_rank() == 0 else None)
         dist.destroy_process_group()

@@ -1,10 +1,19 @@
-"""Where training stands: Lightning counts micro-batches, everything else here counts updates."""
+"""Callbacks that run once for each update, whereas Lightning counts micro-batches."""
 
+from pathlib import Path
 from typing import Any
 
+import torch
 from lightning import Callback, LightningModule, Trainer
 
+from nmt.data.datamodule import UpdateDataModule
 from nmt.data.prepared import Batch
+from nmt.errors import NMTError
+from nmt.storage.whole import write_file
+from nmt.training.module import TranslationModule
+
+NAMED_LINES = 8
+"""Lines of the training corpus that a message names; a file lists all of them."""
 
 
 class UpdateCallback(Callback):
@@ -12,7 +21,7 @@ class UpdateCallback(Callback):
 
     last_step = 0
     batch: Batch | None = None
-    """The last micro-batch of the last update; None before this process has made one."""
+    """The last micro-batch of the last update; None before the first update of this process."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.last_step = trainer.global_step
@@ -28,23 +37,43 @@ class UpdateCallback(Callback):
         """`step` updates have been made."""
 
 
-class MicroBatchCount(Callback):
-    """Keeps Lightning's count of micro-batches where the stream of updates is.
+class GradientCheck(UpdateCallback):
+    """Ends a run whose gradient is not finite, and names the sentences of that update.
 
-    Lightning steps the optimizer whenever its count, which checkpoints hold, is a multiple of those that are
-    accumulated. The stream begins with the first micro-batch of update `global_step`, so the count must be that of
-    whole updates, by the number of devices of now.
+    Checks every update on a processor, but only every `every` updates elsewhere, where checking means waiting for the
+    device. It also checks before each checkpoint, so a checkpoint never holds such an update.
     """
 
-    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        done = checkpoint["global_step"] * trainer.accumulate_grad_batches
-        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
-        for counts in (progress["total"], progress["current"]):
-            counts.update(dict.fromkeys(counts, done))
+    def __init__(self, run: Path, updates: UpdateDataModule, every: int) -> None:
+        self.run, self.updates, self.every = run, updates, every
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Batch, batch_idx: int) -> None:
-        """`batch_idx` is Lightning's count; the micro-batch must be the one of that number."""
-        update, number = divmod(batch_idx, trainer.accumulate_grad_batches)
-        due = trainer.global_step, number * trainer.world_size + trainer.global_rank
-        assert update == trainer.global_step, f"update {update} is counted where {trainer.global_step} is due"
-        assert (batch.update, batch.micro_batch) == due, f"{batch.update, batch.micro_batch} came where {due} is due"
+    def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
+        if module.device.type == "cpu" or step % self.every == 0 or step == trainer.max_steps:
+            self.check(trainer, module)
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        self.check(trainer, pl_module)
+
+    def check(self, trainer: Trainer, module: LightningModule) -> None:
+        """NMTError where the gradient of an update was not finite on any device."""
+        assert isinstance(module, TranslationModule)
+        first = trainer.strategy.reduce(module.not_finite.clone(), reduce_op="max")
+        assert isinstance(first, torch.Tensor)
+        update = int(first.item())
+        if update >= 0:
+            raise NMTError(self.explain(update))
+
+    def explain(self, update: int) -> str:
+        lines = [
+            (planned.micro_batch, line)
+            for planned in self.updates.planner.update(update)
+            for line in self.updates.split.lines(planned.indices).tolist()
+        ]
+        path = self.run / "not_finite.tsv"
+        write_file(path, "micro_batch\tline\n" + "".join(f"{micro_batch}\t{line}\n" for micro_batch, line in lines))
+        named = ", ".join(f"{line:,}" for _, line in lines[:NAMED_LINES])
+        return (
+            f"update {update + 1:,}: the gradient is not finite. Its {len(lines):,} sentences are lines {named} ... of "
+            f"the training corpus, all listed in {path}; checkpoints are from before. Look at these lines, or pass "
+            "optim.not_finite=skip, a lower optim.factor, or trainer.precision=32-true, with name=OTHER"
+        )

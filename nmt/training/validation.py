@@ -1,6 +1,6 @@
-"""Loss, perplexity and BLEU, or the F1 of trees, on the validation set while training.
+"""Loss, perplexity and BLEU, or the F1 of trees, on the validation set during training.
 
-Validation comes before the checkpoint of the same update, so a run that resumes never owes one.
+An update is validated before its checkpoint is saved, so a run that resumes has no validation to make up for.
 """
 
 import math
@@ -15,8 +15,8 @@ import torch.distributed as dist
 from lightning import LightningModule, Trainer
 from torch import Tensor
 
-from nmt.config import DecodeConfig, ValidationConfig
-from nmt.config.decoding import MOST
+from nmt.config import ExperimentConfig
+from nmt.config.decoding import MAX_TOKENS
 from nmt.data.prepared import PreparedCorpus, dummy_batch
 from nmt.errors import enough_memory_or
 from nmt.evaluation.scores import Score, score
@@ -35,10 +35,7 @@ BATCH_TOKENS = 4000
 
 
 def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: int | None) -> Score:
-    """BLEU, or the F1 of trees, on the first `sentences` of the validation set (None: all).
-
-    The processes share them out.
-    """
+    """BLEU, or the F1 of trees, on the first `sentences` of the validation set (None: all), shared by all processes."""
     source, reference = (lines[:sentences] for lines in corpus.text("valid"))
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     own_source = source[rank::world_size]
@@ -55,14 +52,12 @@ def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: 
 
 
 class Validation(UpdateCallback):
-    """Validates every `config.every_steps` updates, and after the last."""
+    """Validates every `validation.every_steps` updates, and after the last."""
 
-    def __init__(
-        self, corpus: PreparedCorpus, config: ValidationConfig, decode: DecodeConfig, metrics: MetricsCallback
-    ) -> None:
-        self.corpus, self.config, self.decode, self.metrics = corpus, config, decode, metrics
+    def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
+        self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
         self.split = corpus.split("valid")
-        corpus.text("valid")  # what is damaged there is told before training
+        corpus.text("valid")  # so that damage is found before training
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.score_key = "valid_f1" if corpus.manifest.is_treebank else "valid_bleu"
         self.best: float | None = None
@@ -72,10 +67,6 @@ class Validation(UpdateCallback):
         self.improved = False
         """True if the last update was validated, and is the best."""
 
-    @property
-    def out_of_patience(self) -> bool:
-        return self.config.patience is not None and self.worse >= self.config.patience
-
     def state(self) -> dict[str, Any]:
         return {"best": self.best, "worse": self.worse}
 
@@ -83,10 +74,7 @@ class Validation(UpdateCallback):
         self.best, self.worse = state["best"], state["worse"]
 
     def compare(self, metrics: dict[str, float], regular: bool) -> None:
-        """See whether this validation is the best; one that is not `regular` leaves no trace for those to come.
-
-        So a run that ended sooner, and was extended, goes on as one that was longer from the beginning.
-        """
+        """Compare with the best so far. Only a `regular` one counts later, so an extended run equals a longer one."""
         by_score = self.config.best == "bleu"
         value = metrics[self.score_key if by_score else "valid_perplexity"]
         self.improved = self.best is None or (value > self.best if by_score else value < self.best)
@@ -105,7 +93,7 @@ class Validation(UpdateCallback):
             self.metrics.report(step, metrics)
         if trainer.is_global_zero:
             self.metrics.console.print(f"update {step:,}: validation {words}")
-        if self.out_of_patience:
+        if self.config.patience is not None and self.worse >= self.config.patience:
             trainer.should_stop = True
             self.metrics.console.print(
                 f"no better {self.config.best} in {self.worse} validations: training stops (validation.patience)"
@@ -113,7 +101,7 @@ class Validation(UpdateCallback):
 
     @contextmanager
     def evaluating(self, module: TranslationModule) -> Iterator[None]:
-        """Within, the model has no dropout, and whole weights; NMTError where memory runs out."""
+        """Turn dropout off, and gather sharded weights; NMTError where memory runs out."""
         d = self.decode
         advice = (
             "validation does not fit beside weights, gradients and Adam's moments. Pass a lower "
@@ -125,7 +113,7 @@ class Validation(UpdateCallback):
         module.train()
 
     def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
-        """Loss and perplexity of the whole set, and the score of its first sentences; the same in words."""
+        """Loss and perplexity of the whole set and the score of its first sentences, as numbers and as text."""
         metrics = self.losses(trainer, module)
         words = f"loss {metrics['valid_loss']:.3f}, perplexity {metrics['valid_perplexity']:.2f}"
         if self.config.bleu_sentences != 0:
@@ -136,7 +124,7 @@ class Validation(UpdateCallback):
         return metrics, words
 
     def try_largest(self, trainer: Trainer, module: TranslationModule) -> None:
-        """The batches that need the most memory, searched as far as a translation may be long."""
+        """Run the batches that need the most memory, and search for translations of the greatest length."""
         with self.evaluating(module):
             self.sums(trainer, module, self.batches()[:1])
             lengths = self.split.source_lengths[: self.config.bleu_sentences].tolist()
@@ -144,7 +132,7 @@ class Validation(UpdateCallback):
             if shapes:
                 rows, width = max(shapes, key=lambda shape: shape[0] * (shape[1] + self.decode.max_extra_length))
                 source = dummy_batch(rows, width, 1).source.to(module.device)
-                endless = replace(self.decode, min_length=self.decode.max_length or MOST)
+                endless = replace(self.decode, min_length=self.decode.max_length or MAX_TOKENS)
                 beam_search([module.model], source, endless)
 
     def batches(self) -> list[list[int]]:

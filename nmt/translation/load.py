@@ -83,7 +83,8 @@ def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
     """The models of these directories, on the chosen device."""
     for folder in folders:
         require(
-            not is_exported(folder), f"run={folder}: exported for another program: name the run, or translate with engine=ctranslate2"
+            not is_exported(folder),
+            f"run={folder}: exported for another program: name the run, or translate with engine=ctranslate2",
         )
     from nmt.kernels.memory import keep_freed_memory
     from nmt.model_directory.weights import load_model

@@ -123,7 +123,7 @@ def test_mistakes_are_one_line(nmt, finished):
     nmt("attention").refused("sentence=VALUE")
     nmt(*words, "head=9").refused("head=9: the model has 2 heads")
     nmt(*words, "layer=2").refused("layer=2: the model has 1 layers")
-    nmt(*words, "layer=0").refused("layer=0: must be between 1")
+    nmt(*words, "layer=0").refused("layer=0: must be a whole number between 1")
     nmt(*words, "output=x.pdf").refused(".html or .png")
     nmt(*words, "output=nowhere/x.html").refused("no folder nowhere")
     nmt(*words, "run=nowhere").refused("run=nowhere: no such folder")

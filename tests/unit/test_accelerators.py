@@ -35,4 +35,4 @@ def test_how_exactly_float32_is_multiplied_is_asked_for_and_belongs_to_a_run(toy
     nmt("train", *toy, "float32_matmul_precision=tf32").refused(
         "float32_matmul_precision=tf32", "highest, high, medium"
     )
-    nmt("train", *toy, "num_workers=-1").refused("num_workers=-1", "must be between")
+    nmt("train", *toy, "num_workers=-1").refused("num_workers=-1", "must be a whole number between")

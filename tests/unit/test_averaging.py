@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 from nmt.commands.average import AverageConfig, choose_checkpoints
 from nmt.commands.average import run as average
 from nmt.errors import NMTError
-from nmt.training.averaging import average_checkpoints
+from nmt.training.averaging import averaged_model
 from nmt.training.run_folder import list_checkpoints
 
 
@@ -50,12 +50,12 @@ def test_training_ends_in_the_mean_of_its_last_checkpoints(finished):
 
 def test_every_weight_is_in_the_average(run):
     paths = list_checkpoints(run)
-    assert average_checkpoints(paths)[0].keys() == numpy_mean(paths).keys()
+    assert averaged_model(paths).model.state_dict().keys() == numpy_mean(paths).keys()
 
 
 def test_the_average_of_copies_is_the_copy(run):
     original = list_checkpoints(run)[-1]
-    weights, *_ = average_checkpoints([Path(shutil.copy(original, run / f"{n}.ckpt")) for n in range(7)])
+    weights = averaged_model([Path(shutil.copy(original, run / f"{n}.ckpt")) for n in range(7)]).model.state_dict()
     state = torch.load(original, weights_only=True)["state_dict"]
     torch.testing.assert_close({f"model.{k}": v for k, v in weights.items()}, state, rtol=0, atol=0)
 

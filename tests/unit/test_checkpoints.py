@@ -3,6 +3,7 @@
 import pickle
 import shutil
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -102,6 +103,15 @@ def test_a_tensor_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path,
         assert forged in archive.read("step=1/data.pkl")
     with pytest.raises(UnreadableCheckpoint):
         load_checkpoint(path)
+
+
+def test_a_list_that_holds_the_same_list_many_times_takes_no_memory(tmp_path):
+    torch.save([[0] * 5000] * 5000, tmp_path / "step=1.ckpt")
+    tracemalloc.start()
+    assert_unreadable(tmp_path / "step=1.ckpt", "more than 1,048,576 values")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,9 @@ SELF_EVIDENT = {"trainer", "experiment"}
         (DecodeConfig, {"length_penalty": 10.1}, "decode.length_penalty=10.1"),
         (DecodeConfig, {"temperature": 1e-7}, "decode.temperature=1e-07"),
         (DecodeConfig, {"top_p": 1e-7}, "decode.top_p=1e-07"),
-        (DecodeConfig, {"temperature": 0.7}, "decode.temperature=0.7 is for drawing"),
-        (DecodeConfig, {"top_k": 5}, "decode.top_k=5 is for drawing"),
-        (DecodeConfig, {"top_p": 0.9}, "decode.top_p=0.9 is for drawing"),
+        (DecodeConfig, {"temperature": 0.7}, "decode.temperature=0.7 is for sampling"),
+        (DecodeConfig, {"top_k": 5}, "decode.top_k=5 is for sampling"),
+        (DecodeConfig, {"top_p": 0.9}, "decode.top_p=0.9 is for sampling"),
         (DecodeConfig, {"max_length": 10**6 + 1}, "decode.max_length=1000001"),
         (TranslateConfig, {"run": [], "decode": DecodeConfig()}, "run: name a run"),
         (DecodeConfig, {"n_best": 0}, "decode.n_best=0"),
@@ -165,4 +165,4 @@ def test_the_texts_are_those_under_the_fields() -> None:
     texts = field_help(ExperimentConfig)
     assert texts["model.heads"] == "h, attention heads."
     assert texts["data.filters.max_tokens"] == "Most subword tokens on either side, the end symbol not counted."
-    assert texts["seed"].startswith("Decides splits")
+    assert texts["seed"].startswith("Seed of splits")

@@ -45,7 +45,7 @@ def test_yaml_that_no_program_of_ours_wrote_is_refused(content):
 @pytest.mark.parametrize("content", ["[1]", "text", "1: 2", "null"])
 def test_what_is_no_mapping_is_refused(tmp_path, content):
     (tmp_path / "a").write_text(content)
-    with pytest.raises(NMTError, match="no mapping"):
+    with pytest.raises(NMTError, match="not a mapping"):
         read_mapping(tmp_path / "a", parse_yaml)
 
 
@@ -97,7 +97,7 @@ def test_a_dataclass_is_built_from_its_fields():
         ({"values": {}}, "values"),
         ({"table": {1: 2}}, "table"),
         ({"inner": {"size": "big"}}, "inner: size"),
-        ({"inner": []}, "inner: no mapping"),
+        ({"inner": []}, "inner: not a mapping"),
         ({"other": 1}, "unknown key 'other'"),
     ],
 )

@@ -160,7 +160,7 @@ def test_a_write_that_fails_leaves_the_old_directory_whole_and_nothing_else(writ
 @pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, None, "1"])
 def test_another_format_version_is_refused_with_both_versions(folder, version):
     change_config(folder, format_version=version)
-    assert_refused(folder, "config.json", f"format version {version}", f"reads {FORMAT_VERSION}")
+    assert_refused(folder, "config.json", f"format version {version!r}", f"reads {FORMAT_VERSION}")
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.model"])
@@ -215,10 +215,10 @@ def test_a_vocabulary_of_another_size_is_refused(folder):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"encoder_layers": 10**9}, "model.encoder_layers=1000000000: must be between"),
+        ({"encoder_layers": 10**9}, "model.encoder_layers=1000000000: must be a whole number between"),
         ({"encoder_layers": 1000}, "'encoder_layers.1.self_attention.input' is nothing"),
         ({"d_ff": 10**6}, "feed_forward"),
-        ({"max_positions": 10**12}, "model.max_positions=1000000000000: must be between"),
+        ({"max_positions": 10**12}, "model.max_positions=1000000000000: must be a whole number between"),
         ({"d_ff": -1}, "model.d_ff=-1"),
         ({"d_ff": "16"}, "d_ff='16' is of another type"),
         ({"d_model": None}, "d_model=None is of another type"),
@@ -242,7 +242,7 @@ def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, change
         ({"training": {"updates": "many"}}, "updates is of another type"),
         ({"training": []}, "training=[] is of another type"),
         ({"vocabulary_size": 354.5}, "vocabulary_size=354.5 is of another type"),
-        ({"source": "../../etc"}, "its languages are no names"),
+        ({"source": "../../etc"}, "its languages are not names"),
         ({"model": 3}, "model=3 is of another type"),
     ],
     ids=str,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nmt.config import DataConfig, ExperimentConfig, TokenizerConfig
 from nmt.data.arrow import IDS_SCHEMA, arrow_writer
-from nmt.data.prepared import PreparedCorpus, PreparedSplit, open_corpus, pad
+from nmt.data.prepared import PreparedCorpus, PreparedSplit, open_corpus, pad, shift
 from nmt.errors import NMTError
 from nmt.preparation.preprocess import preprocess
 
@@ -179,18 +179,17 @@ def test_a_split_is_sent_to_other_processes_by_its_name(long_split: tuple[Prepar
 
 
 @pytest.mark.parametrize(
-    ("flat", "lengths", "first", "last", "padded"),
+    ("sentences", "closed", "behind_the_start"),
     [
-        ([5, 6, 7], [1, 2], None, None, [[5, 0], [6, 7]]),
-        ([5, 6, 7], [1, 2], None, 2, [[5, 2, 0], [6, 7, 2]]),
-        ([5, 6, 7], [2, 1], 1, None, [[1, 5, 6], [1, 7, 0]]),
-        ([5, 6, 7], [0, 3], 1, 2, [[1, 2, 0, 0, 0], [1, 5, 6, 7, 2]]),
-        ([], [0, 0], None, 2, [[2], [2]]),
+        ([[5], [6, 7]], [[5, 2, 0], [6, 7, 2]], [[1, 5, 0], [1, 6, 7]]),
+        ([[], [5, 6, 7]], [[2, 0, 0, 0], [5, 6, 7, 2]], [[1, 0, 0, 0], [1, 5, 6, 7]]),
+        ([[], []], [[2], [2]], [[1], [1]]),
     ],
 )
-def test_pad(flat: list[int], lengths: list[int], first: int | None, last: int | None, padded: list[list[int]]) -> None:
-    sizes: NDArray[np.int64] = np.array(lengths, dtype=np.int64)
-    assert pad(np.array(flat, dtype=np.int32), sizes, first, last).tolist() == padded
+def test_pad(sentences: list[list[int]], closed: list[list[int]], behind_the_start: list[list[int]]) -> None:
+    padded = pad(pa.array(sentences, pa.list_(pa.int32())))
+    assert padded.tolist() == closed
+    assert shift(padded).tolist() == behind_the_start
 
 
 def test_a_corpus_knows_its_languages_and_its_raw_text(corpus: PreparedCorpus) -> None:

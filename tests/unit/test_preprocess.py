@@ -470,14 +470,15 @@ def make_web_app(folder: Path) -> str:
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps(WEB_APP))
     (folder / "index.html").write_text("years of work")
-    return "no prepared corpus's"
+    return "no prepared corpus"
 
 
 def add(name: str) -> Callable[[Path], str]:
     def change(folder: Path) -> str:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("mine")
-        return rf"toy/{name.partition('/')[0]} is not of the prepared corpus"
+        named = name if name.startswith("train/") else name.partition("/")[0]
+        return rf"toy/{named} is not of the prepared corpus"
 
     return change
 

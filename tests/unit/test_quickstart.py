@@ -251,7 +251,7 @@ def test_a_package_that_is_no_wheel_is_never_built(cache: Path) -> None:
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "cannot be read"),
-        (b'{"a": 1e999}', "no finite number"),
+        (b'{"a": 1e999}', "not a finite number"),
         (b" " * (MEMBER_BYTES + 1), "larger than"),
         (b"\xff", "cannot be read"),
         (b"", "cannot be read"),

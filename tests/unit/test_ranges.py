@@ -109,11 +109,11 @@ def test_a_number_without_measure_is_one_short_line(value):
 @pytest.mark.parametrize(
     ("value", "limits", "message"),
     [
-        (0, (1, 10**6), "k=0: must be between 1 and 1,000,000"),
+        (0, (1, 10**6), "k=0: must be a whole number between 1 and 1,000,000"),
         (2.5, (1, 9), "k=2.5: must be a whole number between 1 and 9"),
         ("ten", (1, 9), "k=ten: must be a whole number between 1 and 9"),
         (True, (0.0, 1.0), "k=True: must be a number between 0 and 1"),
-        (math.nan, (1e-6, 1e6), "k=nan: must be between 1e-06 and 1,000,000"),
+        (math.nan, (1e-6, 1e6), "k=nan: must be a number between 1e-06 and 1,000,000"),
     ],
 )
 def test_what_is_said_of_a_number(value, limits, message):

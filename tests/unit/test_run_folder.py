@@ -8,7 +8,7 @@ import yaml
 
 from nmt.commands import compose
 from nmt.errors import NMTError
-from nmt.training.run_folder import check_configuration
+from nmt.training.run_folder import check_configuration, kept_checkpoints
 
 
 def begun(folder: Path, tree: dict) -> Path:
@@ -43,3 +43,11 @@ def test_a_configuration_that_is_none_is_one_line(tmp_path, content):
 def test_a_configuration_without_some_keys_is_another(tmp_path):
     with pytest.raises(NMTError, match="another configuration"):
         check_configuration(begun(tmp_path, {"name": "x"}), compose("train", []))
+
+
+def test_checkpoints_are_kept_by_number_whatever_zeros_their_names_begin_with(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    paths = [tmp_path / "checkpoints" / f"step={number}.ckpt" for number in ("5", "0010", "00000012", "15")]
+    for path in paths:
+        path.touch()
+    assert kept_checkpoints(tmp_path, 5, 3) == [paths[0], paths[1], paths[3]]

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from nmt.training.schedule import noam
+from nmt.training.module import noam
 
 
 @pytest.mark.parametrize(

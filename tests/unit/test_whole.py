@@ -86,7 +86,7 @@ def test_a_folder_is_replaced_whole(tmp_path):
 def test_what_is_no_folder_is_not_replaced_by_one(tmp_path):
     """To remove a pipe as a folder would wait for ever."""
     os.mkfifo(tmp_path / "a")
-    with pytest.raises(NMTError, match="is no folder"), whole_folder(tmp_path / "a"):
+    with pytest.raises(NMTError, match="is not a folder"), whole_folder(tmp_path / "a"):
         pytest.fail("the work began")
 
 
