@@ -107,7 +107,8 @@ def disk(work: Path, rows: list[Row]) -> Requirement:
 @cache
 def configuration(*words: str) -> ExperimentConfig:
     """That of a training, which takes a quarter of a second to compose."""
-    return compose("train", list(words))
+    config: ExperimentConfig = compose("train", list(words))
+    return config
 
 
 def checkpoint_bytes(row: Row) -> int:
