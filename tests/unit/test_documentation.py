@@ -236,3 +236,16 @@ def test_what_is_not_there_is_found(known):
     assert list(dead_names(f"{live}, {dead}", known, members())) == re.findall("`(.*?)`", dead)
     text = "nmt/model/, conf/{data,model}/NAME.yaml, ~/.cache/nmt/x, nmt/nowhere.py"
     assert [path for path in PATH.findall(text) if not is_there(path)] == ["nmt/nowhere.py"]
+
+
+def test_the_tests_that_contributing_names_for_a_room_are_there():
+    rows = re.findall(r"^\| .* \| .* \| (.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.M)
+    folders = {"U": "unit", "O": "oracle", "E": "end_to_end"}
+    named = [
+        (folders[letter], name)
+        for row in rows
+        for letter, names in re.findall(r"([UOE]): ([^;|]+)", row)
+        for name in names.replace("(slow)", "").replace(" ", "").split(",")
+    ]
+    assert len(named) > 60
+    assert [path for path in named if not (ROOT / "tests" / path[0] / f"test_{path[1]}.py").is_file()] == []
