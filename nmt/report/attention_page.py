@@ -72,7 +72,7 @@ class Attended:
 
 
 def attend(run: str, sentence: str, target: str | None, device: str, decode: DecodeConfig) -> Attended:
-    """The attention of the model of `run` to a sentence and a translation, its own if `target` is None.
+    """The attention of a model to a sentence and a translation, its own if `target` is None (figures 3, 4 and 5).
 
     Raises NMTError if there is no such model or a text is too long.
     """

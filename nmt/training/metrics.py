@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ def device_name(module: LightningModule) -> str:
     if module.device.type == "cuda":
         return torch.cuda.get_device_name(module.device)
     return f"{module.device.type} ({torch.get_num_threads()} threads)"
+
+
+@cache
+def peak_of(setting: str, device: torch.device, dtype: torch.dtype) -> float:
+    """FLOP/s of a device, measured once in a process for each setting."""
+    return peak_flops_per_second(device, dtype)
 
 
 def flops_of(module: TranslationModule, size: UpdateSize) -> int:
@@ -78,7 +85,7 @@ class MetricsCallback(UpdateCallback):
         names = [processor()] if device.type == "cpu" else []
         key = ", ".join([self.devices, *names, str(trainer.precision), torch.get_float32_matmul_precision()])
         if key not in self.peaks:
-            self.peaks[key] = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
+            self.peaks[key] = trainer.world_size * peak_of(key, device, precision_dtype(trainer.precision))
         return self.peaks[key]
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:

@@ -30,6 +30,17 @@ def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
     return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
+def seed_generators(device: torch.device, seed: int) -> None:
+    """Seed the generators of the processor and of this device.
+
+    torch.manual_seed seeds those of every kind of device, even where there is none, and formats the whole call stack
+    for each: a millisecond a micro-batch.
+    """
+    torch.default_generator.manual_seed(seed)
+    if device.type != "cpu":
+        torch.get_device_module(device).manual_seed(seed)
+
+
 class TranslationModule(LightningModule):
     """The model, its loss, its optimizer and its learning rate (sections 5.3 and 5.4)."""
 
@@ -67,7 +78,7 @@ class TranslationModule(LightningModule):
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         # Seeded for each micro-batch, so that dropout is the same on any number of devices, and after any restart.
-        torch.manual_seed(dropout_seed(self.seed, batch.update, batch.micro_batch))
+        seed_generators(self.device, dropout_seed(self.seed, batch.update, batch.micro_batch))
         loss, likelihood = self.losses(batch)
         tokens = torch.full_like(likelihood, len(batch.target_indices))
         self.update_sums += torch.stack((loss.detach(), likelihood, tokens))

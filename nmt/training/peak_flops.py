@@ -11,7 +11,7 @@ from nmt.kernels.linear import has_fast_product, product
 
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 REPETITIONS = 2
-IDLE_ROUNDS, MAX_ROUNDS = 3, 40
+IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
 FASTER_FACTOR = 0.98
 
 
@@ -29,12 +29,11 @@ def synchronize(device: torch.device) -> None:
 def fastest(measure: Callable[[], float]) -> float:
     """The lowest of repeated measurements, until several in a row were no lower: other programs may disturb some."""
     least, idle = inf, 0
-    for _ in range(MAX_ROUNDS):
+    end = time.monotonic() + MAX_SECONDS
+    while idle < IDLE_ROUNDS and time.monotonic() < end:
         seconds = measure()
         idle = 0 if seconds < FASTER_FACTOR * least else idle + 1
         least = min(least, seconds)
-        if idle == IDLE_ROUNDS:
-            break
     return least
 
 

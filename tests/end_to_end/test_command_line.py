@@ -43,7 +43,7 @@ def test_help_names_every_command(tmp_path):
 def test_help_of_a_command_is_a_page_or_the_keys_of_a_group(tmp_path):
     page = nmt("train", "--help", folder=tmp_path)
     assert page.returncode == 0
-    assert "As in: nmt train data/mine model=small" in page.stdout
+    assert "As in: nmt train data/mine experiment=laptop" in page.stdout
     assert len(page.stdout.splitlines()) <= 40
     assert nmt("train", "-h", folder=tmp_path).stdout == page.stdout
     assert "optim.warmup=4000 " in nmt("train", "--help", "optim", folder=tmp_path).stdout

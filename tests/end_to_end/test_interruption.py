@@ -70,7 +70,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # Long enough to be caught in the middle.
-LONG = ["trainer.max_steps=150", "validation.every_steps=50", "run=run"]
+LONG = ["trainer.max_steps=90", "validation.every_steps=30", "run=run"]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def equals_never_stopped(never_stopped, training_state, metrics, card_tokens) ->
 
 def test_a_run_killed_twice_equals_one_never_stopped(toy, nmt, start, equals_never_stopped):
     options = [*toy, *LONG, "checkpoints.every_steps=7"]
-    for update in (20, 80):
+    for update in (20, 50):
         process = start(options)
         wait_for(process, Path("run"), update)
         process.kill()
@@ -118,12 +118,12 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals
     assert "Traceback" not in errors
     assert "the same command goes on" in " ".join(errors.split())
     (saved,) = list_checkpoints(Path("run"))
-    assert 20 <= checkpoint_step(saved) < 150
+    assert 20 <= checkpoint_step(saved) < 90
     assert nmt("train", *toy, *LONG).code == 0
     equals_never_stopped(Path("run"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGUSR1, marks=pytest.mark.slow)])
 def test_a_signal_to_all_processes_leaves_those_that_load_batches_to_the_training(toy, start, number):
     process = start([*toy, *LONG, "trainer.max_steps=100000", "num_workers=2"], sys.executable)
     wait_for(process, Path("run"), 20)

@@ -19,7 +19,8 @@ FOLDER = Path("runs/mine")
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`nmt` is the one under test."""
+    """`nmt` is the one under test, and so are the points of a sweep in this process."""
+    monkeypatch.setattr(sweep_module, "TRAIN", [python(), *sweep_module.TRAIN[1:]])
     program = tmp_path / "bin" / "nmt"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {python()} -m nmt "$@"\n')
