@@ -25,15 +25,20 @@ if TYPE_CHECKING:
 
 def configuration(command: Command, given: tuple[Any, ...], keys: dict[str, Any]) -> Any:
     """Compose the configuration of a command from words and keys, or return the one that is given."""
+    for each in given:
+        if not isinstance(each, str | Path) and (len(given) > 1 or not isinstance(each, command.config)):
+            raise NMTError(f"{type(each).__name__}: give words and keys, or one {command.config.__name__} alone")
     if len(given) == 1 and isinstance(given[0], command.config):
         if keys:
             raise NMTError(f"{', '.join(keys)}: a {command.config.__name__} has its values already; change them there")
         return given[0]
-    return compose(command, [*map(str, given), *(override(*item) for item in flatten(keys).items())])
+    return compose(command, [*map(str, given), *(override(command, *item) for item in flatten(keys).items())])
 
 
-def override(key: str, value: Any) -> str:
+def override(command: Command, key: str, value: Any) -> str:
     """The override that sets a key to a Python value; ${} in a text is not an interpolation."""
+    if key in command.texts:  # which a command line takes as they are
+        return f"{key}={in_yaml(value)}" if value is None else set_text(key, str(value))
     if isinstance(value, list | tuple):
         return set_text(key, [literal(str(item)) for item in value])
     return set_text(key, literal(str(value))) if isinstance(value, str | Path) else f"{key}={in_yaml(value)}"
@@ -47,26 +52,36 @@ class Model:
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """The best translation of each line, in their order."""
-        return [found[0].text for found in self.translator.translate(list(lines))]
+        texts = as_list(lines)
+        if not all(isinstance(line, str) for line in texts):
+            raise NMTError("model.translate takes a list of texts, such as ['The house is old.']")
+        return [found[0].text for found in self.translator.translate(texts)]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """log P of each target, given its source: the natural logarithm, end symbol included."""
         from nmt.translation.likelihood import score_pairs
 
-        return [score.log_probability for score in score_pairs(self.translator, list(pairs))]
+        both = as_list(pairs)
+        if not all(isinstance(pair, tuple | list) and [type(side) for side in pair] == [str, str] for pair in both):
+            raise NMTError("model.score takes a list of pairs of texts, such as [('The house.', 'Das Haus.')]")
+        return [score.log_probability for score in score_pairs(self.translator, [(x, y) for x, y in both])]
+
+
+def as_list(items: Any) -> list[Any]:
+    """A list of what a caller gives; of a single text, or of what is no list, one of None."""
+    return list(items) if isinstance(items, Iterable) and not isinstance(items, str | bytes) else [None]
 
 
 def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     """Load the model of a run or a model directory, by default `runs/latest`; the keys are those of `nmt translate`."""
-    from nmt.search.torch_engine import TorchEngine
     from nmt.translation.load import find_models, load_translator
 
     config = configuration(translate_command.COMMAND, words, keys)
+    for key, unset in (("input", "-"), ("output", "-"), ("text", None), ("engine", "torch")):
+        if getattr(config, key) != unset:
+            raise NMTError(f"{getattr(config, key)}: nmt.load takes a run, or a model directory, and no {key}")
     find_models(config.run)  # before the seconds that torch takes to load
-    translator = load_translator(config, lambda notice: print(f"nmt: {notice}", file=sys.stderr))
-    if not isinstance(translator.engine, TorchEngine):
-        raise NMTError(f"engine={config.engine}: from Python, torch translates; leave engine out")
-    return Model(translator)
+    return Model(load_translator(config, lambda notice: print(f"nmt: {notice}", file=sys.stderr)))
 
 
 def prepare(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:

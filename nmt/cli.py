@@ -13,9 +13,9 @@ from typer.exceptions import TyperException
 import nmt
 from nmt.commands import COMMANDS
 from nmt.compose import Command, compose, compose_tree, to_yaml
-from nmt.compose.explanations import nearest
+from nmt.compose.explanations import explain_option, nearest
 from nmt.compose.foreign_words import our_words
-from nmt.compose.help import OPTIONS, help_text
+from nmt.compose.help import help_text
 from nmt.errors import NMTError, SameForAll, enough_memory_or
 from nmt.training.processes import is_first_process
 
@@ -65,21 +65,16 @@ def call(command: Command) -> Callable[..., None]:
 
 
 for each in COMMANDS.values():
-    app.command(each.name, help=each.summary, context_settings=SETTINGS)(call(each))
+    app.command(each.name, help=each.summary, short_help=each.summary, context_settings=SETTINGS)(call(each))
 
 
 def split_options(command: Command, words: list[str]) -> tuple[list[str], list[str]]:
     """Separate the overrides from the command's own options; NMTError for any other option."""
     own = ("-h", *command.options)
-    for word in words:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
         # A text to translate may begin with a dash, and a dash alone is standard input.
         if word.startswith("-") and word not in ("-", *own) and not re.search(r"\s", word):
-            key = word.lstrip("-").replace("-", "_")
-            raise NMTError(
-                our_words(command.name, word)
-                or f"{word}: keys have no dashes; write {key if '=' in key else key + '=VALUE'}, "
-                f"or one of the options {', '.join([*OPTIONS, *command.options])}"
-            )
+            raise NMTError(explain_option(command, word, following))
     return [word for word in words if word not in own], [word for word in words if word in own]
 
 
@@ -103,6 +98,8 @@ def main() -> None:
 
     Typer turns Ctrl-C into exit code 130, and a closed output pipe into 1.
     """
+    # --help takes a group behind a blank, or behind =; nmt alone is nmt --help.
+    sys.argv[1:] = [part for word in sys.argv[1:] for part in re.split("(?<=^--help)=", word)] or ["--help"]
     name = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
         if name and name not in COMMANDS:

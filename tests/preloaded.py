@@ -27,6 +27,8 @@ def python() -> str:
 
     from filelock import FileLock
 
+    import nmt
+
     tests = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
     folder = Path(tempfile.gettempdir(), f"nmt-tests-{tests}")
     folder.mkdir(exist_ok=True)
@@ -34,7 +36,10 @@ def python() -> str:
     with FileLock(folder / "lock"):
         if not program.exists():
             words = [sys.executable, __file__, "server", str(listens), str(program), str(tests)]
-            server = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            package = {"PYTHONPATH": str(Path(nmt.__file__).parents[1])}  # the one under test, wherever it is installed
+            server = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={**os.environ, **package}
+            )
             SERVERS.append(server)
             assert server.stdout is not None
             assert server.stdout.readline() == b"ready\n"

@@ -36,7 +36,8 @@ def run(config: ExperimentConfig) -> None:
             f"notice: the corpus fills only {manifest.vocabulary_size:,} of "
             f"tokenizer.vocabulary_size={config.tokenizer.vocabulary_size:,} entries; the vocabulary is that small"
         )
-    console.print(f"prepared corpus: {config.prepared}")
+    sides = f"{config.data.source} to {config.data.target}, " if config.data.source != config.data.target else ""
+    console.print(f"prepared corpus: {config.prepared} ({sides}{manifest.vocabulary_size:,} subwords)")
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     plain = [next(word.removesuffix(end) for end in reversed(COMPRESSIONS) if word.endswith(end)) for word in words]
     prefixes = {name.rpartition(".")[0] for name in plain}
     if len(words) != 2 or len(prefixes) != 1 or "" in prefixes or plain[0] == plain[1]:
-        raise NMTError(f"{' '.join(words)}: two files, please, whose names differ in the ending alone; {forms}")
+        raise NMTError(f"{' '.join(words)}: give two files whose names differ only in the ending; {forms}")
     prefix = Path(prefixes.pop())
     source, target = (name.rpartition(".")[2] for name in plain)
     name = prefix.resolve().parent.name if prefix.parent != Path() else prefix.name

@@ -64,6 +64,8 @@ COMMAND = Command(
     ReportConfig,
     run,
     one_run,
+    usage="[RUN]",
+    example="runs/mine",
     texts=("run",),
     memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
 )

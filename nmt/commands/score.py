@@ -127,7 +127,7 @@ COMMAND = Command(
     example="out.de ref.de",
     keys=(
         "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
-        "examples=10 run=runs/mine format=jsonl device=cpu"
+        "examples=10 format=json run=runs/mine device=cpu"
     ),
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens or buffer",

@@ -11,10 +11,14 @@ def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str],
     files, folders, texts = list[str](), list[str](), list[str]()
     for word in words:
         path = Path(word)
+        if not word.strip():
+            raise NMTError(f"{word!r}: an empty word; is a variable of the shell not set? {forms}")
         if exists(path) and path.is_dir():
             folders.append(word)
         elif exists(path) or word == "-":
             files.append(word)
+        elif "/" in word and " " in word and path.parent.name and exists(path.parent):
+            raise NMTError(f"{word}: no such file or folder; a text is given by text='{word}' too; {forms}")
         elif any(character.isspace() for character in word):
             texts.append(word)
         elif word == "runs/latest":

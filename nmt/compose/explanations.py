@@ -27,7 +27,7 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
             raise NMTError(f"{shown(text)!r} cannot be read; quote special characters: 'KEY=\"VALUE\"'")
         if not override.key_or_group:
             raise NMTError(f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
-        check_key(command, override, known_groups)
+        check_key(command, override, known_groups, text)
         if override.is_sweep_override():
             sweeps = ", and --sweep trains with each value in turn" if "--sweep" in command.options else ""
             raise NMTError(f"{text}: one value, please; lists are written [a,b]{sweeps}")
@@ -39,15 +39,49 @@ def check_overrides(command: Command, overrides: list[str], config_dir: Path | N
             raise NMTError(f"{key}={shown_value}: no such option; {nearest(str(value), known_groups[key][1])}")
 
 
-def check_key(command: Command, override: Override, known_groups: dict[str, Any]) -> None:
-    """NMTError for an unknown key; it names the new key for a renamed one, and ours for another toolkit's."""
+def check_key(command: Command, override: Override, known_groups: dict[str, Any], text: str) -> None:
+    """NMTError for an unknown key; it names the new key for a renamed one, and ours for another toolkit's.
+
+    `text` is the override as it was typed: it may have been meant as a file, or as a text.
+    """
     key, keys = override.key_or_group, key_help(command.config)
     if RENAMED.get(key) in keys:
         raise NMTError(f"{key}: it is called {RENAMED[key]} now")
     if key.startswith("trainer.") and "trainer" in known_groups:
         check_flag(key.split(".")[1])
     if key not in known_groups and not any(f"{name}.".startswith(f"{key}.") for name in keys):
-        raise NMTError(our_words(command.name, key) or f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}")
+        if is_file(text):
+            raise NMTError(f"unknown key {key}; to name the file, write ./{text}")
+        if "text" in command.texts and " " in text:
+            raise NMTError(f"unknown key {key}; for a text, write text='{text}'")
+        group, _, own = key.rpartition(".")
+        ours = our_words(command.name, key)
+        if any(name.startswith(f"{group}.") for name in keys) and our_words(command.name, own):
+            ours = f"{group}.{our_words(command.name, own)}"
+        raise NMTError(ours or f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}")
+
+
+def explain_option(command: Command, word: str, following: str = "") -> str:
+    """The answer to a word that begins with a dash: the file, or the key without dashes, ours, or the nearest.
+
+    `following` is the next word on the command line, which may be its value.
+    """
+    name, _, value = word.lstrip("-").partition("=")
+    key, keys = name.replace("-", "_"), [*key_help(command.config), *command_groups(command)]
+    if is_file(word):
+        return f"{word}: to name this file, write ./{word}"
+    if key in keys:
+        switch = "true" if bool in type_of(command.config, key)[0] else "VALUE"
+        value = value or ("" if following.startswith("-") or "=" in following else following) or switch
+        return f"{word}: options are written KEY=VALUE, as {key}={value}"
+    return our_words(command.name, word) or f"{word}: no such option or key; {nearest_key(key, keys)}"
+
+
+def is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def explain(command: Command, overrides: list[str], config_dir: Path | None, error: Exception) -> str:
@@ -118,13 +152,13 @@ def nearest(word: str, words: list[str]) -> str:
 
 
 def nearest_key(key: str, keys: list[str]) -> str:
-    """The nearest key by its whole name or by its last part; else the keys of the same group."""
-    last = {name.rsplit(".", 1)[-1]: name for name in keys}
-    if matches := difflib.get_close_matches(key, keys, n=1, cutoff=0.6):
-        return f"did you mean {matches[0]}?"
-    if matches := difflib.get_close_matches(key.rsplit(".", 1)[-1], last, n=1, cutoff=0.75):
-        return f"did you mean {last[matches[0]]}?"
-    siblings = [name for name in keys if name.startswith(f"{key.split('.')[0]}.")]
+    """The nearest key by its last part, in its own group first; else the keys of that group."""
+    group, _, own = key.rpartition(".")
+    siblings = [name for name in keys if group and name.startswith(f"{group}.")]
+    for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):
+        last = {name.rpartition(".")[2]: name for name in names}
+        if matches := difflib.get_close_matches(own, last, n=1, cutoff=cutoff):
+            return f"did you mean {last[matches[0]]}?"
     return f"there are {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
 
 

@@ -86,6 +86,9 @@ def is_bare(word: str) -> bool:
 
 def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
     """The overrides that words stand for, and the groups that words without = set as a whole."""
+    for word in words:
+        if word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word):
+            raise NMTError(f"{word}: write KEY=VALUE, or KEY=[A,B], without blanks")
     bare = [word for word in words if is_bare(word)]
     named = [quote(command, word) for word in words if not is_bare(word)]
     if not bare:

@@ -164,4 +164,4 @@ def checked_trainer(flags: dict[str, Any]) -> dict[str, Any]:
 def check_precision(precision: str, on_processor: bool) -> None:
     """NMTError for 16-mixed on a processor, where Lightning would silently compute in bfloat16."""
     if on_processor and precision == "16-mixed":
-        raise NMTError("trainer.precision=16-mixed: it needs a GPU; on a processor pass trainer.precision=bf16-mixed")
+        raise NMTError("trainer.precision=16-mixed: it needs a GPU; on a processor leave it out: float32 is fast there")

@@ -30,8 +30,13 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """The keys in which two trees differ, as "key: old -> new"; at most four of them."""
     old, new = flatten(old), flatten(new)
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-    shown = [f"{key}: {old.get(key)} -> {new.get(key)}" for key in keys[:4]]
+    shown = [f"{key}: {shortened(old.get(key))} -> {shortened(new.get(key))}" for key in keys[:4]]
     return ", ".join(shown) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
+
+
+def shortened(value: Any) -> Any:
+    """A value for a message: of a SHA-256 the first eight digits."""
+    return value[:8] if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) else value
 
 
 def fingerprint(content: dict[str, Any]) -> str:

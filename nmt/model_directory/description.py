@@ -62,6 +62,8 @@ def find_model_directory(path: str, key: str = "run") -> Path:
         raise NMTError(f"{key}={path}: {hint}")
     if any(folder.glob("checkpoints/*.ckpt")):
         raise NMTError(f"{key}={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
+    if (folder / "config.yaml").is_file():
+        raise NMTError(f"{key}={path}: a run that has no checkpoint yet; `nmt train` makes its model, or name another")
     raise NMTError(f"{key}={path}: neither a run nor a model directory (no config.json)")
 
 

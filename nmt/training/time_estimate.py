@@ -14,7 +14,7 @@ from nmt.training.module import TranslationModule
 from nmt.training.peak_flops import synchronize
 
 TIMED_SECONDS = 3.0
-WORTHWHILE_UPDATES = 500
+WORTHWHILE_UPDATES = 100
 """The time of fewer updates is not told: they are soon made."""
 LONG_SECONDS = 6 * 3600.0
 """To a training on a processor that takes longer, a shorter one is offered."""

@@ -167,7 +167,8 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
     start = f"from update {update:,} " if update else ""
     return (
         f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
-        f"a pass over the corpus is {per_pass:,.0f} updates"
+        f"a pass over the corpus is {per_pass:,.0f} updates, and the learning rate rises to "
+        f"{module.learning_rate(module.optim.warmup):.2g} at update {module.optim.warmup:,}"
     )
 
 

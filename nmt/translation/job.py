@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from nmt.text.files import decoded, open_text, raw_lines, without_end
 from nmt.translation.resumption import Output, close, output_file, what_decides
 
 Found = TypeVar("Found")
+NAMED_LINES = 5
 
 
 def warn(words: str) -> None:
@@ -29,8 +30,18 @@ def warn(words: str) -> None:
 
 
 def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
-    """The texts of lines as they arrive, without a byte order mark; `first` is the number of the first line."""
-    for number, text in enumerate(decoded(map(without_end, file), "", first, notice), first):
+    """The texts of lines as they arrive, without a byte order mark; `first` is the number of the first line.
+
+    Only the first lines of invalid UTF-8 are named.
+    """
+    named = count(1)
+
+    def name_first(words: str) -> None:
+        number = next(named)
+        if number <= NAMED_LINES:
+            notice(words if number < NAMED_LINES else f"{words}; more such lines are not named")
+
+    for number, text in enumerate(decoded(map(without_end, file), "", first, name_first), first):
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 

@@ -86,7 +86,7 @@ def test_config_dir_adds_groups_of_ones_own(tmp_path):
         (["train", "--sweep", "seed=1,2"], "nmt preprocess"),
         (["train", "--sweep", "seed=1,2", "--cfg"], "leave --sweep out"),
         (["train", "--dry-run"], "--sweep"),
-        (["translate", "--sweep"], "--sweep: keys have no dashes"),
+        (["translate", "--sweep"], "--sweep: no such option or key"),
         (["train", "--config-dir", "nowhere"], "nowhere: no such folder"),
         (["train", "data=files"], "nmt preprocess"),
         (["preprocess", "data=files"], "data.train"),
@@ -163,3 +163,14 @@ def test_preprocess_says_loudly_what_it_dropped_and_what_valid_shares_with_train
     assert "notice: 100 of 200 training pairs were dropped as 'length ratio', by data.filters.max_ratio" in done.stderr
     assert "notice: 3 pairs of valid are in train too" in done.stderr
     assert done.stdout == ""
+
+
+def test_nmt_alone_and_help_with_a_group_behind_an_equals_sign(tmp_path):
+    alone = nmt(folder=tmp_path)
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert "..." not in alone.stdout.replace("[ARGS]...", "")
+    assert nmt("--help", folder=tmp_path).stdout == alone.stdout
+    assert (
+        nmt("train", "--help=optim", folder=tmp_path).stdout == nmt("train", "--help", "optim", folder=tmp_path).stdout
+    )
+    assert "as nmt train --help all" in complaint("help", "train", folder=tmp_path)

@@ -81,13 +81,31 @@ def test_it_gives_what_the_commands_give(checkpoint, nmt, tmp_path):
     ("call", "said"),
     [
         (lambda: package.load("runs/nowhere"), "runs/nowhere: no such file or folder"),
-        (lambda: package.load(decode={"beam": 3}), "unknown key decode.beam"),
+        (lambda: package.load(decode={"beam": 3}), "decode.beam: the beam is decode.beam_size"),
         (lambda: package.train(optim={"factor": "fast"}), "optim.factor=fast: must be a number between"),
         (lambda: package.train(name="${oc.env:HOME}", max_steps=1), "the number of updates is trainer.max_steps"),
         (lambda: package.load(compose("translate", []), device="cpu"), "device: a TranslateConfig has its values"),
+        (lambda: package.load("no such run"), "no such run: nmt.load takes a run, or a model directory, and no text"),
+        (lambda: package.load(__file__), "and no input"),
+        (lambda: package.load(engine="ctranslate2"), "ctranslate2: nmt.load takes a run"),
+        (
+            lambda: package.train(compose("translate", [])),
+            "TranslateConfig: give words and keys, or one ExperimentConfig",
+        ),
     ],
 )
 def test_a_mistake_is_the_line_that_a_command_prints(call, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NMTError, match=re.escape(said)):
         call()
+
+
+def test_texts_are_taken_as_they_are_and_nothing_but_texts(checkpoint):
+    model = package.load(checkpoint, device="cpu", target_prefix="ka ${x} 'q\"", decode={"max_extra_length": 3})
+    assert model.translate(["ka"])[0].startswith("ka ${x} 'q\"")
+    for wrong in ("The house", [1], None, Path("x")):
+        with pytest.raises(NMTError, match=r"^model\.translate takes a list of texts"):
+            model.translate(wrong)
+    for wrong in ("ab", ["ab"], [("a",)], [("a", "b", "c")], [(1, 2)], None):
+        with pytest.raises(NMTError, match=r"^model\.score takes a list of pairs"):
+            model.score(wrong)

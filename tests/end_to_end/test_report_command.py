@@ -271,7 +271,7 @@ def test_what_a_user_can_mend_is_one_line(nmt, run):
     nmt("report", "copy/checkpoints").refused("not a training run")
     nmt("report", "copy", "other").refused("takes one run")
     nmt("report", "copy", "run=other").refused("takes one run")
-    nmt("report", "copy", "--open").refused("--open: keys have no dashes")
+    nmt("report", "copy", "--open").refused("--open: no such option or key")
     nmt("report", "copy", "sentnces=3").refused("sentences")
     nmt("report", "copy", "split=train").refused("valid, test")
     nmt("report", "copy", "output=nowhere/x.html").refused("there is no folder nowhere")

@@ -227,7 +227,7 @@ def test_the_nearest_experiment_in_a_folder_is_named(override: str, nearest: str
         ("train", ["data.filters.max_word=3"], ["data.filters.max_word", "did you mean data.filters.max_words?"]),
         ("train", ["+model.d_modle=3"], ["d_modle"]),
         ("train", ["+sead=3"], ["sead"]),
-        ("translate", ["beam_size=4"], ["beam_size", "did you mean decode.beam_size?"]),
+        ("translate", ["beam_size=4"], ["beam_size", "decode.beam_size"]),
         ("score", ["referense=x"], ["referense", "did you mean reference?"]),
         ("average", ["ouptut=x"], ["ouptut", "did you mean output?"]),
     ],

@@ -68,7 +68,9 @@ def test_no_word_of_ours_is_in_it():
 @pytest.mark.parametrize(
     ("command", "word", "key"),
     [
-        ("train", "lr=0.1", "optim.factor=2"),
+        ("train", "lr=0.1", "optim.factor=0.5"),
+        ("train", "optim.learning_rate=0.1", "optim.factor=0.5"),
+        ("translate", "decode.num_beams=5", "decode.beam_size=8"),
         ("train", "epochs=3", "trainer.max_steps=20000"),
         ("train", "trainer.gpus=2", "trainer.devices=2"),
         ("train", "dropout=0.3", "model.dropout=0.3"),
@@ -94,10 +96,14 @@ def test_a_key_of_others_is_answered_in_one_line(command, word, key):
         ("train", ["--max-tokens", "4096"], "as batching.max_tokens=auto"),
         ("train", ["--update-freq=4"], "as batching.micro_batches=16"),
         ("train", ["-train_steps", "9"], "as trainer.max_steps=20000"),
-        ("train", ["--LR", "9"], "--LR: the learning rate is set by optim.factor"),
-        ("train", ["--model", "big"], "--model: keys have no dashes; write model=VALUE"),
-        ("train", ["--model.norm=pre"], "write model.norm=pre, or one of the options --cfg"),
-        ("translate", ["--beam-size", "5"], "write beam_size=VALUE"),
+        ("train", ["--LR", "9"], "--LR: the learning rate peaks at optim.factor"),
+        ("train", ["--model", "big"], "--model: options are written KEY=VALUE, as model=big"),
+        ("train", ["--seed", "--sweep"], "as seed=VALUE"),
+        ("train", ["--model.norm=pre"], "as model.norm=pre"),
+        ("preprocess", ["--overwrite"], "as overwrite=true"),
+        ("translate", ["--beam-size", "5"], "as decode.beam_size=8"),
+        ("translate", ["--vocabs", "x"], "--vocabs: no such option or key; there are run, "),
+        ("train", ["--finetune-from-model", "x.pt"], "a run begins with random weights"),
         ("translate", ["-n_best", "5"], "as decode.n_best=4"),
     ],
 )
@@ -117,6 +123,37 @@ def test_a_key_that_nobody_knows_is_none_of_others():
     assert our_words("train", "no_such_word") == ""
     with pytest.raises(NMTError, match="unknown key"):
         compose_tree(COMMANDS["train"], ["no_such_word=3"])
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "said"),
+    [
+        ("train", ["tokenizer.size=3"], "there are tokenizer.kind, "),
+        ("train", ["modle.dropout=0.3"], "did you mean model.dropout?"),
+        ("train", ["max_stesp=3"], "did you mean trainer.max_steps?"),
+        ("translate", ["x=y is an equation", "runs/mine"], "for a text, write text='x=y is an equation'"),
+        ("translate", ["a=b.en"], "to name the file, write ./a=b.en"),
+        ("translate", [""], "an empty word"),
+        ("translate", ["folder/my model"], "folder/my model: no such file or folder; a text is given by text="),
+        ("score", ["metrics=[bleu,", "chrf]"], "without blanks"),
+        ("train", ["model.dropout", "=", "0.3"], "without blanks"),
+    ],
+)
+def test_what_may_have_been_meant_is_said(command, words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=b.en").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    with pytest.raises(NMTError) as error:
+        compose(command, words)
+    assert said in str(error.value)
+
+
+def test_a_file_that_begins_with_a_dash_is_named_by_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-text.en").touch()
+    with pytest.raises(NMTError, match=r"^-text\.en: to name this file, write \./-text\.en$"):
+        split_options(COMMANDS["translate"], ["-text.en"])
 
 
 def test_the_table_lies_beside_the_code():
