@@ -71,7 +71,7 @@ for each in COMMANDS.values():
 def split_options(command: Command, words: list[str]) -> tuple[list[str], list[str]]:
     """Separate the overrides from the command's own options; NMTError for any other option."""
     own = ("-h", *command.options)
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words, ""][1:], strict=True):
         # A text to translate may begin with a dash, and a dash alone is standard input.
         if word.startswith("-") and word not in ("-", *own) and not re.search(r"\s", word):
             raise NMTError(explain_option(command, word, following))
