@@ -20,7 +20,12 @@ SIZE = struct.Struct("!I")
 
 @cache
 def python() -> str:
-    """The program's path. One server serves all processes that run tests, and lives as long as who has started them."""
+    """The program's path. One server serves all processes that run tests, and lives as long as who has started them.
+
+    Elsewhere than on Linux, which has process descriptors, it is Python itself.
+    """
+    if sys.platform != "linux":
+        return sys.executable
     import subprocess
     import tempfile
     from pathlib import Path
