@@ -154,6 +154,8 @@ def nearest(word: str, words: list[str]) -> str:
 def nearest_key(key: str, keys: list[str]) -> str:
     """The nearest key by its last part, in its own group first; else the keys of that group."""
     group, _, own = key.rpartition(".")
+    if "." in group and group in keys:
+        return f"did you mean {group}?"
     siblings = [name for name in keys if group and name.startswith(f"{group}.")]
     for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):
         last = {name.rpartition(".")[2]: name for name in names}
