@@ -52,7 +52,7 @@ class Model:
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """The best translation of each line, in their order."""
-        texts = as_list(lines)
+        texts = items_of(lines)
         if not all(isinstance(line, str) for line in texts):
             raise NMTError("model.translate takes a list of texts, such as ['The house is old.']")
         return [found[0].text for found in self.translator.translate(texts)]
@@ -61,13 +61,13 @@ class Model:
         """log P of each target, given its source: the natural logarithm, end symbol included."""
         from nmt.translation.likelihood import score_pairs
 
-        both = as_list(pairs)
+        both = items_of(pairs)
         if not all(isinstance(pair, tuple | list) and [type(side) for side in pair] == [str, str] for pair in both):
             raise NMTError("model.score takes a list of pairs of texts, such as [('The house.', 'Das Haus.')]")
         return [score.log_probability for score in score_pairs(self.translator, [(x, y) for x, y in both])]
 
 
-def as_list(items: Any) -> list[Any]:
+def items_of(items: Any) -> list[Any]:
     """A list of what a caller gives; of a single text, or of what is no list, one of None."""
     return list(items) if isinstance(items, Iterable) and not isinstance(items, str | bytes) else [None]
 

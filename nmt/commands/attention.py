@@ -5,8 +5,8 @@ from pathlib import Path
 
 from omegaconf import MISSING
 
-from nmt.commands.words import exists
 from nmt.compose import Command
+from nmt.compose.overrides import exists
 from nmt.config import DecodeConfig
 from nmt.config.rules import check_numbers, number, require
 from nmt.errors import NMTError

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import talker
-from nmt.commands.words import exists
 from nmt.compose import Command
+from nmt.compose.overrides import exists
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 

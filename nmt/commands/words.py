@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from nmt.compose.overrides import exists
 from nmt.errors import NMTError
 
 
@@ -26,14 +27,6 @@ def paths_and_texts(words: list[str], forms: str) -> tuple[list[str], list[str],
         else:
             raise NMTError(f"{word}: no such file or folder; {forms}")
     return files, folders, texts
-
-
-def exists(path: Path) -> bool:
-    """True if a path exists; False also for a text that cannot be a file name."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def one_run(words: list[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from nmt.compose.command import Command
 from nmt.compose.foreign_words import our_words
 from nmt.compose.groups import command_groups, key_help
-from nmt.compose.overrides import ENVIRONMENT, KEY, check_interpolations, parse
+from nmt.compose.overrides import ENVIRONMENT, KEY, check_interpolations, exists, parse
 from nmt.config.renamed import RENAMED
 from nmt.config.rules import number_words, shown, type_of
 from nmt.config.trainer import check_flag
@@ -50,15 +50,16 @@ def check_key(command: Command, override: Override, known_groups: dict[str, Any]
     if key.startswith("trainer.") and "trainer" in known_groups:
         check_flag(key.split(".")[1])
     if key not in known_groups and not any(f"{name}.".startswith(f"{key}.") for name in keys):
-        if is_file(text):
+        if exists(Path(text)):
             raise NMTError(f"unknown key {key}; to name the file, write ./{text}")
-        if "text" in command.texts and " " in text:
-            raise NMTError(f"unknown key {key}; for a text, write text='{text}'")
         group, _, own = key.rpartition(".")
         ours = our_words(command.name, key)
         if any(name.startswith(f"{group}.") for name in keys) and our_words(command.name, own):
             ours = f"{group}.{our_words(command.name, own)}"
-        raise NMTError(ours or f"unknown key {key}; {nearest_key(key, [*keys, *known_groups])}")
+        near = nearest_key(key, [*keys, *known_groups])
+        if "text" in command.texts and " " in text and not near.startswith("did you mean"):
+            near = f"for a text, write text='{text}'"
+        raise NMTError(ours or f"unknown key {key}; {near}")
 
 
 def explain_option(command: Command, word: str, following: str = "") -> str:
@@ -68,20 +69,13 @@ def explain_option(command: Command, word: str, following: str = "") -> str:
     """
     name, _, value = word.lstrip("-").partition("=")
     key, keys = name.replace("-", "_"), [*key_help(command.config), *command_groups(command)]
-    if is_file(word):
+    if exists(Path(word)):
         return f"{word}: to name this file, write ./{word}"
     if key in keys:
         switch = "true" if bool in type_of(command.config, key)[0] else "VALUE"
         value = value or ("" if following.startswith("-") or "=" in following else following) or switch
         return f"{word}: options are written KEY=VALUE, as {key}={value}"
     return our_words(command.name, word) or f"{word}: no such option or key; {nearest_key(key, keys)}"
-
-
-def is_file(word: str) -> bool:
-    try:
-        return Path(word).is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def explain(command: Command, overrides: list[str], config_dir: Path | None, error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -72,6 +73,14 @@ def check_interpolations(where: str, value: Any, *allowed: re.Pattern[str]) -> N
             raise NMTError(
                 f"{where}: {shown(text[found.start(2) :])} cannot be used; ${{}} names another key, as ${{data.name}}"
             )
+
+
+def exists(path: Path) -> bool:
+    """True if a path exists; False also for a text that cannot be a file name."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def is_bare(word: str) -> bool:

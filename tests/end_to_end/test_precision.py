@@ -11,8 +11,7 @@ from lightning.pytorch.plugins import MixedPrecision
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.run_folder import list_checkpoints
 
-# Few updates: a processor without bfloat16 takes a second for each.
-SHORT = ("trainer.max_steps=10", "validation.every_steps=10", "validation.bleu_sentences=0")
+SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
 
 
 def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
@@ -27,9 +26,9 @@ def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, m
     outcome = nmt("train", *toy, *SHORT, f"trainer.precision={precision}", "run=run")
     assert outcome.code == 0, outcome.err
     found, exact = metrics(Path("run")), metrics(finished)
-    assert losses(found) == pytest.approx(losses(exact)[:2], rel=0.02)
-    assert losses(found)[1] < 0.97 * losses(found)[0]
-    assert len(losses(found, "valid_loss")) == 1
+    assert losses(found)[0] == pytest.approx(losses(exact)[0], rel=0.02)
+    assert losses(found)[-1] < 0.8 * losses(found)[0]
+    assert losses(found, "valid_loss")[-1] == pytest.approx(losses(exact, "valid_loss")[-1], rel=0.2)
     state = load_checkpoint(list_checkpoints(Path("run"))[-1])["state_dict"]
     assert {tensor.dtype for tensor in state.values()} == {weights}
 
@@ -64,7 +63,7 @@ def test_float16_is_scaled_and_clipped_and_goes_on_exactly(toy, nmt, monkeypatch
 
 
 def test_mixed_precision_goes_on_exactly(toy, nmt, training_state):
-    for run, stops in (("stopped", (3, 7)), ("whole", (7,))):
+    for run, stops in (("stopped", (13, 30)), ("whole", (30,))):
         for steps in stops:
             options = (*SHORT, "trainer.precision=bf16-mixed", f"trainer.max_steps={steps}", f"run={run}")
             assert nmt("train", *toy, *options).code == 0

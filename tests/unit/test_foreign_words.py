@@ -132,6 +132,7 @@ def test_a_key_that_nobody_knows_is_none_of_others():
         ("train", ["modle.dropout=0.3"], "did you mean model.dropout?"),
         ("train", ["max_stesp=3"], "did you mean trainer.max_steps?"),
         ("translate", ["x=y is an equation", "runs/mine"], "for a text, write text='x=y is an equation'"),
+        ("translate", ["source_prefx=a b", "runs/mine"], "did you mean source_prefix?"),
         ("translate", ["a=b.en"], "to name the file, write ./a=b.en"),
         ("translate", [""], "an empty word"),
         ("translate", ["folder/my model"], "folder/my model: no such file or folder; a text is given by text="),
