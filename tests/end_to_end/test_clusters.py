@@ -73,6 +73,21 @@ def checkpoint(run: Path, step: int) -> Path:
 
 
 @pytest.fixture(scope="module")
+def toy(toy: list[str]) -> list[str]:
+    """Updates of four micro-batches, so that two processes accumulate too."""
+    return [*toy, "batching.micro_batches=4"]
+
+
+@pytest.fixture(scope="module")
+def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 36 updates on one process."""
+    run = tmp_path_factory.mktemp("runs") / "finished"
+    ended = train(*toy, "trainer.max_steps=36", "checkpoints.every_steps=12", f"run={run}")
+    assert ended.returncode == 0, ended.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
 def sharded(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 24 updates on two processes by FSDP."""
     run = tmp_path_factory.mktemp("runs") / "sharded"

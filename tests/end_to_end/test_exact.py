@@ -1,22 +1,21 @@
 """A run killed at any moment, and started again, is bit for bit the run that nobody killed.
 
-Each killed run is a process of its own, forked from one that has torch and Lightning loaded already.
+Each killed run is a process of its own.
 """
 
-import multiprocessing
 import os
 import random
 import signal
-import sys
-import tempfile
+import subprocess
 import time
 from collections.abc import Callable
-from multiprocessing.context import ForkServerProcess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from preloaded import python
 from safetensors.torch import load_file
 
 OPTIONS = [
@@ -136,41 +135,41 @@ MOMENTS = [
 ]
 
 
-def train(options: list[str], temporary: str, doom: Callable[[], None] | None) -> None:
-    """`nmt train` in a forked process."""
-    from nmt.cli import main
+DOOMED = """
+import sys, tempfile
+import test_exact
+from nmt.cli import main
 
-    tempfile.tempdir = temporary
-    if doom:
-        doom()
-    sys.argv = ["nmt", "train", *options]
-    main()
-
-
-Start = Callable[..., ForkServerProcess]
+tempfile.tempdir, doom = sys.argv[1:3]
+if doom:
+    getattr(test_exact, doom)()
+sys.argv = ["nmt", "train", *sys.argv[3:]]
+main()
+"""
+Process = subprocess.Popen[bytes]
+Start = Callable[..., Process]
 
 
 @pytest.fixture(scope="module")
-def start(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Start:
+def start(toy: list[str]) -> Start:
     """Starts `nmt train run=RUN` in a process of its own."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nmt.cli", "nmt.training.train", "torch.utils.tensorboard"])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2]))}
 
-    def start(run: Path, doom: Callable[[], None] | None = None, *more: str) -> ForkServerProcess:
+    def start(run: Path, doom: Callable[[], None] | None = None, *more: str) -> Process:
         temporary = run.with_name("temporary")
         temporary.mkdir(exist_ok=True)
-        process = context.Process(target=train, args=([*toy, *OPTIONS, f"run={run}", *more], str(temporary), doom))
-        process.start()
-        return process
+        words = [str(temporary), doom.__name__ if doom else "", *toy, *OPTIONS, f"run={run}", *more]
+        return subprocess.Popen([python(), "-c", DOOMED, *words], env=environment)
 
     return start
 
 
-def finish(process: ForkServerProcess) -> int | None:
-    process.join(600)
-    if process.is_alive():
+def finish(process: Process) -> int:
+    try:
+        return process.wait(600)
+    except subprocess.TimeoutExpired:
         process.kill()
-    return process.exitcode
+        raise
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +232,8 @@ def test_a_run_killed_before_it_was_averaged_again_does_not_keep_its_first_model
 def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(start, duration, assert_undisturbed, tmp_path, seed):
     run = tmp_path / "run"
     process = start(run)
-    process.join(random.Random(seed).uniform(0, duration))
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(random.Random(seed).uniform(0, duration))
     process.kill()
     assert finish(process) in (-signal.SIGKILL, 0)
     assert finish(start(run)) == 0

@@ -42,6 +42,24 @@ main()
 """
 
 
+@pytest.fixture(scope="module")
+def toy(toy: list[str]) -> list[str]:
+    """Updates of four micro-batches, so that two processes accumulate too."""
+    return [*toy, "batching.micro_batches=4"]
+
+
+@pytest.fixture(scope="module")
+def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 60 updates on one process."""
+    from rich.console import Console
+
+    from nmt.training.train import train
+
+    run = tmp_path_factory.mktemp("runs") / "finished"
+    train(compose("train", [*toy, f"run={run}", "checkpoints.every_steps=12"]), Console(quiet=True))
+    return run
+
+
 @pytest.fixture
 def planned(toy) -> dict[tuple[int, int], tuple[int, int]]:
     """Update and micro_batch -> sentences, and the sum of their target tokens, end symbols included."""

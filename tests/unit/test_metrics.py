@@ -33,7 +33,7 @@ def corpus(toy):
 @pytest.fixture(scope="module")
 def planner(corpus) -> BatchPlanner:
     split = corpus.split("train")
-    return BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 4), seed=1)
+    return BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 2), seed=1)
 
 
 def read(path: Path) -> list[dict[str, str]]:
