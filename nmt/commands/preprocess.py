@@ -61,12 +61,20 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
     return {"data": "files", "data.name": name, **languages, "data.train": str(prefix)}
 
 
+def initial_tokenizer(init: str) -> dict[str, dict[str, Any]]:
+    """Kind and size of the vocabulary of the model that training is to start from."""
+    from nmt.model_directory.description import find_model_directory, read_description, tokenizer_settings
+
+    return {"tokenizer": tokenizer_settings(read_description(find_model_directory(init, "init")))}
+
+
 COMMAND = Command(
     "preprocess",
     "Prepare a parallel corpus for training.",
     ExperimentConfig,
     run,
     corpus_files,
+    initial_tokenizer,
     usage="[SOURCE TARGET]",
     example="corpus/train.en corpus/train.de tokenizer=bpe8k",
     keys=(

@@ -53,12 +53,21 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
     return {"prepared": str(folder), "data": content["data"], "tokenizer": content["tokenizer"]}
 
 
+def initial_model(init: str) -> dict[str, dict[str, Any]]:
+    """The configuration of the model that training starts from, and of its vocabulary."""
+    from nmt.model_directory.description import find_model_directory, read_description, tokenizer_settings
+
+    description = read_description(find_model_directory(init, "init"))
+    return {"model": description.model, "tokenizer": tokenizer_settings(description)}
+
+
 COMMAND = Command(
     "train",
     "Train a model, or go on where it stopped.",
     ExperimentConfig,
     run,
     prepared_corpus,
+    initial_model,
     usage="[CORPUS]",
     example="data/mine experiment=laptop",
     keys=(

@@ -29,6 +29,8 @@ class Command:
     """Returns the exit code; None is 0."""
     words: Callable[[list[str]], dict[str, Any]]
     """Turns words without = into keys and values. A mapping sets a whole group."""
+    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
+    """The groups that the model `init` decides, and their values."""
     usage: str = ""
     """The words without = that it takes, as shown in its help."""
     example: str = ""

@@ -36,8 +36,14 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
     if config_dir:
         experiments = [word.split("=")[1] for word in overrides if re.match(r"\+*experiment=", word)]
         check_own_groups(tree, config_dir, experiments[-1] if experiments else "null")
+    keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
+    if init := tree.get("init"):
+        for group, values in command.initial(str(init)).items():
+            # What was asked for otherwise stays, and is compared with the model when it is loaded.
+            unset = {key: value for key, value in values.items() if not {group, f"{group}.{key}"} & {*keys}}
+            settle(tree, group, unset, [])
     for group, values in settled.items():
-        settle(tree, group, values, [word.partition("=")[0].lstrip("+~") for word in overrides])
+        settle(tree, group, values, keys)
     return tree
 
 

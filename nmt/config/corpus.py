@@ -130,8 +130,8 @@ class TokenizerConfig:
     """The joint subword vocabulary of both languages (section 5.1)."""
 
     kind: str = MISSING
-    """bpe or unigram (sentencepiece), or wordpiece (tokenizers)."""
-    vocabulary_size: int = number(MISSING, 300, 1_000_000)
+    """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (of an imported model, with init=MODEL)."""
+    vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Entries, special symbols included; reduced with a notice where the corpus is too small for them."""
     sample: int = number(1_000_000, 1, 10**9)
     """Most training pairs that the vocabulary is learnt from, drawn by the seed. They determine the memory: bpe
@@ -139,7 +139,11 @@ class TokenizerConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self, "tokenizer.")
-        require_choice("tokenizer.kind", self.kind, ("bpe", "unigram", "wordpiece"))
+        require_choice("tokenizer.kind", self.kind, ("bpe", "unigram", "wordpiece", "marian"))
+        require(
+            self.kind == "marian" or self.vocabulary_size >= 300,
+            f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least 300, to hold every byte",
+        )
         # Word-pieces hold every byte twice: for the beginning of a word, and for the rest of it.
         require(
             self.kind != "wordpiece" or self.vocabulary_size >= 600,

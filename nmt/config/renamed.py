@@ -1,5 +1,6 @@
 """Keys that had another name before 0.1.0: old files are still read, and a command line gets the new name."""
 
+from dataclasses import MISSING, fields
 from typing import Any
 
 RENAMED = {
@@ -12,6 +13,11 @@ RENAMED = {
     "model.restricted_to": "model.attention_window",
 }
 """Old key -> new key, of the same group."""
+
+
+def with_defaults(group: type, tree: dict[str, Any]) -> dict[str, Any]:
+    """The values of a configuration group, with the defaults of keys that were added since they were written."""
+    return {**{each.name: each.default for each in fields(group) if each.default is not MISSING}, **tree}
 
 
 def with_new_names(tree: dict[str, Any]) -> dict[str, Any]:

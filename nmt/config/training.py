@@ -1,6 +1,6 @@
 """Training: the optimizer, batches, checkpoints and validation, and an experiment as a whole."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omegaconf import MISSING
@@ -12,15 +12,24 @@ from nmt.config.rules import as_list, check_name, check_number, check_numbers, n
 from nmt.config.trainer import checked_trainer
 from nmt.errors import NMTError
 
+SCHEDULES = ("noam", "constant", "linear", "cosine")
+
 
 @dataclass
 class OptimConfig:
     """Adam and its learning rate (section 5.3), label smoothing (section 5.4)."""
 
+    schedule: str = "noam"
+    """The learning rate after its warm-up: noam (falls as the inverse square root of the update, equation 3), constant,
+    linear or cosine (both fall to 0)."""
+    learning_rate: float | None = number(None, 1e-12, 1e3)
+    """The highest learning rate, at the end of warm-up; null: that of equation 3, (d_model x warmup)^-0.5."""
     factor: float = number(1.0, 1e-12, 1e6)
-    """Multiplies the paper's learning rate."""
+    """Multiplies the learning rate."""
     warmup: int = number(4000, 1, 10**9)
     """Updates of linear warm-up."""
+    decay_steps: int | None = number(None, 2, 10**9)
+    """linear, cosine: the update at which the learning rate ends; null: trainer.max_steps."""
     beta1: float = number(0.9, 0.0, 0.999999)
     """Adam's decay of the mean of gradients."""
     beta2: float = number(0.98, 0.0, 0.999999)
@@ -34,6 +43,17 @@ class OptimConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self, "optim.")
+        require_choice("optim.schedule", self.schedule, SCHEDULES)
+        decays = self.schedule in ("linear", "cosine")
+        require(
+            decays or self.decay_steps is None,
+            f"optim.decay_steps={self.decay_steps} with optim.schedule={self.schedule}, which does not end",
+        )
+        require(
+            self.decay_steps is None or self.warmup < self.decay_steps,
+            f"optim.warmup={self.warmup}: must be less than the {self.decay_steps} updates of optim.schedule="
+            f"{self.schedule} (optim.decay_steps, or trainer.max_steps)",
+        )
         require_choice("optim.not_finite", self.not_finite, ("stop", "skip"))
 
 
@@ -106,6 +126,8 @@ class ExperimentConfig:
     """Folder of the prepared corpus."""
     run: str = MISSING
     """Folder of the training run."""
+    init: str | None = None
+    """A run, or a model directory, to start from: preprocess takes its vocabulary, train its weights."""
     seed: int = number(1, 0, 2**63 - 1)
     """Seed of splits, samples, initial weights, order and dropout."""
     workers: int = number(2, 1, 1000)
@@ -139,4 +161,6 @@ class ExperimentConfig:
             require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
         if self.trainer != MISSING:
             self.trainer = checked_trainer(self.trainer)
+            if self.optim.schedule in ("linear", "cosine") and self.optim.decay_steps is None:
+                self.optim = replace(self.optim, decay_steps=self.trainer["max_steps"])
         require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))

@@ -34,6 +34,8 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     does = "parses sentences" if parses else f"translates from {source} to {target}"
     command = f"nmt {'parse' if parses else 'translate'} run=THIS_FOLDER < input.{description.source}"
     counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens, seed {plain(config['seed'])}"
+    init = training.get("init")
+    start = f"| Start | {plain(config['init'])}, weights {code(init[:16])} |\n" if init else ""
     averaged = ", ".join(f"{update:,}" for update in training["averaged"])
     return f"""# {data}, {plain(model["name"])}: {source}-{target}
 
@@ -46,7 +48,7 @@ Trained with nmt {plain(training["versions"].get("nmt", __version__))}.
 | Vocabulary | {description.vocabulary_size:,} ({plain(config["tokenizer"]["kind"])}, joint) |
 | Model | {size}, {plain(model["norm"])}-norm; {parameters:,} parameters |
 | Training | {counts} |
-| Cost | {duration(training["seconds"])} on {plain(training["devices"])} |
+{start}| Cost | {duration(training["seconds"])} on {plain(training["devices"])} |
 | Weights | mean of the checkpoints at updates {averaged} |
 | Quality | {cell(quality(training.get("score")))} |
 

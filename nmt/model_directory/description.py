@@ -6,7 +6,7 @@ tokenizer.model     sentencepiece, or word-piece as JSON
 README.md           model card
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ TRAINING = {
     "score": dict[str, Any],
     "corpus": str,
     "config": dict[str, Any],
+    "init": str,
 }
 """Optional entries of `training`, and their types."""
 
@@ -88,6 +89,15 @@ def read_description(folder: Path) -> ModelDescription:
     return description
 
 
+FREE = ("name", "dropout")
+"""Keys of a model that its weights do not depend on."""
+
+
+def architecture(model: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a model that its weights depend on, with the defaults of those that are not given."""
+    return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in FREE}
+
+
 def within(tree: Any, *keys: str) -> Any:
     """The value under these keys of nested mappings; None where one of them is missing, or no mapping."""
     for key in keys:
@@ -98,6 +108,12 @@ def within(tree: Any, *keys: str) -> Any:
 def is_parser(description: ModelDescription) -> bool:
     """True for a model that was trained on a treebank."""
     return bool(within(description.training, "config", "data", "kind") == "treebank")
+
+
+def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
+    """Kind and size of the vocabulary, as in TokenizerConfig; a model that was not trained here is one of Marian."""
+    kind = within(description.training, "config", "tokenizer", "kind")
+    return {"kind": str(kind or "marian"), "vocabulary_size": description.vocabulary_size}
 
 
 def positions(description: ModelDescription) -> int | None:

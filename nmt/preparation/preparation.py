@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from nmt.config import DataConfig, ExperimentConfig
 from nmt.data.arrow import IDS_SCHEMA, TEXT_SCHEMA, arrow_blocks, arrow_writer, text_block
 from nmt.errors import NMTError
+from nmt.model_directory.description import find_model_directory, read_tokenizer
 from nmt.preparation.blocks import (
     Item,
     Result,
@@ -213,8 +214,11 @@ class Preparation:
         return [found[row["line"]] for row in rows]
 
     def learn_vocabulary(self, keep: NDArray[np.bool_]) -> None:
-        """Train the tokenizer on a sample of the kept pairs, both sides, and save it."""
+        """Train the tokenizer on a sample of the kept pairs, both sides, or copy that of `init`."""
         config = self.config.tokenizer
+        if self.config.init is not None:
+            read_tokenizer(find_model_directory(self.config.init, "init")).save(self.folder / "tokenizer.model")
+            return
         sample = keep
         indices = np.flatnonzero(keep)
         if len(indices) > config.sample:

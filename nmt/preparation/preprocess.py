@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import ExperimentConfig
-from nmt.data.manifest import FORMAT_VERSION, Manifest, check_ours, fingerprint, read_manifest
+from nmt.config.rules import require
+from nmt.data.manifest import FORMAT_VERSION, Manifest, check_ours, difference, fingerprint, read_manifest
 from nmt.errors import NMTError
+from nmt.model_directory.description import find_model_directory, is_parser, read_description, tokenizer_settings
 from nmt.preparation.corpora import sources
 from nmt.preparation.preparation import Preparation, Say
 from nmt.preparation.workers import ended_by_sigterm, worker_pool
@@ -66,6 +68,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             "tokenizer": asdict(config.tokenizer),
             "seed": config.seed,
             "sources": sources(config.data),
+            **initial(config),
         }
         if there := prepared_already(config, content):
             return there, False
@@ -75,6 +78,20 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             remove_leftovers(folder.parent, re.escape(folder.name))
             with whole_folder(folder) as temporary:
                 return prepare(config, content, temporary, say), True
+
+
+def initial(config: ExperimentConfig) -> dict[str, Any]:
+    """The vocabulary of the model in `init`; NMTError where it is not the one that was asked for, or of another use."""
+    if config.init is None:
+        require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: it is not learnt; init=MODEL has one")
+        return {}
+    folder = find_model_directory(config.init, "init")
+    description, tokenizer = read_description(folder), config.tokenizer
+    if is_parser(description) != (config.data.kind == "treebank"):
+        raise NMTError(f"init={config.init}: a parser and a translator cannot learn from one another's corpora")
+    if changed := difference(tokenizer_settings(description), {**asdict(tokenizer), "sample": None}):
+        raise NMTError(f"init={config.init} has another vocabulary ({changed}): leave tokenizer out")
+    return {"init": {"tokenizer": description.tokenizer}}
 
 
 def prepare(config: ExperimentConfig, content: dict[str, Any], folder: Path, say: Say) -> Manifest:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nmt.config import ModelConfig
+from nmt.config.renamed import with_defaults
 from nmt.data.manifest import difference
 from nmt.errors import NMTError
 from nmt.evaluation.scores import Score
@@ -39,7 +40,7 @@ def averaged_model(paths: list[Path]) -> Average:
         checkpoint = load_checkpoint(path)
         state = RunState(**checkpoint["nmt"])
         identity = {
-            "model": state.config["model"],
+            "model": with_defaults(ModelConfig, state.config["model"]),
             "vocabulary_size": state.vocabulary_size,
             "tokenizer": state.tokenizer,
         }
@@ -78,6 +79,8 @@ def write_average(average: Average, tokenizer_file: Path, output: Path, score: t
         **{key: getattr(state, key) for key in ("tokens", "seconds", "devices", "versions", "corpus", "config")},
         **state.seen,
     }
+    if state.init:
+        training["init"] = state.init
     if score:
         training["score"] = {**asdict(score[0]), "sentences": score[1]}
     description = ModelDescription(

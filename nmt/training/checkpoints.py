@@ -50,6 +50,8 @@ class RunState:
     """SHA-256 of the tokenizer."""
     corpus: str
     """Fingerprint of the prepared corpus."""
+    init: str = ""
+    """SHA-256 of the weights that training started from, if it did not start from random ones."""
     seen: dict[str, Any] = field(default_factory=dict)
     """Lengths and characters of the training pairs, from the corpus's manifest."""
     tokens: int = 0
@@ -189,8 +191,11 @@ class Resumed:
     """Newer checkpoints, which cannot be read."""
 
 
-def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus) -> Resumed:
-    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or corpus changed."""
+def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str) -> Resumed:
+    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or corpus changed.
+
+    `init` is the SHA-256 of the weights that training starts from, empty for random ones.
+    """
     check_no_links(run)
     check_ours(run / "model")
     check_configuration(run, config)
@@ -203,6 +208,8 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus) -> Re
             continue
         state = RunState(**content["nmt"])
         check_origin(path, state, corpus)
+        if state.init != init:
+            raise NMTError(f"{path} was trained from other weights than those of init: pass name=OTHER for a new run")
         update, patience = int(content["global_step"]), config.validation.patience
         stopped_early = patience is not None and state.validation["worse"] >= patience
         return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))

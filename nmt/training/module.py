@@ -17,12 +17,8 @@ from nmt.data.prepared import Batch
 from nmt.model import Transformer
 from nmt.training.checkpoints import upgrade
 from nmt.training.loss import label_smoothed_cross_entropy
+from nmt.training.schedule import learning_rate
 from nmt.training.strategies import Sharded, shard
-
-
-def noam(step: int, d_model: int, warmup: int) -> float:
-    """d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) (section 5.3, equation 3) at `step`, counted from 1."""
-    return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
@@ -94,7 +90,7 @@ class TranslationModule(LightningModule):
         return loss, likelihood, tokens
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam with the paper's betas and epsilon, its learning rate by equation 3 (section 5.3)."""
+        """Adam with the paper's betas and epsilon (section 5.3)."""
         o = self.optim
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         fused = self.trainer.scaler is None
@@ -102,7 +98,7 @@ class TranslationModule(LightningModule):
 
     def learning_rate(self, step: int) -> float:
         """The learning rate of update `step`, counted from 1."""
-        return self.optim.factor * noam(step, self.model.config.d_model, self.optim.warmup)
+        return learning_rate(self.optim, self.model.config.d_model, step)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         for group in optimizer.param_groups:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig
-from nmt.config.renamed import with_new_names
+from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, OptimConfig
+from nmt.config.renamed import with_defaults, with_new_names
 from nmt.config.trainer import SHORT_PRECISIONS
 from nmt.data.manifest import Manifest, difference
 from nmt.errors import NMTError, one_line
@@ -94,7 +94,8 @@ def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
     return {
         **{key: tree.get(key) for key in DECISIVE},
         "compile": tree.get("compile", False),  # an option before 0.1.0, with other random numbers for dropout
-        "model": {"attention": ModelConfig.attention, **tree.get("model", {})},  # before there was a choice
+        "model": with_defaults(ModelConfig, tree.get("model", {})),
+        "optim": with_defaults(OptimConfig, tree.get("optim", {})),
         # This decides which updates are averaged; it is null in the oldest runs.
         "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps") or every_steps},
         "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),

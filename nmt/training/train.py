@@ -23,6 +23,7 @@ from nmt.storage.whole import remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run
+from nmt.training.initialisation import Initial, find_initial
 from nmt.training.logbook import check_installed, versions
 from nmt.training.memory_check import MemoryCheck, check_positions
 from nmt.training.metrics import MetricsCallback
@@ -68,7 +69,8 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 
 def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
     """Train from where the run in that folder stopped."""
-    resumed = check_run(run, config, corpus)
+    initial = find_initial(config, corpus)
+    resumed = check_run(run, config, corpus, initial.weights if initial else "")
     for path in resumed.unreadable:
         console.print(f"{path} cannot be read, and is left aside: the run goes on from {resumed.checkpoint}")
     if resumed.finished and averaged_update(run, corpus.manifest.fingerprint) == resumed.update:
@@ -83,7 +85,7 @@ def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, consol
         )
     if resumed.finished:
         open_run(run, config, corpus, resumed)
-    elif signal := fit(config, corpus, run, resumed, console):
+    elif signal := fit(config, corpus, resumed, initial, console):
         return signal
     finish(config, corpus, run, console)
     return None
@@ -108,9 +110,11 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
 
 
-def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Resumed, console: Console) -> int:
+def fit(
+    config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed, initial: Initial | None, console: Console
+) -> int:
     """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
-    tree, manifest = asdict(config), corpus.manifest
+    tree, manifest, run = asdict(config), corpus.manifest, Path(config.run)
     max_seconds = Timer(config.trainer["max_time"]).time_remaining()
     state = RunState(
         config=tree,
@@ -119,7 +123,8 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         target=corpus.target_language,
         tokenizer=manifest.tokenizer,
         corpus=manifest.fingerprint,
-        seen=manifest.seen,
+        init=initial.weights if initial else "",
+        seen=initial.seen_with(manifest.seen) if initial else manifest.seen,
         versions=versions(),
     )
     updates = UpdateDataModule(corpus, config)
@@ -140,6 +145,8 @@ def fit(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, resumed: Re
         trainer = make_trainer(config, callbacks)
         trainer.accumulate_grad_batches = accumulation(micro_batches, trainer.world_size)
         module = TranslationModule(config.model, config.optim, manifest.vocabulary_size, config.seed, micro_batches)
+        if initial and not resumed.checkpoint:
+            initial.load_into(module.model)
         open_run(run, config, corpus, resumed)  # not before now, so that a refused configuration leaves nothing behind
         if trainer.is_global_zero:
             console.print(greeting(module, updates, trainer.max_steps, resumed.update))

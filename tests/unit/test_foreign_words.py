@@ -68,8 +68,8 @@ def test_no_word_of_ours_is_in_it():
 @pytest.mark.parametrize(
     ("command", "word", "key"),
     [
-        ("train", "lr=0.1", "optim.factor=0.5"),
-        ("train", "optim.learning_rate=0.1", "optim.factor=0.5"),
+        ("train", "lr=0.1", "optim.learning_rate=3e-4"),
+        ("train", "optim.lr_scheduler=cosine", "optim.schedule=linear"),
         ("translate", "decode.num_beams=5", "decode.beam_size=8"),
         ("train", "epochs=3", "trainer.max_steps=20000"),
         ("train", "trainer.gpus=2", "trainer.devices=2"),
@@ -96,14 +96,14 @@ def test_a_key_of_others_is_answered_in_one_line(command, word, key):
         ("train", ["--max-tokens", "4096"], "as batching.max_tokens=auto"),
         ("train", ["--update-freq=4"], "as batching.micro_batches=16"),
         ("train", ["-train_steps", "9"], "as trainer.max_steps=20000"),
-        ("train", ["--LR", "9"], "--LR: the learning rate peaks at optim.factor"),
+        ("train", ["--LR", "9"], "--LR: the highest learning rate is optim.learning_rate"),
         ("train", ["--model", "big"], "--model: options are written KEY=VALUE, as model=big"),
         ("train", ["--seed", "--sweep"], "as seed=VALUE"),
         ("train", ["--model.norm=pre"], "as model.norm=pre"),
         ("preprocess", ["--overwrite"], "as overwrite=true"),
         ("translate", ["--beam-size", "5"], "as decode.beam_size=8"),
         ("translate", ["--vocabs", "x"], "--vocabs: no such option or key; there are run, "),
-        ("train", ["--finetune-from-model", "x.pt"], "a run begins with random weights"),
+        ("train", ["--finetune-from-model", "x.pt"], "init=RUN starts from a trained model"),
         ("translate", ["-n_best", "5"], "as decode.n_best=4"),
     ],
 )

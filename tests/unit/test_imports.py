@@ -11,8 +11,8 @@ import nmt
 
 ROOT = Path(nmt.__file__).parent
 ORDER = (
-    *("errors", "hardware", "storage", "config", "kernels", "model", "text", "parsing", "evaluation", "data"),
-    *("preparation", "model_directory", "search", "interchange", "translation", "training", "report"),
+    *("errors", "hardware", "storage", "config", "kernels", "model", "text", "parsing", "evaluation"),
+    *("model_directory", "data", "preparation", "search", "interchange", "translation", "training", "report"),
     *("compose", "commands", "api", "cli"),
 )
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))

@@ -1,10 +1,13 @@
-"""The learning rate of equation 3."""
+"""The learning rate of equation 3, and those of other schedules."""
 
 from itertools import pairwise
+from math import cos, pi
 
 import pytest
 
-from nmt.training.module import noam
+from nmt.config import OptimConfig
+from nmt.errors import NMTError
+from nmt.training.schedule import learning_rate, noam
 
 
 @pytest.mark.parametrize(
@@ -41,3 +44,43 @@ def test_the_rate_is_linear_before_the_peak_and_an_inverse_square_root_after_it(
 def test_the_rate_never_jumps():
     rates = [noam(step, 512, 4000) for step in range(3000, 5000)]
     assert max(abs(b - a) for a, b in pairwise(rates)) <= 1.01 * noam(1, 512, 4000)
+
+
+def rates(**keys: object) -> list[float]:
+    optim = OptimConfig(warmup=4, decay_steps=10 if keys.get("schedule") in ("linear", "cosine") else None, **keys)
+    return [learning_rate(optim, 64, step) for step in range(1, 11)]
+
+
+def test_the_papers_schedule_has_another_height_and_the_same_shape():
+    own, papers = rates(learning_rate=3e-4), rates()
+    assert max(own) == own[3] == pytest.approx(3e-4)
+    assert own == pytest.approx([rate * 3e-4 / papers[3] for rate in papers])
+
+
+def test_every_schedule_rises_alike_to_the_same_height():
+    papers = rates()[:4]
+    for schedule in ("constant", "linear", "cosine"):
+        assert rates(schedule=schedule)[:4] == pytest.approx(papers)
+        assert rates(schedule=schedule, factor=2)[:4] == pytest.approx([2 * rate for rate in papers])
+
+
+def test_schedules_computed_by_hand():
+    assert rates(schedule="constant", learning_rate=1.0)[3:] == [1.0] * 7
+    assert rates(schedule="linear", learning_rate=1.0)[3:] == pytest.approx([n / 7 for n in range(7, 0, -1)])
+    halfway = rates(schedule="cosine", learning_rate=1.0)
+    assert halfway[3] == 1.0
+    assert halfway[6] + halfway[7] == pytest.approx(1.0)  # symmetric about the middle, 7.5
+    assert halfway[9] == pytest.approx((1 + cos(pi * 6 / 7)) / 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"schedule": "exponential"}, "optim.schedule=exponential"),
+        ({"decay_steps": 100}, "optim.decay_steps=100 with optim.schedule=noam"),
+        ({"schedule": "linear", "decay_steps": 4000}, "optim.warmup=4000: must be less than the 4000 updates"),
+    ],
+)
+def test_schedules_that_cannot_be_are_refused(keys, problem):
+    with pytest.raises(NMTError, match=problem):
+        OptimConfig(**keys)
