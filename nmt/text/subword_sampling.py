@@ -165,8 +165,8 @@ class UnigramSampler(SubwordSampler):
     def __init__(self, tokenizer: SentencePieceTokenizer, alpha: float) -> None:
         super().__init__(tokenizer)
         self.alpha = alpha
-        self.longest = max(map(len, self.scores))
-        self.unknown = min(self.scores.values()) - UNKNOWN_PENALTY
+        self.longest = max(map(len, self.scores), default=1)
+        self.unknown = min(self.scores.values(), default=0.0) - UNKNOWN_PENALTY
         self.kept = lru_cache(KEPT_LATTICES)(self.lattice)
 
     def __reduce__(self) -> tuple[Any, ...]:
