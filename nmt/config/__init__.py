@@ -8,6 +8,7 @@ a field is its help: `nmt COMMAND --help` prints it. Sections and tables are tho
 from nmt.config.corpus import BOS, EOS, PAD, UNK, DataConfig, FilterConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
+from nmt.config.noise import NoiseConfig
 from nmt.config.rules import field_help
 from nmt.config.training import (
     BatchingConfig,
@@ -30,6 +31,7 @@ __all__ = [
     "ExperimentConfig",
     "FilterConfig",
     "ModelConfig",
+    "NoiseConfig",
     "OptimConfig",
     "RayConfig",
     "SearchConfig",

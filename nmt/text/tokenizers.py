@@ -72,6 +72,11 @@ class Tokenizer(ABC):
 ESCAPE, META = "\ue000", "\u2581"
 
 
+def escaped(line: str) -> str:
+    """A line in NFKC as sentencepiece is given it."""
+    return nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1")
+
+
 class SentencePieceTokenizer(Tokenizer):
     """BPE or unigram; characters outside the vocabulary are spelled as bytes."""
 
@@ -86,8 +91,7 @@ class SentencePieceTokenizer(Tokenizer):
         return str(self.processor.id_to_piece(id))
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        escaped = [nfkc(line).replace(ESCAPE, ESCAPE + "0").replace(META, ESCAPE + "1") for line in lines]
-        return self.processor.encode(escaped)  # type: ignore[no-any-return]
+        return self.processor.encode([escaped(line) for line in lines])  # type: ignore[no-any-return]
 
     def decode(self, ids: Sequence[int]) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
