@@ -10,6 +10,7 @@ from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
 from nmt.config.noise import NoiseConfig
 from nmt.config.rules import field_help
+from nmt.config.sources import SourceConfig, sources_of
 from nmt.config.training import (
     BatchingConfig,
     CheckpointConfig,
@@ -35,8 +36,10 @@ __all__ = [
     "OptimConfig",
     "RayConfig",
     "SearchConfig",
+    "SourceConfig",
     "TokenizerConfig",
     "TranslateConfig",
     "ValidationConfig",
     "field_help",
+    "sources_of",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
+from nmt.config.noise import NoiseConfig
 from nmt.config.rules import as_list, check_name, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
 
@@ -16,6 +17,7 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 # These are passed to pip, so the patterns admit no option, URL, path or second requirement.
 PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
+TAG = re.compile(r"<[\w-]{1,30}>|>>[\w-]{1,30}<<")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code; file names end in it."""
 
@@ -90,10 +92,22 @@ class DataConfig:
     """quickstart: the package's version."""
     sha256: str | None = None
     """quickstart: the wheel's SHA-256."""
+    tag: str | None = None
+    """A symbol of the vocabulary before each source: <2de> for a target language, <bt> for translated text, or so."""
+    temperature: float = number(1.0, 0.01, 1000.0)
+    """sources: T in (weight x pairs)^(1/T), to which their shares are proportional; above 1, small ones get more."""
+    sources: Any = field(default_factory=list)
+    """Corpora to train on together, each a mapping of the keys in which it differs, such as {train: corpus/a,
+    tag: <bt>, filters: {max_ratio: 2}}, and of name, weight or share, start and stop; see docs/adapting.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
+    noise: NoiseConfig = field(default_factory=NoiseConfig)
 
     def __post_init__(self) -> None:
         check_numbers(self, "data.")
+        require(
+            self.tag is None or bool(TAG.fullmatch(self.tag)),
+            f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>",
+        )
         check_name("data.name", self.name)
         require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
         require_choice("data.leaves", self.leaves, ("words", "tags", "XX"))

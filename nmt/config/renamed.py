@@ -1,7 +1,9 @@
 """Keys that had another name before 0.1.0: old files are still read, and a command line gets the new name."""
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from typing import Any
+
+from nmt.config.noise import NoiseConfig
 
 RENAMED = {
     "batching.shards": "batching.micro_batches",
@@ -18,6 +20,15 @@ RENAMED = {
 def with_defaults(group: type, tree: dict[str, Any]) -> dict[str, Any]:
     """The values of a configuration group, with the defaults of keys that were added since they were written."""
     return {**{each.name: each.default for each in fields(group) if each.default is not MISSING}, **tree}
+
+
+ADDED: dict[str, Any] = {"tag": None, "temperature": 1.0, "sources": [], "noise": asdict(NoiseConfig())}
+"""Keys of `data` since 0.1.0, and the values with which a corpus is what it was without them."""
+
+
+def without_defaults(data: dict[str, Any]) -> dict[str, Any]:
+    """The values of `data` that make a prepared corpus what it is, as they were written before there were more keys."""
+    return {key: value for key, value in data.items() if key not in ADDED or value != ADDED[key]}
 
 
 def with_new_names(tree: dict[str, Any]) -> dict[str, Any]:

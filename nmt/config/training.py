@@ -9,6 +9,7 @@ from nmt.config.corpus import DataConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
 from nmt.config.rules import as_list, check_name, check_number, check_numbers, number, require, require_choice
+from nmt.config.sources import sources_of
 from nmt.config.trainer import checked_trainer
 from nmt.errors import NMTError
 
@@ -153,6 +154,7 @@ class ExperimentConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self)
+        sources_of(self.data)
         self.logger = as_list(self.logger)
         for name in self.logger:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))

@@ -83,12 +83,17 @@ def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBa
         start += len(block)
 
 
+Sample = tuple[Path, NDArray[np.bool_]]
+"""A file of text, and True for each of its pairs that is in a sample."""
+
+
 def learn_vocabulary(
-    text: Path, sample: NDArray[np.bool_], sides: tuple[int, ...], config: TokenizerConfig, words: list[str]
+    samples: list[Sample], sides: tuple[int, ...], config: TokenizerConfig, words: list[str], tags: list[str]
 ) -> Tokenizer:
-    """Train a tokenizer on these sides of the sampled pairs of `text`; each of `words` becomes one entry."""
-    pairs = (pair for block in chosen_blocks(text, sample) for pair in text_pairs(block))
-    return train_tokenizer((pair[side] for block in blocks(pairs) for side in sides for pair in block), config, words)
+    """Train a tokenizer on these sides of the sampled pairs; `words` and `tags` as in `train_tokenizer`."""
+    pairs = (pair for text, sample in samples for block in chosen_blocks(text, sample) for pair in text_pairs(block))
+    sampled = (pair[side] for block in blocks(pairs) for side in sides for pair in block)
+    return train_tokenizer(sampled, config, words, tags)
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
@@ -103,14 +108,17 @@ worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
 
 
 def encode_block(
-    block: pa.RecordBatch, tokenizer_file: Path, limit: int | None
+    block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
 ) -> tuple[pa.RecordBatch, int, list[set[str]]]:
-    """Encode clean pairs, and drop those with a side of more than `limit` tokens.
+    """Encode clean pairs, with a tag before the source, and drop those with a side of more than `limit` tokens.
 
     Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
     """
     tokenizer = worker_tokenizer(tokenizer_file)
     ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
+    if tag:
+        tag_id = tokenizer.tag_id(tag)
+        ids[0] = [[tag_id, *line] for line in ids[0]]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
     encoded = pa.record_batch(
         [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],

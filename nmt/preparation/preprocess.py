@@ -7,13 +7,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from nmt.config import ExperimentConfig
+from nmt.config import ExperimentConfig, sources_of
+from nmt.config.renamed import without_defaults
 from nmt.config.rules import require
 from nmt.data.manifest import FORMAT_VERSION, Manifest, check_ours, difference, fingerprint, read_manifest
 from nmt.errors import NMTError
 from nmt.model_directory.description import find_model_directory, is_parser, read_description, tokenizer_settings
 from nmt.preparation.corpora import sources
-from nmt.preparation.preparation import Preparation, Say
+from nmt.preparation.preparation import Preparation
+from nmt.preparation.reading import Say
 from nmt.preparation.workers import ended_by_sigterm, worker_pool
 from nmt.storage.foreign import sha256
 from nmt.storage.lock import only_process
@@ -64,10 +66,10 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     with ended_by_sigterm():
         check_folder(config)  # before the sources are read, which takes time
         content = {
-            "data": asdict(config.data),
+            "data": without_defaults(asdict(config.data)),
             "tokenizer": asdict(config.tokenizer),
             "seed": config.seed,
-            "sources": sources(config.data),
+            "sources": {name: mark for each in sources_of(config.data) for name, mark in sources(each.data).items()},
             **initial(config),
         }
         if there := prepared_already(config, content):

@@ -61,6 +61,17 @@ class Tokenizer(ABC):
         """All entries as the library writes them, in the order of ids."""
         return [self.symbol(i) for i in range(self.vocabulary_size)]
 
+    def tags(self) -> dict[str, int]:
+        """The symbols that may be put before a source, such as <2de>, and their ids."""
+        return {}
+
+    def tag_id(self, tag: str) -> int:
+        """The id of a tag; NMTError for one that the vocabulary does not have."""
+        tags = self.tags()
+        if tag not in tags:
+            raise NMTError(f"tag {tag}: the vocabulary has {'only ' if tags else 'no tags'}{', '.join(tags)}")
+        return tags[tag]
+
     def save(self, path: Path) -> None:
         write_file(path, self.content)
 
@@ -92,6 +103,9 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         return self.processor.encode([escaped(line) for line in lines])  # type: ignore[no-any-return]
+
+    def tags(self) -> dict[str, int]:
+        return {self.symbol(i): i for i in range(UNK + 1, self.vocabulary_size) if self.processor.is_control(i)}
 
     def decode(self, ids: Sequence[int]) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
@@ -143,9 +157,9 @@ def counted_words(lines: Iterable[str]) -> Iterator[str]:
 
 
 def train_sentencepiece(
-    lines: Iterable[str], kind: str, vocabulary_size: int, words: Sequence[str] = ()
+    lines: Iterable[str], config: TokenizerConfig, words: Sequence[str], tags: Sequence[str]
 ) -> SentencePieceTokenizer:
-    """Learn a BPE or unigram vocabulary of at most `vocabulary_size` entries, `words` among them."""
+    """Learn a BPE or unigram vocabulary of at most `config.vocabulary_size` entries, `words` and `tags` among them."""
     import sentencepiece
 
     model = io.BytesIO()
@@ -153,11 +167,11 @@ def train_sentencepiece(
         sentencepiece.SentencePieceTrainer.train(
             # BPE only needs the counts of words, which take a fraction of the memory of millions of sentences. Unigram
             # takes its first candidates from the sentences.
-            sentence_iterator=counted_words(lines) if kind == "bpe" else iter(lines),
-            input_format="tsv" if kind == "bpe" else "text",
+            sentence_iterator=counted_words(lines) if config.kind == "bpe" else iter(lines),
+            input_format="tsv" if config.kind == "bpe" else "text",
             model_writer=model,
-            model_type=kind,
-            vocab_size=vocabulary_size,
+            model_type=config.kind,
+            vocab_size=config.vocabulary_size,
             hard_vocab_limit=False,
             byte_fallback=True,
             character_coverage=0.9999,
@@ -170,6 +184,7 @@ def train_sentencepiece(
             unk_id=UNK,
             max_sentence_length=1_000_000,
             user_defined_symbols=[META + word for word in words],
+            control_symbols=list(tags),
             num_threads=2,
             minloglevel=2,
         )
@@ -177,7 +192,8 @@ def train_sentencepiece(
         if "required_chars" not in str(error):
             raise
         raise NMTError(
-            f"tokenizer.vocabulary_size={vocabulary_size} is less than the different characters of the corpus: raise it"
+            f"tokenizer.vocabulary_size={config.vocabulary_size} is less than the different characters of the corpus: raise "
+            "it"
         ) from error
     return SentencePieceTokenizer(model.getvalue())
 
@@ -224,15 +240,20 @@ def wordpiece_of(vocabulary: dict[str, int]) -> Any:
     return tokenizer
 
 
-def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = ()) -> Tokenizer:
-    """Learn a vocabulary from clean lines of both languages (section 5.1); each of `words` is an entry of its own.
+def train_tokenizer(
+    lines: Iterable[str], config: TokenizerConfig, words: Sequence[str] = (), tags: Sequence[str] = ()
+) -> Tokenizer:
+    """Learn a vocabulary from clean lines of both languages (section 5.1).
 
-    It is smaller than `config.vocabulary_size` if the lines cannot fill it.
+    Each of `words` is an entry of its own, and each of `tags` one that no text is encoded to. The vocabulary is smaller
+    than `config.vocabulary_size` if the lines cannot fill it.
     """
     if config.kind == "wordpiece":
         assert not words
+        if tags:
+            raise NMTError(f"data.tag={tags[0]}: tokenizer.kind=wordpiece has no tags; use bpe or unigram")
         return train_wordpiece(lines, config.vocabulary_size)
-    return train_sentencepiece(lines, config.kind, config.vocabulary_size, words)
+    return train_sentencepiece(lines, config, words, tags)
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

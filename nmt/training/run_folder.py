@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, OptimConfig
-from nmt.config.renamed import with_defaults, with_new_names
+from nmt.config.renamed import with_defaults, with_new_names, without_defaults
 from nmt.config.trainer import SHORT_PRECISIONS
 from nmt.data.manifest import Manifest, difference
 from nmt.errors import NMTError, one_line
@@ -93,6 +93,7 @@ def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
     flags["precision"] = SHORT_PRECISIONS.get(str(flags["precision"]), flags["precision"])
     return {
         **{key: tree.get(key) for key in DECISIVE},
+        "data": without_defaults(tree.get("data", {})),
         "compile": tree.get("compile", False),  # an option before 0.1.0, with other random numbers for dropout
         "model": with_defaults(ModelConfig, tree.get("model", {})),
         "optim": with_defaults(OptimConfig, tree.get("optim", {})),
@@ -119,7 +120,9 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
     prepared = {key: manifest.content[key] for key in ("data", "tokenizer")}
-    changed = difference(prepared, {"data": asdict(config.data), "tokenizer": asdict(config.tokenizer)})
+    changed = difference(
+        prepared, {"data": without_defaults(asdict(config.data)), "tokenizer": asdict(config.tokenizer)}
+    )
     if changed:
         raise NMTError(
             f"{Path(config.prepared)} was prepared with another configuration ({changed}): "

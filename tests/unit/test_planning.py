@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import BatchPlanner, MicroBatch, micro_batch_size
+from nmt.data.mixture import Stage
+from nmt.data.planning import BatchPlanner, MicroBatch, Mixture, micro_batch_size
 from nmt.errors import NMTError
 
 
@@ -204,3 +205,75 @@ def test_what_self_attention_is_restricted_to_changes_the_sizes_alone(lengths):
     )
     assert plain(full) == plain(restricted)
     assert restricted[0].size.encoder_pairs < 5 * restricted[0].size.source_tokens < full[0].size.encoder_pairs
+
+
+BOUNDS = np.array([0, 1000, 1300, 3000])
+"""Of three sources."""
+
+
+def mixed(lengths: tuple[np.ndarray, np.ndarray], *stages: Stage, tokens: int = 4000) -> BatchPlanner:
+    return BatchPlanner(*lengths, BatchingConfig(tokens, 4), 1, mixture=Mixture(BOUNDS, list(stages)))
+
+
+def occurrences(plan: BatchPlanner, updates: range) -> np.ndarray:
+    """How often each pair occurs in these updates."""
+    indices = [batch.indices for number in updates for batch in plan.update(number)]
+    return np.bincount(np.concatenate(indices), minlength=BOUNDS[-1])
+
+
+def test_a_mixture_of_one_copy_each_is_a_pass_over_all(lengths):
+    for batches in passes(mixed(lengths, Stage(0, np.ones(3))), 2):
+        assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(3000))
+
+
+def test_in_a_pass_each_source_has_its_copies_and_its_pairs_occur_equally_often(lengths):
+    copies = np.array([1.0, 3.5, 1.25])
+    plan = mixed(lengths, Stage(0, copies))
+    together = np.zeros(3000, int)
+    for batches in passes(plan, 4):
+        found = np.bincount(np.concatenate([batch.indices for batch in batches]), minlength=3000)
+        for source, size in enumerate(np.diff(BOUNDS)):
+            own = found[BOUNDS[source] : BOUNDS[source + 1]]
+            assert abs(own.sum() - copies[source] * size) <= 1
+        together += found
+    for source, copy in enumerate(copies):
+        own = together[BOUNDS[source] : BOUNDS[source + 1]]
+        assert own.mean() == pytest.approx(4 * copy, rel=0.01)
+        assert own.max() - own.min() <= 4  # rounding, at most one a pass, in a group with few pairs
+        assert np.quantile(own, 0.95) - np.quantile(own, 0.05) <= 2
+
+
+def test_shares_of_many_updates_are_those_that_were_asked_for(lengths):
+    shares = np.array([0.2, 0.5, 0.3])
+    copies = shares / np.diff(BOUNDS)
+    found = occurrences(mixed(lengths, Stage(0, copies / copies.min())), range(2000))
+    realised = np.add.reduceat(found, BOUNDS[:-1]) / found.sum()
+    assert realised == pytest.approx(shares, abs=0.002)
+
+
+def test_a_source_is_used_in_its_stages_alone(lengths):
+    plan = mixed(
+        lengths, Stage(0, np.array([1.0, 0, 0])), Stage(7, np.array([1.0, 4, 0])), Stage(20, np.array([0, 0, 1.0]))
+    )
+    used = [np.add.reduceat(occurrences(plan, range(n, n + 1)), BOUNDS[:-1]) > 0 for n in range(25)]
+    assert all((~row[1:]).all() for row in used[:7])
+    assert not any(row[2] for row in used[7:20])
+    assert sum(row[1] for row in used[7:20]) > 10
+    assert all(row.tolist() == [False, False, True] for row in used[20:])
+
+
+def test_an_update_of_a_mixture_is_a_function_of_seed_and_number_alone(lengths):
+    stages = Stage(0, np.array([1.0, 2.5, 0])), Stage(9, np.ones(3))
+    one = mixed(lengths, *stages)
+    in_order = [plain(one.update(number)) for number in range(30)]
+    for number in reversed(range(30)):
+        assert plain(mixed(lengths, *stages).update(number)) == in_order[number]
+
+
+def test_the_largest_shapes_are_those_of_all_stages(lengths):
+    plan = mixed(lengths, Stage(0, np.array([1.0, 0, 0])), Stage(5, np.ones(3)))
+    largest = max(rows * (source + target) for rows, source, target in plan.largest_shapes())
+    for number in range(40):
+        for batch in plan.update(number):
+            widths = [int(side[batch.indices].max()) for side in lengths]
+            assert len(batch.indices) * sum(widths) <= largest

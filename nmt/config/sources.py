@@ -1,0 +1,86 @@
+"""The sources of a mixture: corpora that are trained on together."""
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import MISSING
+
+from nmt.config.corpus import DataConfig
+from nmt.config.rules import check_name, check_numbers, number, require
+from nmt.errors import NMTError
+
+
+@dataclass
+class SourceConfig:
+    """One of `data.sources`: an entry has these keys, and any key of `data` in which this corpus differs."""
+
+    data: DataConfig
+    name: str = MISSING
+    """Its name in reports; by default that of its training file, or else its target language."""
+    weight: float = number(1.0, 1e-9, 1e9)
+    """The corpus counts as if it were there this many times."""
+    share: float | None = number(None, 1e-9, 1.0)
+    """Its share of the sentences, instead of a weight; the other sources share the rest by their sizes and weights."""
+    start: int = number(0, 0, 10**9)
+    """The first update that it is used in, counted from 0."""
+    stop: int | None = number(None, 1, 10**9)
+    """The update from which on it is not used any more; null: it is used until the end."""
+
+    def __post_init__(self) -> None:
+        where = f"data.sources, {self.name}"
+        check_numbers(self, f"{where}, ")
+        check_name("data.sources, name", self.name)
+        require(
+            self.stop is None or self.start < self.stop, f"{where}: stop={self.stop} is not after start={self.start}"
+        )
+        require(
+            self.share is None or self.weight == 1,
+            f"{where}: share={self.share} and weight={self.weight}: one of them, please",
+        )
+
+
+OWN = tuple(each.name for each in fields(SourceConfig) if each.name != "data")
+OF_DATA = tuple(each.name for each in fields(DataConfig) if each.name not in ("name", "sources", "temperature"))
+
+
+def sources_of(data: DataConfig) -> list[SourceConfig]:
+    """The sources of a corpus; without `data.sources`, the corpus itself."""
+    if not data.sources:
+        return [SourceConfig(data, data.name)]
+    require(
+        isinstance(data.sources, list), "data.sources: a list of sources, as [{train: corpus/a}, {train: corpus/b}]"
+    )
+    found = [source_of(data, entry) for entry in data.sources]
+    names = [source.name for source in found]
+    require(
+        len(set(names)) == len(names), f"data.sources: two are called {max(names, key=names.count)}; give each a name"
+    )
+    first = [source for source in found if source.start == 0]
+    require(bool(first), "data.sources: none of them is used from the beginning; one needs start=0")
+    taken = sum(source.share or 0 for source in found if source.share is not None)
+    require(
+        taken <= 1 or len({source.start for source in found}) > 1, f"data.sources: their shares are {taken:g} together"
+    )
+    return found
+
+
+def source_of(data: DataConfig, entry: Any) -> SourceConfig:
+    """The source of an entry of `data.sources`."""
+    if not isinstance(entry, dict):
+        raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a, weight: 2}}")
+    for key in entry:
+        require(
+            key in (*OWN, *OF_DATA), f"data.sources: unknown key {key!r:.40}; there are {', '.join((*OWN, *OF_DATA))}"
+        )
+    changed: dict[str, Any] = {key: value for key, value in entry.items() if key in OF_DATA}
+    try:
+        for group in ("filters", "noise"):
+            if group in changed:
+                changed[group] = replace(getattr(data, group), **changed[group])
+        own = replace(data, sources=[], temperature=1.0, **changed)
+    except TypeError as error:
+        raise NMTError(f"data.sources: {str(error).partition(') ')[2] or error}") from error
+    given = {key: value for key, value in entry.items() if key in OWN}
+    name = Path(own.train[0]).name.partition(".")[0] if own.train else own.target
+    return SourceConfig(own, **{"name": name, **given})

@@ -1,0 +1,57 @@
+"""Mixtures of corpora: the sources of each stage of a training, and how often their pairs occur.
+
+A stage is a stretch of updates in which the same sources are used. The rows of a prepared corpus are those of its first
+source, then those of its second one, and so on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.config import SourceConfig
+
+
+@dataclass
+class Stage:
+    """A stretch of updates with the same sources."""
+
+    start: int
+    """Its first update, counted from 0."""
+    copies: NDArray[np.float64]
+    """For each source, the occurrences of each of its pairs in a pass, 1 or more; 0 for one that is not used."""
+
+
+def shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[float]:
+    """The share of each source in the sentences of an update: its own, or by its size (Arivazhagan et al. 2019).
+
+    What the sources with a `share` leave is divided in proportion to (weight x pairs)^(1 / temperature).
+    """
+    own = [source.share for source in sources]
+    parts = [
+        0.0 if source.share is not None else (source.weight * size) ** (1 / temperature)
+        for source, size in zip(sources, sizes, strict=True)
+    ]
+    left = 1 - sum(share for share in own if share is not None) if any(parts) else 0.0
+    total = sum(parts) or 1.0
+    found = [left * part / total if share is None else share for share, part in zip(own, parts, strict=True)]
+    return [share / sum(found) for share in found]
+
+
+def is_used(source: SourceConfig, update: int) -> bool:
+    return source.start <= update and (source.stop is None or update < source.stop)
+
+
+def stages(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[Stage]:
+    """The stages of a training, first to last."""
+    starts = sorted({0, *(bound for source in sources for bound in (source.start, source.stop) if bound is not None)})
+    found = []
+    for start in starts:
+        used = [number for number, source in enumerate(sources) if is_used(source, start)]
+        copies = np.zeros(len(sources))
+        chosen = shares([sources[number] for number in used], [sizes[number] for number in used], temperature)
+        for number, share in zip(used, chosen, strict=True):
+            copies[number] = share / sizes[number]
+        found.append(Stage(start, copies / min(copies[used], default=1.0)))
+    return found
