@@ -25,8 +25,8 @@ from nmt.text.tokenizers import META, SentencePieceTokenizer, Tokenizer, escaped
 
 Generator = np.random.Generator
 
-KEPT_MERGES, KEPT_LATTICES = 2**16, 2**14
-"""Segmentations by BPE, and lattices of words, that are kept: 30 and 60 MB."""
+KEPT_MERGES, KEPT_LATTICES = 2**16, 2**15
+"""Segmentations by BPE, and lattices of words, that are kept: 30 and 90 MB at most."""
 KEPT_LETTERS = 40
 """Longer words are sentences without blanks, and seldom come again."""
 UNKNOWN_PENALTY = 10.0
@@ -151,12 +151,11 @@ class BpeDropout(SubwordSampler):
 
 
 class LastSubword(NamedTuple):
-    """The subwords that a segmentation may end with."""
+    """The subwords that a segmentation may end with, by where they start."""
 
     borders: list[float]
     """The cumulative probabilities, without the last, 1."""
     starts: list[int]
-    ids: list[list[int]]
 
 
 class UnigramSampler(SubwordSampler):
@@ -179,14 +178,14 @@ class UnigramSampler(SubwordSampler):
         end, spellings = len(word), []
         while end:
             last = lattice[end]
-            drawn = bisect(last.borders, generator.random()) if last.borders else 0
-            spellings.append(last.ids[drawn])
-            end = last.starts[drawn]
+            start = last.starts[bisect(last.borders, generator.random()) if last.borders else 0]
+            spellings.append(self.spelt(word[start:end]))
+            end = start
         return [id for spelling in reversed(spellings) for id in spelling]
 
     def lattice(self, word: str) -> list[LastSubword]:
         """The last subword of the first n letters, for every n."""
-        lattice = [LastSubword([], [], [])]
+        lattice = [LastSubword([], [])]
         # The logarithm of the sum over all segmentations of the first n letters.
         totals = [0.0]
         for end in range(1, len(word) + 1):
@@ -195,7 +194,7 @@ class UnigramSampler(SubwordSampler):
             largest = max(logs)
             totals.append(largest + math.log(sum(math.exp(log - largest) for log in logs)))
             borders = list(accumulate(math.exp(log - totals[end]) for log in logs))[:-1]
-            lattice.append(LastSubword(borders, starts, [self.spelt(word[n:end]) for n in starts]))
+            lattice.append(LastSubword(borders, starts))
         return lattice
 
 

@@ -80,6 +80,16 @@ def test_no_noise_is_the_segmentation_of_sentencepiece(tokenizer, line):
         assert unigram_score(tokenizer, ids) == pytest.approx(unigram_score(tokenizer, expected), abs=1e-4)
 
 
+def test_a_subword_may_hold_a_letter_that_is_none_itself(unigram):
+    """sentencepiece leaves none out, but other vocabularies may."""
+    model = subword_sampling.parsed(unigram)
+    [letter] = [entry for entry in model.pieces if entry.piece == "w"]
+    letter.piece = "absent"
+    tokenizer = SentencePieceTokenizer(model.SerializeToString())
+    ours, words = UnigramSampler(tokenizer, 1e6), sorted({word for line in LINES for word in line.split()})
+    assert [ours.encode(word, generator()) for word in words] == tokenizer.encode(words)
+
+
 @some
 @given(line=lines, strength=st.sampled_from([0.1, 0.5, 0.9, 1.0]), number=st.integers(0, 2**32))
 def test_what_is_drawn_spells_the_line(tokenizer, line, strength, number):

@@ -138,6 +138,13 @@ def test_a_typo_happens_at_every_place_that_has_it(name, line, results, monkeypa
     assert {with_typos(line, generator(n)) for n in range(100)} == results
 
 
+def test_a_source_that_would_be_lost_stays(monkeypatch):
+    monkeypatch.setattr(typos, "TYPOS", {"missing_char": TYPOS["missing_char"]})
+    monkeypatch.setattr(typos, "RATE", 1.0)
+    assert always("typos", "I", "ich") == ("I", "ich")
+    assert always("typos", "I?", "ich") == ("?", "ich")
+
+
 def test_keys_are_beside_each_other():
     assert {key: set(NEIGHBOURS[key]) for key in "agpyф"} == {
         "a": set("qwsz"),
