@@ -8,11 +8,14 @@ import signal
 from collections.abc import Iterator
 from itertools import count, islice
 
+import numpy as np
 from lightning import LightningDataModule
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from nmt.config import ExperimentConfig
-from nmt.data.planning import BatchPlanner, MicroBatch
+from nmt.config import DataConfig, ExperimentConfig, NoiseConfig, sources_of
+from nmt.data.mixture import stages
+from nmt.data.noisy import NoisySplit, growth
+from nmt.data.planning import BatchPlanner, MicroBatch, Mixture
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
 from nmt.errors import SameForAll
 
@@ -29,7 +32,9 @@ def leave_signals_to_training(worker: int) -> None:
 class UpdateDataset(IterableDataset[Batch]):
     """The endless stream of one rank's micro-batches, from update `start` on."""
 
-    def __init__(self, split: PreparedSplit, planner: BatchPlanner, start: int, rank: int, world_size: int) -> None:
+    def __init__(
+        self, split: PreparedSplit | NoisySplit, planner: BatchPlanner, start: int, rank: int, world_size: int
+    ) -> None:
         self.split, self.planner = split, planner
         self.start, self.rank, self.world_size = start, rank, world_size
 
@@ -43,7 +48,9 @@ class UpdateDataset(IterableDataset[Batch]):
         # worker plans all batches, but builds only its own.
         own = islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
         for planned in own:
-            batch = self.split.batch(planned.indices)
+            batch = (
+                self.split.batch(planned) if isinstance(self.split, NoisySplit) else self.split.batch(planned.indices)
+            )
             yield batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
 
 
@@ -55,12 +62,18 @@ class UpdateDataModule(LightningDataModule):
         self.num_workers = config.num_workers
         self.split = corpus.split("train")
         lengths = self.split.source_lengths, self.split.target_lengths
-        self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window)
+        sources = sources_of(config.data)
+        noise = any(source.data.noise != NoiseConfig() for source in sources)
+        mixture = self.mixture = mixture_of(corpus, config.data) if noise or len(sources) > 1 else None
+        self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window, mixture)
+        self.batches: PreparedSplit | NoisySplit = self.split
+        if mixture and noise:
+            self.batches = NoisySplit(self.split, corpus.tokenizer_file, sources, mixture.bounds, config.seed)
 
     def train_dataloader(self) -> DataLoader[Batch]:
         assert self.trainer is not None
         stream = UpdateDataset(
-            self.split, self.planner, self.trainer.global_step, self.trainer.global_rank, self.trainer.world_size
+            self.batches, self.planner, self.trainer.global_step, self.trainer.global_rank, self.trainer.world_size
         )
         # With an accelerator there are processor cores to spare; without one, loading would take them from the model.
         device = self.trainer.strategy.root_device.type
@@ -72,6 +85,13 @@ class UpdateDataModule(LightningDataModule):
             pin_memory=device not in ("cpu", "mps"),
             worker_init_fn=leave_signals_to_training,
         )
+
+
+def mixture_of(corpus: PreparedCorpus, data: DataConfig) -> Mixture:
+    """The sources of a corpus, their shares, and what noise does to the lengths of their sentences."""
+    sources, bounds = sources_of(data), corpus.bounds("train")
+    found = stages(sources, np.diff(bounds).tolist(), data.temperature)
+    return Mixture(bounds, found, np.array([growth(source.data.noise) for source in sources]))
 
 
 def accumulation(micro_batches: int, devices: int) -> int:

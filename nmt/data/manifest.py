@@ -94,6 +94,8 @@ class Counts:
     tokens: dict[str, int] = field(default_factory=dict)
     lengths: dict[str, dict[str, int]] | None = None
     in_train: int = 0
+    sources: dict[str, int] | None = None
+    """Pairs kept of each source, in the order of rows."""
 
 
 def check(manifest: Manifest, where: str) -> None:

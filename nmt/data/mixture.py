@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import SourceConfig
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -49,9 +50,11 @@ def stages(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: f
     found = []
     for start in starts:
         used = [number for number, source in enumerate(sources) if is_used(source, start)]
+        if not used:
+            raise NMTError(f"data.sources: none of them is used from update {start:,} on; leave out stop in the last")
         copies = np.zeros(len(sources))
         chosen = shares([sources[number] for number in used], [sizes[number] for number in used], temperature)
         for number, share in zip(used, chosen, strict=True):
             copies[number] = share / sizes[number]
-        found.append(Stage(start, copies / min(copies[used], default=1.0)))
+        found.append(Stage(start, copies / copies[used].min()))
     return found

@@ -78,6 +78,8 @@ class MicroBatch:
     update: int
     micro_batch: int
     size: UpdateSize
+    widths: tuple[int, int]
+    """The longest source and target, end symbols included, that there is room for."""
 
 
 @dataclass
@@ -87,6 +89,13 @@ class Mixture:
     bounds: Ints
     """[sources + 1]: the first row of each source, and the end of the last one."""
     stages: list[Stage]
+    growth: NDArray[np.float64]
+    """[sources]: sentences may get this many times longer by noise."""
+
+    def grown(self, lengths: NDArray[Any]) -> NDArray[np.int32]:
+        """The lengths of all pairs with noise."""
+        grown: NDArray[np.int32] = np.ceil(lengths * np.repeat(self.growth, np.diff(self.bounds))).astype(np.int32)
+        return grown
 
 
 class Parts:
@@ -150,6 +159,8 @@ class BatchPlanner:
         self.micro_batches, self.seed, self.attention_window = batching.micro_batches, seed % 2**64, attention_window
         self.source_lengths, self.target_lengths = source_lengths, target_lengths
         budget = batching.tokens_per_update // batching.micro_batches
+        if mixture:
+            source_lengths, target_lengths = mixture.grown(source_lengths), mixture.grown(target_lengths)
         longest = int(max(source_lengths.max(), target_lengths.max()))
         if longest > budget:
             raise NMTError(
@@ -188,7 +199,8 @@ class BatchPlanner:
         passes += stage * STAGE_PASSES
         # The order of the micro-batches is shuffled like a group, with a number that no group has.
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
-        members = self.members(stage, passes, shuffled(indices, per_pass, order_key))
+        parts = shuffled(indices, per_pass, order_key)
+        members = self.members(stage, passes, parts)
         sizes = [
             micro_batch_size(
                 self.source_lengths[pairs].astype(np.int64),
@@ -198,7 +210,11 @@ class BatchPlanner:
             for pairs in members
         ]
         size = sum(sizes[1:], start=sizes[0])
-        return [MicroBatch(pairs, number, micro_batch, size) for micro_batch, pairs in enumerate(members)]
+        widths = self.groups.widths[:, self.stages[stage].group_of_part[parts]].T.tolist()
+        return [
+            MicroBatch(pairs, number, micro_batch, size, (source, target))
+            for micro_batch, (pairs, (source, target)) in enumerate(zip(members, widths, strict=True))
+        ]
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
         """Rows, source width and target width of the one or two micro-batches that need the most memory.

@@ -138,7 +138,12 @@ class PreparedSplit:
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
-        source, target_out = (pad(rows.column(side).combine_chunks()) for side in ("source", "target"))
+        return self.padded(*(rows.column(side).combine_chunks() for side in ("source", "target")))
+
+    @staticmethod
+    def padded(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
+        """Sentences without end symbols, padded to the longest."""
+        source, target_out = pad(sources), pad(targets)
         return Batch(
             source=source,
             target_in=shift(target_out),
@@ -189,6 +194,14 @@ class PreparedCorpus:
             raise NMTError(f"{error}: the text of {split} is damaged; prepare it again") from error
         self.check_count(split, len(pairs), "lines")
         return [source for source, _ in pairs], [target for _, target in pairs]
+
+    def bounds(self, split: str) -> NDArray[np.int64]:
+        """The first row of each source in a split, and the end of the last one; NMTError where they are unknown."""
+        counts = self.manifest.counts.get(split, {})
+        sizes = list((counts.get("sources") or {"": counts.get("kept", 0)}).values())
+        if sum(sizes) != counts.get("kept"):
+            raise NMTError(f"{self.folder}: the sources of {split} do not add up to it; prepare it again")
+        return np.cumsum([0, *sizes])
 
     def check_count(self, split: str, found: int, unit: str) -> None:
         """NMTError where a split has another number of pairs or lines than the manifest says."""

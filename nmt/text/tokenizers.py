@@ -192,8 +192,8 @@ def train_sentencepiece(
         if "required_chars" not in str(error):
             raise
         raise NMTError(
-            f"tokenizer.vocabulary_size={config.vocabulary_size} is less than the different characters of the corpus: raise "
-            "it"
+            f"tokenizer.vocabulary_size={config.vocabulary_size} is less than the different characters of the corpus: "
+            "raise it"
         ) from error
     return SentencePieceTokenizer(model.getvalue())
 
