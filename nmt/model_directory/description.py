@@ -105,6 +105,11 @@ def positions(description: ModelDescription) -> int | None:
     return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
+def source_vocabulary_size(description: ModelDescription) -> int:
+    """The number of entries of the source's vocabulary, which mostly is the target's, too."""
+    return ModelConfig(**description.model).source_vocabulary_size or description.vocabulary_size
+
+
 def read_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
     path = folder / "tokenizer.model"
@@ -112,9 +117,13 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     description = read_description(folder)
     if sha256(path) != description.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
-    if tokenizer.vocabulary_size != description.vocabulary_size:
-        raise NMTError(
-            f"{path} has {tokenizer.vocabulary_size:,} entries, but config.json beside it says "
-            f"{description.vocabulary_size:,}: copy the directory again"
-        )
+    size = description.vocabulary_size
+    for found, wanted in (
+        (tokenizer.vocabulary_size, size),
+        (tokenizer.source_vocabulary_size or tokenizer.vocabulary_size, source_vocabulary_size(description)),
+    ):
+        if found != wanted:
+            raise NMTError(
+                f"{path} has {found:,} entries, but config.json beside it says {wanted:,}: copy the directory again"
+            )
     return tokenizer

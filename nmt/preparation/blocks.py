@@ -110,7 +110,7 @@ def encode_block(
     Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
     """
     tokenizer = worker_tokenizer(tokenizer_file)
-    ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
+    ids = [tokenizer.encode(block.column(side).to_pylist(), side) for side in (0, 1)]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
     encoded = pa.record_batch(
         [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],

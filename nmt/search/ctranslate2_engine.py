@@ -50,6 +50,13 @@ def check(config: DecodeConfig, target_prefix: str = "") -> None:
             raise NMTError(f"{key}={value}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch")
 
 
+def vocabulary_files(folder: Path) -> tuple[str, str]:
+    """The names of the files for the entries of source and target in a model's folder."""
+    if (folder / "shared_vocabulary.json").exists():
+        return "shared_vocabulary.json", "shared_vocabulary.json"
+    return "source_vocabulary.json", "target_vocabulary.json"
+
+
 class CTranslate2Engine:
     """A model that was written by `nmt.interchange.ctranslate2.write`.
 
@@ -72,11 +79,14 @@ class CTranslate2Engine:
             self.translator = ctranslate2.Translator(
                 str(folder), compute_type=precision, inter_threads=self.workers, intra_threads=1
             )
-            self.symbols: list[str] = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf-8"))
+            names = vocabulary_files(folder)
+            both = [json.loads((folder / name).read_text(encoding="utf-8")) for name in names]
         except (OSError, RuntimeError, ValueError) as error:
             raise NMTError(
                 f"{folder}: not a model that CTranslate2 can load ({error}); remove it, or export it again"
             ) from error
+        self.source_symbols: list[str] = both[0]
+        self.symbols: list[str] = both[1]
         most = BATCH_TOKENS["int8" if self.translator.compute_type.startswith("int8") else "float32"]
         self.batch_tokens = min(config.batch_tokens, most if config.beam_size > 1 else 2 * most)
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
@@ -168,7 +178,7 @@ class CTranslate2Engine:
         wanted = math.ceil(beam * max(1.0, 0.4 + self.config.length_penalty)) + self.config.n_best - 1
         wanted = 1 if beam == 1 else wanted
         return self.translator.translate_batch(  # type: ignore[no-any-return]
-            [self.symbols_of(ids) for ids in sentences],
+            [self.source_symbols_of(ids) for ids in sentences],
             asynchronous=True,
             max_batch_size=math.ceil(tokens / max(rounds, 1) / self.workers),
             batch_type="tokens",
@@ -198,13 +208,13 @@ class CTranslate2Engine:
         if not pairs:
             return []
         scored = self.translator.score_batch(
-            [self.symbols_of(source) for source, _ in pairs],
-            [self.symbols_of(target) for _, target in pairs],
+            [self.source_symbols_of(source) for source, _ in pairs],
+            [[self.symbols[number] for number in target] for _, target in pairs],
             max_batch_size=self.config.batch_tokens,
             batch_type="tokens",
             max_input_length=0,
         )
         return [result.log_probs for result in scored]
 
-    def symbols_of(self, ids: list[int]) -> list[str]:
-        return [self.symbols[number] for number in ids]
+    def source_symbols_of(self, ids: list[int]) -> list[str]:
+        return [self.source_symbols[number] for number in ids]

@@ -39,7 +39,7 @@ def averaged_model(paths: list[Path]) -> Average:
         checkpoint = load_checkpoint(path)
         state = RunState(**checkpoint["nmt"])
         identity = {
-            "model": state.config["model"],
+            "model": asdict(ModelConfig(**state.config["model"])),
             "vocabulary_size": state.vocabulary_size,
             "tokenizer": state.tokenizer,
         }

@@ -3,7 +3,7 @@
 import csv
 import os
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
     return {
         **{key: tree.get(key) for key in DECISIVE},
         "compile": tree.get("compile", False),  # an option before 0.1.0, with other random numbers for dropout
-        "model": {"attention": ModelConfig.attention, **tree.get("model", {})},  # before there was a choice
+        "model": {**{each.name: each.default for each in fields(ModelConfig)}, **tree.get("model", {})},
         # This decides which updates are averaged; it is null in the oldest runs.
         "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps") or every_steps},
         "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),

@@ -13,7 +13,7 @@ from rich.status import Status
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.files import parallel, read_texts
-from nmt.text.tokenizers import clean
+from nmt.text.tokenizers import SOURCE, TARGET
 from nmt.translation.job import warn
 from nmt.translation.translator import Translator
 
@@ -34,7 +34,9 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
     """The scores of pairs of source and target line, by the models of a translator."""
     engine, tokenizer = translator.engine, translator.tokenizer
     assert isinstance(engine, TorchEngine)
-    sources, targets = (tokenizer.encode([clean(pair[side]) for pair in pairs]) for side in (0, 1))
+    sources, targets = (
+        tokenizer.encode([tokenizer.clean(pair[side]) for pair in pairs], side) for side in (SOURCE, TARGET)
+    )
     scores = forced_decoding(engine.models, list(zip(sources, targets, strict=True)), engine.config.batch_tokens)
     return [
         PairScore(tokenizer.subwords(target), score.log_probabilities)

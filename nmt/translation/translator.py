@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, Scorer, length_penalty
-from nmt.text.tokenizers import Tokenizer, clean
+from nmt.text.tokenizers import TARGET, Tokenizer
 from nmt.translation.segments import Limits, LongLine, Segment, Segmenter, join
 from nmt.translation.token_scores import Details, SourceWords, describe
 
@@ -53,7 +53,7 @@ class Translator:
         self.engine, self.tokenizer, self.scorer = engine, tokenizer, scorer
         self.segmenter = Segmenter(tokenizer, limits or Limits(), source_prefix)
         self.limits = self.segmenter.limits
-        self.prefix = tokenizer.encode([clean(target_prefix)])[0]
+        self.prefix = tokenizer.encode([tokenizer.clean(target_prefix)], TARGET)[0]
         self.check_prefixes()
 
     def check_prefixes(self) -> None:

@@ -32,6 +32,9 @@ KINDS = {
     "untied": {"tied_embeddings": False, "encoder_layers": 1, "decoder_layers": 3},
     "learned": {"positions": "learned", "max_positions": 40},
     "one head": {"heads": 1, "norm": "pre", "tied_embeddings": False},
+    "biases": {"attention_bias": True, "output_bias": True, "activation": "swish", "norm_epsilon": 1e-3},
+    "zero start": {"zero_start": True, "activation": "quick_gelu", "positions": "tensor2tensor"},
+    "own source matrix": {"source_vocabulary_size": 320, "activation": "gelu", "padding_probability": False},
 }
 
 
