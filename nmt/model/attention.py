@@ -50,8 +50,9 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Parameter(torch.empty(config.d_model, self.widths[2]))
         for matrix in (*self.input.split(self.widths), self.output):
             nn.init.xavier_uniform_(matrix)
-        biases = (sum(self.widths), config.d_model) if config.attention_bias else ()
-        self.input_bias, self.output_bias = [nn.Parameter(torch.zeros(width)) for width in biases] or (None, None)
+        biased = config.attention_bias
+        self.input_bias = nn.Parameter(torch.zeros(sum(self.widths))) if biased else None
+        self.output_bias = nn.Parameter(torch.zeros(config.d_model)) if biased else None
         if self.kind == "additive":
             self.v = nn.Parameter(torch.empty(config.heads, config.d_k))
             for vector in self.v.split(1):

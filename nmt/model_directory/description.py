@@ -29,6 +29,9 @@ TRAINING = {
     "score": dict[str, Any],
     "corpus": str,
     "config": dict[str, Any],
+    "length_penalty": float,
+    "length_penalty_kind": str,
+    "imported": str,
 }
 """Optional entries of `training`, and their types."""
 

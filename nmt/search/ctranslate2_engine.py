@@ -1,7 +1,7 @@
 """Search by CTranslate2, on processors. No torch.
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha. So it is asked for the log probabilities of all finished hypotheses,
-which are ranked here with the penalty of Wu et al. Translations equal those of the torch engine up to rounding, except
+which are ranked here by the penalty of the search. Translations equal those of the torch engine up to rounding, except
 where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured). `check` refuses what
 CTranslate2 cannot do or does worse.
 """
@@ -19,7 +19,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.hardware import usable_cores
 from nmt.model_directory.description import ModelDescription, read_description
-from nmt.search.engine import Hypothesis, Pair, length_penalty
+from nmt.search.engine import Hypothesis, Pair, penalty
 
 MAX_POSITIONS = 2048
 """Length of the table of sinusoids, which CTranslate2 needs."""
@@ -133,8 +133,8 @@ class CTranslate2Engine:
                 candidate.log_probability = sum(log_probabilities)
         for row in results:
             for candidate in row:
-                penalty = length_penalty(len(candidate.tokens) + 1, self.config.length_penalty)
-                candidate.score = candidate.log_probability / penalty
+                length = len(candidate.tokens) + 1
+                candidate.score = candidate.log_probability / penalty(length, self.config)
             row.sort(key=lambda candidate: -candidate.score)
         return [row[: self.config.n_best] for row in results]
 
@@ -174,8 +174,9 @@ class CTranslate2Engine:
         # Each worker gets the same number of batches, so that none waits for another's last one.
         rounds = math.ceil(tokens / self.batch_tokens / self.workers)
         # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its penalty, so the
-        # larger alpha is, the more are asked for.
-        wanted = math.ceil(beam * max(1.0, 0.4 + self.config.length_penalty)) + self.config.n_best - 1
+        # larger alpha is, the more are asked for; at few tokens, |Y|^alpha grows faster than the other penalty.
+        alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
+        wanted = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
         wanted = 1 if beam == 1 else wanted
         return self.translator.translate_batch(  # type: ignore[no-any-return]
             [self.source_symbols_of(ids) for ids in sentences],

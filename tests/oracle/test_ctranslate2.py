@@ -115,6 +115,11 @@ def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, 
     assert_same(*searches(each, sentences, beam_size=beam_size, length_penalty=alpha), least=29)
 
 
+@pytest.mark.parametrize("alpha", [0.6, 1.0])
+def test_by_marians_length_penalty_too(folder, sentences, alpha):
+    assert_same(*searches(folder, sentences, length_penalty=alpha, length_penalty_kind="marian"), least=29)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
