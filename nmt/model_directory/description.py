@@ -6,11 +6,11 @@ tokenizer.model     sentencepiece, or word-piece as JSON
 README.md           model card
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nmt.config import ModelConfig
+from nmt.config import DecodeConfig, ModelConfig
 from nmt.config.renamed import with_new_names
 from nmt.errors import NMTError
 from nmt.storage.foreign import build, check_version, matches, parse_json, read_mapping, sha256
@@ -111,6 +111,22 @@ def positions(description: ModelDescription) -> int | None:
 def source_vocabulary_size(description: ModelDescription) -> int:
     """The number of entries of the source's vocabulary, which mostly is the target's, too."""
     return ModelConfig(**description.model).source_vocabulary_size or description.vocabulary_size
+
+
+def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
+    """The search with the length penalty that a model expects, unless its kind is given.
+
+    Raises NMTError for an alpha that is given without the kind of penalty.
+    """
+    kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
+    if kind is None or alpha is None or decode.length_penalty_kind is not None:
+        return decode
+    if decode.length_penalty != DecodeConfig.length_penalty:
+        given = f"decode.length_penalty={decode.length_penalty}"
+        raise NMTError(
+            f"{given}: the model expects {alpha} by kind {kind}; pass decode.length_penalty_kind=KIND with it"
+        )
+    return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:

@@ -168,13 +168,12 @@ class MarianTokenizer(Tokenizer):
 
         super().__init__(content)
         tree = parse_json(content)
-        models, self.tables, self.tags = tree["models"], tree["tables"], tree["tags"]
+        self.tables, self.tags = tree["tables"], tree["tags"]
+        self.models = [b64decode(model, validate=True) for model in tree["models"]]
         strings = all(isinstance(entry, str) for table in self.tables for entry in table)
-        if (tree[MARIAN], len(models), self.tags in (True, False), strings) != (1, 2, True, True):
+        if (tree[MARIAN], len(self.models), self.tags in (True, False), strings) != (1, 2, True, True):
             raise ValueError("not as nmt writes it")
-        self.processors = [
-            sentencepiece.SentencePieceProcessor(model_proto=b64decode(model, validate=True)) for model in models
-        ]
+        self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
         self.entries = [[*SYMBOLS, *ordinary(table)] for table in (self.tables[0], self.tables[-1])]
         self.ids = [{entry: UNK + 1 + number for number, entry in enumerate(own[UNK + 1 :])} for own in self.entries]
         self.vocabulary_size = len(self.entries[TARGET])

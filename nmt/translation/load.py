@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nmt
-from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config import TranslateConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, how_to_install
 from nmt.model_directory.description import (
     ModelDescription,
+    expected_search,
     find_model_directory,
     is_exported,
     read_description,
@@ -79,22 +80,6 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
             scorer = partial(forced_decoding, engine.models, budget=config.decode.batch_tokens, align=True)
     found = limits(descriptions, config.split)
     return Translator(engine, tokenizer, found, config.source_prefix, config.target_prefix, scorer)
-
-
-def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
-    """The search with the length penalty that a model expects, unless its kind is given.
-
-    Raises NMTError for an alpha that is given without the kind of penalty.
-    """
-    kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
-    if kind is None or alpha is None or decode.length_penalty_kind is not None:
-        return decode
-    if decode.length_penalty != DecodeConfig.length_penalty:
-        given = f"decode.length_penalty={decode.length_penalty}"
-        raise NMTError(
-            f"{given}: the model expects {alpha} by kind {kind}; pass decode.length_penalty_kind=KIND with it"
-        )
-    return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
 
 
 def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
