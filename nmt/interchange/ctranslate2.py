@@ -5,6 +5,7 @@ config.json             CTranslate2's own
 shared_vocabulary.json  how tokens are written; source_vocabulary.json and target_vocabulary.json where these differ
 tokenizer.model         as in the model directory
 nmt.json                config.json of the model directory
+README.md               how to use it, and how far its results are those of the original
 """
 
 import math
@@ -27,6 +28,7 @@ from nmt.model_directory.description import EXPORTED, ModelDescription, is_expor
 from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes, tied
 from nmt.search.ctranslate2_engine import positions, vocabulary_files
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
+from nmt.storage.markdown import plain
 from nmt.storage.whole import whole_folder
 from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer
 
@@ -90,8 +92,21 @@ def write(folder: Path, output: Path, precision: str) -> None:
             spec.save(str(temporary))
             shutil.copyfile(folder / "tokenizer.model", temporary / "tokenizer.model")
             shutil.copyfile(folder / "config.json", temporary / EXPORTED)
+            (temporary / "README.md").write_text(card(description), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise NMTError(f"cannot write {folder} as {output} ({one_line(error)})") from error
+
+
+def card(description: ModelDescription) -> str:
+    source, target = plain(description.source), plain(description.target)
+    return f"""# {source}-{target}
+
+Exported by `nmt export` for CTranslate2. A Transformer that translates from {source} to {target}:
+
+```
+nmt translate run=THIS_FOLDER engine=ctranslate2 < input
+```
+"""
 
 
 @contextmanager

@@ -14,6 +14,7 @@ AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to
 """
 
 import json
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,16 +27,20 @@ from torch import Tensor
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, how_to_install, one_line
+from nmt.interchange.certificate import Scores
 from nmt.interchange.huggingface_tokenizer import fast_tokenizer
-from nmt.interchange.marian_weights import Weights, halves, ids_of, layers_to_marian
+from nmt.interchange.marian import Foreign, vocabulary_names
+from nmt.interchange.marian_weights import Weights, halves, ids_of, layers_to_marian, rows_of
 from nmt.model import Transformer
+from nmt.model.embedding import sinusoids
 from nmt.model_directory.description import ModelDescription, expected_search, read_description, read_tokenizer
 from nmt.model_directory.stored import EMBEDDINGS, tied
 from nmt.model_directory.weights import load_model
+from nmt.search.engine import Pair
 from nmt.storage.foreign import parse_json, read_mapping
 from nmt.storage.markdown import plain
 from nmt.storage.whole import whole_folder
-from nmt.text.tokenizers import MARIAN_SYMBOLS, SYMBOLS, MarianTokenizer, Tokenizer
+from nmt.text.tokenizers import MARIAN_SYMBOLS, SOURCE, SYMBOLS, TARGET, MarianTokenizer, Tokenizer
 
 MIN_POSITIONS = 1024
 TOKENS = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
@@ -235,25 +240,88 @@ print(tokenizer.batch_decode(model.generate(**lines), skip_special_tokens=True))
 """
 
 
-def load(output: Path) -> tuple[Any, Any]:
-    """The exported model and tokenizer, by transformers."""
+def library() -> Any:
+    """The library transformers; NMTError where it is not installed."""
     try:
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+        import transformers
         from transformers.utils import logging
     except ImportError as error:
         raise NMTError(f"transformers is missing; {how_to_install('huggingface')}") from error
     logging.disable_progress_bar()
-    model = AutoModelForSeq2SeqLM.from_pretrained(str(output), local_files_only=True).eval()
-    return model, AutoTokenizer.from_pretrained(str(output), local_files_only=True)
+    return transformers
 
 
-def translate(output: Path, lines: list[str], decode: DecodeConfig) -> list[str]:
-    """Translations of raw lines by transformers, with an exported model.
+def load(output: Path) -> tuple[Any, Any]:
+    """The exported model and tokenizer, by transformers."""
+    transformers = library()
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(str(output), local_files_only=True).eval()
+    return model, transformers.AutoTokenizer.from_pretrained(str(output), local_files_only=True)
 
-    Raises NMTError for a line with more tokens than the export has positions.
+
+def original(found: Foreign) -> tuple[Any, Any]:
+    """The model and tokenizer of a MarianMT folder, by transformers.
+
+    The configuration is made of what we read: transformers' own reader would load whatever code a stranger names.
+    """
+    transformers, tables, own = library(), found.tokenizer.tables, found.settings
+    padding, sizes = tables[-1].index(MARIAN_SYMBOLS[2]), (len(tables[0]), len(tables[-1]))
+    config = transformers.MarianConfig(
+        **{key: own[key] for key in ("d_model", "encoder_layers", "decoder_layers")},
+        **{f"{stack}_attention_heads": own["heads"] for stack in ("encoder", "decoder")},
+        **{f"{stack}_ffn_dim": own["d_ff"] for stack in ("encoder", "decoder")},
+        activation_function=own["activation"],
+        **dict(zip(("vocab_size", "decoder_vocab_size"), sizes, strict=True)),
+        share_encoder_decoder_embeddings=False,
+        tie_word_embeddings=False,
+        scale_embedding=True,
+        pad_token_id=min(padding, *sizes),
+        decoder_start_token_id=padding,
+        **dict.fromkeys(("eos_token_id", "forced_eos_token_id"), tables[-1].index(MARIAN_SYMBOLS[0])),
+    )
+    model = transformers.MarianMTModel(config).eval()
+    problems = model.load_state_dict({name: weight.float() for name, weight in found.weights.items()}, strict=False)
+    assert all("embed_positions" in name for name in (*problems.missing_keys, *problems.unexpected_keys))
+    names = ("source.spm", "target.spm", *vocabulary_names(found.where))
+    files = dict(zip(("source_spm", "target_spm", "vocab", "target_vocab_file"), names, strict=False))
+    paths = {key: str(found.where / name) for key, name in files.items()}
+    return model, transformers.MarianTokenizer(**paths, separate_vocabs=len(tables) == 2)
+
+
+@torch.no_grad()
+def computing_as_marian(model: Any) -> Any:
+    """A model of transformers with the sinusoids and the epsilon of Marian, and without <pad> in the softmax."""
+    for stack in (model.model.encoder, model.model.decoder):
+        rows, width = stack.embed_positions.weight.shape
+        stack.embed_positions.weight.copy_(sinusoids(rows, width, 0, "tensor2tensor")[:, halves(width)])
+    for module in model.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.eps = MARIANS_EPSILON
+    model.final_logits_bias[0, model.config.decoder_start_token_id] = -torch.inf
+    return model
+
+
+@torch.inference_mode()
+def scores(model: Any, tokenizer: Tokenizer, pairs: Sequence[Pair]) -> Scores:
+    """The log probabilities that a model of transformers gives to pairs of our ids."""
+    rows = [list(range(tokenizer.source_vocabulary_size or tokenizer.vocabulary_size)) for _ in (SOURCE, TARGET)]
+    if isinstance(tokenizer, MarianTokenizer):
+        tables = tokenizer.tables if len(tokenizer.tables) == 2 else [marian_table(tokenizer)] * 2
+        rows = [rows_of(table, has_padding=True) for table in tables]
+    found = []
+    for source, target in pairs:
+        ids, tokens = ([rows[side][id] for id in (*own, EOS)] for side, own in enumerate((source, target)))
+        inputs = torch.tensor([[model.config.decoder_start_token_id, *tokens[:-1]]])
+        logits = model(input_ids=torch.tensor([ids]), decoder_input_ids=inputs).logits[0]
+        found.append(logits.log_softmax(dim=1).gather(1, torch.tensor(tokens)[:, None])[:, 0].tolist())
+    return found
+
+
+def translate(model: Any, tokenizer: Any, lines: list[str], decode: DecodeConfig) -> list[str]:
+    """Translations of raw lines by a model and tokenizer of transformers.
+
+    Raises NMTError for a line with more tokens than the model has positions.
     """
     assert not decode.do_sample, "transformers would draw other random numbers"
-    model, tokenizer = load(output)
     positions = model.config.max_position_embeddings
     special = {kind: getattr(model.config, f"{kind}_token_id") for kind in ("pad", "decoder_start")}
     special["unk"] = tokenizer.unk_token_id

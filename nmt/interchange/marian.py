@@ -93,9 +93,18 @@ class Foreign:
     tokenizer: MarianTokenizer
     length_penalty: float
     """alpha in |Y|^alpha."""
+    vocabularies: list[Path] = field(default_factory=list)
+    """The files of Marian's own vocabularies; none for a folder of transformers."""
+    decoder: Path | None = None
+    """decoder.yml."""
     languages: tuple[str, str] = ("und", "und")
     trained_by: str = "marian"
     used: set[str] = field(default_factory=set)
+
+    @property
+    def has_padding(self) -> bool:
+        """True where the vocabulary has <pad>, from which a decoder of transformers starts."""
+        return MARIAN_SYMBOLS[2] in self.tokenizer.tables[-1]
 
     def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """A weight in float32; NMTError where it is missing, or of another shape."""
@@ -193,7 +202,7 @@ def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
     search = folder / "generation_config.json"
     penalty = (read_mapping(search, parse_json) if search.exists() else tree).get("length_penalty", 1.0)
     require(matches(penalty, float) and 0 <= penalty <= 10, f"{search}: length_penalty={shown(penalty)}")
-    found = Foreign(folder, settings, weights, tokenizer, float(penalty), languages(folder))
+    found = Foreign(folder, settings, weights, tokenizer, float(penalty), languages=languages(folder))
     padding = padding_row(found)
     found.trained_by = trained_by or ("transformers" if padding is not None and padding.any() else "marian")
     require(
@@ -303,13 +312,8 @@ def read_marian(path: Path) -> Foreign:
     file = path if path != folder else models[0]
     arrays = read_npz(file)
     settings = marian_settings(file, arrays.pop("special:model.yml", None))
-    return Foreign(
-        file,
-        settings,
-        named_as_transformers(file, arrays, settings),
-        marian_vocabularies(folder, names),
-        float(penalty),
-    )
+    weights = named_as_transformers(file, arrays, settings)
+    return Foreign(file, settings, weights, marian_vocabularies(folder, names), float(penalty), names, decoder)
 
 
 def beside_it(folder: Path, names: Any) -> list[Path]:

@@ -197,7 +197,8 @@ class MarianTokenizer(Tokenizer):
         return [self.ids[side].get(piece, UNK) for piece in ([tag[0], *pieces] if tag else pieces)]
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
-        return str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
+        text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
+        return text.replace(META, " ").strip()  # pieces of the other side stay as they are
 
 
 def ordinary(table: Sequence[str]) -> list[str]:
