@@ -18,7 +18,6 @@ from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from nmt.interchange.marian import Foreign
-    from nmt.search.engine import Pair
     from nmt.text.tokenizers import Tokenizer
     from nmt.translation.translator import Translator
 
@@ -96,12 +95,12 @@ def compare(config: ImportConfig, found: "Foreign", translator: "Translator") ->
 
 @dataclass
 class Sample:
-    """Lines, and what our program makes of them."""
+    """Clean lines, and what our program makes of them."""
 
     lines: list[str]
     origin: str
     translations: list[str]
-    pairs: "list[Pair]"
+    pairs: list[tuple[str, str]]
     """The lines and their references, or their translations."""
     scores: list[list[float]]
     """Log probabilities of the tokens of these."""
@@ -109,15 +108,16 @@ class Sample:
 
 def sample_of(config: ImportConfig, translator: "Translator") -> Sample:
     """The sample to compare on; NMTError where its files cannot be read, or are not parallel."""
-    from nmt.translation.likelihood import encode_pairs, score_pairs
+    from nmt.translation.likelihood import score_pairs
 
+    clean = translator.tokenizer.clean
     lines, origin = sample_lines(config, translator.tokenizer)
     translations = [row[0].text for row in translator.translate(lines)]
     texts = read_lines("reference", config.reference) if config.reference else translations
     require(len(texts) == len(lines), f"reference={config.reference}: {len(texts)} lines, but sample has {len(lines)}")
-    pairs = list(zip(lines, texts, strict=True))
+    pairs = [(clean(line), clean(text)) for line, text in zip(lines, texts, strict=True)]
     scores = [each.token_log_probabilities for each in score_pairs(translator, pairs)]
-    return Sample(lines, origin, translations, encode_pairs(translator.tokenizer, pairs), scores)
+    return Sample([line for line, _ in pairs], origin, translations, pairs, scores)
 
 
 def sample_lines(config: ImportConfig, tokenizer: "Tokenizer") -> tuple[list[str], str]:
@@ -146,16 +146,17 @@ def beside_transformers(found: "Foreign", sample: Sample, decode: DecodeConfig) 
         return
     from nmt.interchange import huggingface
     from nmt.interchange.certificate import certificate, same_translations
+    from nmt.translation.likelihood import encode_pairs
 
     model, tokenizer = huggingface.original(found)
     by_marian = found.trained_by == "marian"
     note = "as its sinusoids, its epsilon and its <pad> are not those of the training" if by_marian else ""
-    yield str(
-        certificate("transformers", sample.scores, huggingface.scores(model, found.tokenizer, sample.pairs), note)
-    )
+    pairs = encode_pairs(found.tokenizer, sample.pairs)
+    theirs = huggingface.scores(model, found.tokenizer, pairs)
+    yield str(certificate("transformers", sample.scores, theirs, note))
     translations = huggingface.translate(model, tokenizer, sample.lines, decode)
     if by_marian:
-        exact = huggingface.scores(huggingface.computing_as_marian(model), found.tokenizer, sample.pairs)
+        exact = huggingface.scores(huggingface.computing_as_marian(model), found.tokenizer, pairs)
         yield str(certificate("transformers, given those of Marian,", sample.scores, exact))
     both = {"transformers": translations, "nmt": sample.translations}
     yield from same_translations(sample.lines, both, sample.origin)
@@ -170,7 +171,7 @@ def beside_marian(found: "Foreign", sample: Sample, decode: DecodeConfig) -> Ite
 
     marian = Marian(found.where, found.vocabularies, found.tokenizer)
     yield str(certificate("Marian", sample.scores, marian.scores(sample.pairs)))
-    translations = marian.translations([source for source, _ in sample.pairs], decode)
+    translations = marian.translations(sample.lines, decode)
     yield from same_translations(sample.lines, {"Marian": translations, "nmt": sample.translations}, sample.origin)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from nmt.config import DecodeConfig
 from nmt.config.rules import require, shown
 from nmt.errors import NMTError, one_line
-from nmt.search.engine import Pair
 from nmt.text.tokenizers import META, SOURCE, MarianTokenizer
 
 Scores = list[list[float]]
@@ -34,9 +33,7 @@ class Certificate:
     """What explains it."""
 
     def __str__(self) -> str:
-        told = (
-            f"log P of {self.tokens:,} tokens differs from that of {self.engine} by at most {self.largest:.1e} a token"
-        )
+        told = f"log P of {self.tokens:,} tokens is that of {self.engine} within {self.largest:.1e} a token"
         return told + (f", {self.note}" if self.note else "")
 
 
@@ -60,7 +57,7 @@ def word_scores(text: str, where: str) -> Scores:
 
 @dataclass
 class Marian:
-    """Marian itself, by pymarian, with a model. It reads pieces, but text where a vocabulary is a sentencepiece model."""
+    """Marian, by pymarian, with a model. It reads pieces, or text if its vocabularies are sentencepiece models."""
 
     model: Path
     vocabularies: Sequence[Path]
@@ -70,10 +67,11 @@ class Marian:
     def reads_pieces(self) -> bool:
         return self.vocabularies[0].suffix != ".spm"
 
-    def line(self, ids: Sequence[int], side: int) -> str:
-        """Tokens as Marian reads them."""
-        own = self.tokenizer
-        return " ".join(own.subwords(ids, side)) if self.reads_pieces else own.decode(ids, side)
+    def lines(self, texts: Sequence[str], side: int) -> str:
+        """Lines as Marian reads them."""
+        if self.reads_pieces:
+            texts = [" ".join(self.tokenizer.subwords(ids, side)) for ids in self.tokenizer.encode(texts, side)]
+        return "".join(f"{text}\n" for text in texts)
 
     def run(self, command: str, *arguments: str, text: str = "") -> str:
         """What a command of Marian prints."""
@@ -83,19 +81,18 @@ class Marian:
         require(done.returncode == 0, f"pymarian cannot {command} with {self.model}: {shown(done.stderr)}")
         return done.stdout
 
-    def scores(self, pairs: Sequence[Pair]) -> Scores:
-        """The log probabilities of pairs."""
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """The log probabilities of clean pairs of lines."""
         with TemporaryDirectory() as folder:
             files = [Path(folder, name) for name in ("source", "target")]
             for side, file in enumerate(files):
-                file.write_text("".join(f"{self.line(pair[side], side)}\n" for pair in pairs), encoding="utf-8")
+                file.write_text(self.lines([pair[side] for pair in pairs], side), encoding="utf-8")
             return word_scores(self.run("score", "--word-scores", "-t", *map(str, files)), "pymarian")
 
-    def translations(self, sources: Sequence[list[int]], decode: DecodeConfig) -> list[str]:
-        """The best translation of each source."""
+    def translations(self, sources: Sequence[str], decode: DecodeConfig) -> list[str]:
+        """The best translation of each clean line."""
         search = ["--beam-size", str(decode.beam_size), "--normalize", str(decode.length_penalty)]
-        text = "".join(f"{self.line(source, SOURCE)}\n" for source in sources)
-        found = self.run("decode", *search, text=text).splitlines()
+        found = self.run("decode", *search, text=self.lines(sources, SOURCE)).split("\n")[: len(sources)]
         if self.reads_pieces:
             found = [line.replace(" ", "").replace(META, " ") for line in found]
         return [" ".join(line.split()) for line in found]

@@ -214,9 +214,11 @@ def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
 
 def padding_row(found: Foreign) -> Tensor | None:
     """The embedding of <pad>, from which the decoder of transformers starts; None where there is none."""
-    table, embedding = found.tokenizer.tables[-1], found.weights[EMBEDDINGS[1]]
-    padding = table.index(MARIAN_SYMBOLS[2]) if MARIAN_SYMBOLS[2] in table else len(embedding)
-    return embedding[padding] if embedding.dim() == 2 and padding < len(embedding) else None
+    embedding = found.weights.get(EMBEDDINGS[1])
+    if embedding is None or embedding.dim() != 2 or not found.has_padding:
+        return None
+    padding = found.tokenizer.tables[-1].index(MARIAN_SYMBOLS[2])
+    return embedding[padding] if padding < len(embedding) else None
 
 
 def vocabulary_names(folder: Path) -> list[str]:
