@@ -40,9 +40,7 @@ class Certificate:
 def certificate(engine: str, ours: Scores, theirs: Scores, note: str = "") -> Certificate:
     """The largest difference of the log probabilities; NMTError where they are not of the same tokens."""
     if list(map(len, ours)) != list(map(len, theirs)):
-        raise NMTError(
-            f"the scores of {engine} are not of the same lines and tokens: {len(theirs)} of {len(ours)} lines"
-        )
+        raise NMTError(f"the scores of {engine} are of other lines or tokens: {len(theirs)} of {len(ours)} lines")
     differences = [np.abs(np.subtract(own, other)).max() for own, other in zip(ours, theirs, strict=True)]
     return Certificate(engine, sum(map(len, ours)), float(max(differences, default=0.0)), note)
 
