@@ -16,14 +16,13 @@ from nmt.config.rules import require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
+    from nmt.interchange.certificate import Scores
     from nmt.model_directory.description import ModelDescription
+    from nmt.search.engine import Pair
+    from nmt.translation.translator import Translator
 
 SAMPLE_LINES = 200
 """Lines of the validation set to compare."""
-SHOWN_LINES = 2
-"""Lines with different translations to show."""
-
-Translate = Callable[[list[str]], list[str]]
 
 
 @dataclass
@@ -52,12 +51,24 @@ class ExportConfig:
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
 
 
+@dataclass
+class Exported:
+    """A model that was written for another program, and what that program makes of it."""
+
+    folder: Path
+    translate: Callable[[list[str]], list[str]]
+    scores: "Callable[[list[Pair]], Scores]"
+
+
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
     """Write the model and compare it with the original; yields lines to print.
 
     `status` is called with the current step. Raises NMTError if the model cannot be written in that format.
     """
-    from nmt.model_directory.description import find_model_directory, is_exported, read_description
+    from nmt.model_directory.card import certified
+    from nmt.model_directory.description import expected_search, find_model_directory, is_exported, read_description
+    from nmt.storage.whole import write_file
+    from nmt.translation.load import load_translator
 
     folder = find_model_directory(config.run)
     if is_exported(folder):
@@ -65,47 +76,62 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     description = read_description(folder)
     lines, origin = sample_lines(config, description)
     status("writing")
-    decode = replace(config.decode, n_best=1)
-    output, translate = write(config, folder, description, decode)
+    decode = expected_search(replace(config.decode, n_best=1), description)
+    exported = write(config, folder, description, decode)
     precision = f" precision={config.precision}" if config.format == "ctranslate2" else ""
-    yield f"{output}: {folder} with format={config.format}{precision}"
+    yield f"{exported.folder}: {folder} with format={config.format}{precision}"
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    by_torch = best_translations(lines, TranslateConfig(str(folder), device="cpu", decode=decode))
-    yield from compare(lines, by_torch, translate(lines), origin)
+    translator = load_translator(TranslateConfig(str(folder), device="cpu", decode=decode), lambda words: None)
+    told = list(compare(translator, exported, lines, origin))
+    yield from told
+    card = exported.folder / "README.md"
+    write_file(card, certified(card.read_text(encoding="utf-8"), told))
 
 
-def write(
-    config: ExportConfig, folder: Path, description: "ModelDescription", decode: DecodeConfig
-) -> tuple[Path, Translate]:
-    """Write the model; returns its folder, and a function that translates with it."""
+def compare(translator: "Translator", exported: Exported, lines: list[str], origin: str) -> Iterator[str]:
+    """What the exported model makes of lines, beside the original."""
+    from nmt.interchange.certificate import certificate, same_translations
+    from nmt.translation.likelihood import encode_pairs, score_pairs
+
+    by_torch = [translations[0].text for translations in translator.translate(lines)]
+    yield from same_translations(lines, {"torch": by_torch, "exported": exported.translate(lines)}, origin)
+    pairs = list(zip(lines, by_torch, strict=True))
+    ours = [score.token_log_probabilities for score in score_pairs(translator, pairs)]
+    yield str(certificate("torch", exported.scores(encode_pairs(translator.tokenizer, pairs)), ours))
+
+
+def write(config: ExportConfig, folder: Path, description: "ModelDescription", decode: DecodeConfig) -> Exported:
+    """Write the model."""
     if config.format == "huggingface":
         from nmt.interchange import huggingface
+        from nmt.model_directory.description import read_tokenizer
 
         output = Path(config.output or folder / "huggingface")
         huggingface.check(description)
         huggingface.write(folder, output)
-        return output, lambda lines: huggingface.translate(output, lines, decode)
-    from nmt.translation.load import require_ctranslate2
+        return Exported(
+            output,
+            lambda lines: huggingface.translate(*huggingface.load(output), lines, decode),
+            lambda pairs: huggingface.scores(huggingface.load(output)[0], read_tokenizer(folder), pairs),
+        )
+    from nmt.translation.load import load_translator, require_ctranslate2
 
     require_ctranslate2("format")
     from nmt.interchange import ctranslate2
+    from nmt.search.ctranslate2_engine import CTranslate2Engine
 
     output = Path(config.output or folder / f"ctranslate2-{config.precision}")
     ctranslate2.check(description)
     ctranslate2.write(folder, output, config.precision)
-    exported = TranslateConfig(str(output), engine="ctranslate2", decode=decode)
-    return output, lambda lines: best_translations(lines, exported)
+    settings = TranslateConfig(str(output), engine="ctranslate2", decode=decode)
 
+    def translate(lines: list[str]) -> list[str]:
+        return [found[0].text for found in load_translator(settings, lambda words: None).translate(lines)]
 
-def best_translations(lines: list[str], config: TranslateConfig) -> list[str]:
-    """The best translation of each line."""
-    from nmt.translation.load import load_translator
-
-    translator = load_translator(config, lambda words: None)
-    return [translations[0].text for translations in translator.translate(lines)]
+    return Exported(output, translate, lambda pairs: CTranslate2Engine(output, decode).forced_decoding(pairs))
 
 
 def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple[list[str], str]:
@@ -127,17 +153,6 @@ def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple
         raise NMTError(f"sample={path}: {error.strerror}") from error
     origin = f"the first lines of {path}" if first else str(path)
     return lines, origin if lines else f"{path} is empty"
-
-
-def compare(lines: list[str], expected: list[str], found: list[str], origin: str) -> Iterator[str]:
-    """The share of lines with the same translation, and some lines with different ones."""
-    different = [index for index, (one, other) in enumerate(zip(expected, found, strict=True)) if one != other]
-    same = len(lines) - len(different)
-    yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by torch: {origin}"
-    for index in different[:SHOWN_LINES]:
-        yield f"line {index + 1}: {lines[index]}"
-        yield f"  torch:    {expected[index]}"
-        yield f"  exported: {found[index]}"
 
 
 def run(config: ExportConfig) -> None:

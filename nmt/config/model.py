@@ -34,25 +34,47 @@ class ModelConfig:
     """r: a position attends to the r around it, or in the decoder to the last r (section 4); null: to all."""
     dropout: float = number(0.1, 0.0, 0.99)
     """P_drop (section 5.4); on sub-layer outputs, and on the sums of embeddings and positions."""
+    attention_bias: bool = False
+    """Biases on queries, keys, values and the output of attention."""
+    activation: str = "relu"
+    """Between the feed-forward maps: relu (equation 2), swish, gelu or quick_gelu, x sigmoid(1.702 x)."""
     tied_embeddings: bool = True
     """One matrix for source embedding, target embedding and pre-softmax (section 3.4)."""
+    source_vocabulary_size: int | None = number(None, 5, 2**20)
+    """Entries of a vocabulary of the source alone, whose embedding is then not tied; null: one for both languages."""
+    zero_start: bool = False
+    """The decoder starts from zeros, not from an embedding; padding and start symbol have no probability."""
+    padding_probability: bool = True
+    """The softmax has an entry for padding, which the model learns to give no probability."""
+    output_bias: bool = False
+    """A bias on the logits."""
     positions: str = "sinusoidal"
-    """sinusoidal (section 3.5) or learned (Table 3, row E)."""
+    """sinusoidal (section 3.5), learned (Table 3, row E) or tensor2tensor, sinusoids of that library and of Marian."""
     max_positions: int = number(1024, 1, 1_000_000)
     """Longest sequence, in tokens, for learned positions; sinusoids have no limit."""
     norm: str = "post"
     """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
+    norm_epsilon: float = number(1e-5, 1e-12, 1.0)
+    """Added to the variance in LayerNorm."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "model.")
-        require_choice("model.positions", self.positions, ("sinusoidal", "learned"))
+        require_choice("model.positions", self.positions, ("sinusoidal", "learned", "tensor2tensor"))
         require_choice("model.norm", self.norm, ("post", "pre"))
         require_choice("model.attention", self.attention, ("scaled_dot_product", "dot_product", "additive"))
-        if self.positions == "sinusoidal" and self.d_model % 2:
+        require_choice("model.activation", self.activation, ("relu", "swish", "gelu", "quick_gelu"))
+        if self.positions != "learned" and self.d_model % 2:
             raise NMTError(f"model.d_model={self.d_model}: sinusoids need an even width")
+        if self.positions == "tensor2tensor" and self.d_model < 4:
+            raise NMTError(f"model.d_model={self.d_model}: model.positions=tensor2tensor needs 4 or more")
         if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
             raise NMTError(
                 f"model.heads={self.heads}: must divide model.d_model={self.d_model}, or set model.d_k and model.d_v"
             )
         self.d_k = self.d_k or self.d_model // self.heads
         self.d_v = self.d_v or self.d_model // self.heads
+
+    @property
+    def unpredicted(self) -> int:
+        """The number of symbols, the first of the vocabulary, that have no probability."""
+        return 2 if self.zero_start else 0 if self.padding_probability else 1

@@ -66,6 +66,9 @@ class SearchConfig:
 class TranslateConfig(SearchConfig):
     """The tree of `nmt translate`."""
 
+    target: str | None = None
+    """Target language of a model for several, whose sources begin with a tag for it, such as <2fr> or >>fra<<; a line
+    may begin with a tag of its own."""
     source_prefix: str = ""
     """Text put before every line, such as a tag for the target language."""
     target_prefix: str = ""

@@ -16,7 +16,7 @@ from nmt.data.planning import MicroBatch
 from nmt.data.prepared import Batch, PreparedSplit
 from nmt.text.noise import noisy, sentence_generator
 from nmt.text.subword_sampling import SubwordSampler, subword_sampler
-from nmt.text.tokenizers import Tokenizer, load_tokenizer
+from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer, load_tokenizer
 
 
 def growth(noise: NoiseConfig) -> float:
@@ -64,9 +64,12 @@ class NoisySplit:
             if noise != NoiseConfig():
                 generator = sentence_generator(self.seed, planned.update, planned.micro_batch, row)
                 tag, source = sides[0][row][:tagged], sides[0][row][tagged:]
-                pair = noisy((self.tokenizer.decode(source), self.tokenizer.decode(sides[1][row])), noise, generator)
-                sampler = self.samplers[number]
-                found = [sampler.encode(text, generator) for text in pair] if sampler else self.tokenizer.encode(pair)
+                texts = self.tokenizer.decode(source, SOURCE), self.tokenizer.decode(sides[1][row], TARGET)
+                pair, sampler = noisy(texts, noise, generator), self.samplers[number]
+                if sampler:
+                    found = [sampler.encode(text, generator) for text in pair]
+                else:
+                    found = [self.tokenizer.encode([text], side)[0] for side, text in enumerate(pair)]
                 found[0] = tag + found[0]
                 if all(len(ids) < width for ids, width in zip(found, planned.widths, strict=True)):
                     sides[0][row], sides[1][row] = found

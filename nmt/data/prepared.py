@@ -91,16 +91,19 @@ def mapped_table(folder: Path) -> Any:
     return concat_tables(tables)
 
 
-def check_block(block: pa.RecordBatch, vocabulary_size: int) -> None:
+def check_block(block: pa.RecordBatch, vocabulary_sizes: tuple[int, int]) -> None:
     """ValueError, or an error of Arrow's, where offsets, lengths or ids in a block are invalid."""
     block.validate(full=True)
-    for side in ("source", "target"):
+    for side, size in zip(("source", "target"), vocabulary_sizes, strict=True):
         column = block.column(side)
         if not np.array_equal(column.value_lengths().to_numpy() + 1, block.column(f"{side}_length").to_numpy()):
             raise ValueError(f"its {side}_length is not the length of {side}")
         ids = column.flatten()
-        if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < vocabulary_size):
+        if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < size):
             raise ValueError(f"an id in {side} is outside the vocabulary")
+
+
+TOKENIZER = "tokenizer.model"
 
 
 class PreparedSplit:
@@ -118,11 +121,11 @@ class PreparedSplit:
     def __len__(self) -> int:
         return len(self.source_lengths)
 
-    def check(self, vocabulary_size: int) -> None:
+    def check(self, vocabulary_sizes: tuple[int, int]) -> None:
         """NMTError where the lengths or the ids of any pair are invalid."""
         try:
             for block in self.table.data.to_batches():
-                check_block(block, vocabulary_size)
+                check_block(block, vocabulary_sizes)
         except (ValueError, pa.ArrowException) as error:
             raise damaged(self.folder, error) from error
 
@@ -159,6 +162,8 @@ class PreparedCorpus:
 
     folder: Path
     manifest: Manifest
+    source_vocabulary_size: int | None = None
+    """Entries of the source's vocabulary; None where there is one for both sides."""
 
     @property
     def source_language(self) -> str:
@@ -170,7 +175,7 @@ class PreparedCorpus:
 
     @property
     def tokenizer_file(self) -> Path:
-        return self.folder / "tokenizer.model"
+        return self.folder / TOKENIZER
 
     def split(self, name: str) -> PreparedSplit:
         """train, valid or test; NMTError where there is none."""
@@ -179,7 +184,8 @@ class PreparedCorpus:
         split = PreparedSplit(self.folder / name)
         if not len(split):
             raise NMTError(f"{split.folder}: it holds no pairs; prepare it again")
-        split.check(self.manifest.vocabulary_size)
+        size = self.manifest.vocabulary_size
+        split.check((self.source_vocabulary_size or size, size))
         self.check_count(name, len(split), "pairs")
         return split
 
@@ -215,12 +221,12 @@ class PreparedCorpus:
 def open_corpus(folder: Path) -> PreparedCorpus:
     """The corpus prepared in `folder`; NMTError where there is none, or its tokenizer is another."""
     manifest = read_manifest(folder)
-    corpus = PreparedCorpus(folder, manifest)
-    path = corpus.tokenizer_file
+    path = folder / TOKENIZER
     same = path.is_file() and sha256(path) == manifest.tokenizer
-    if not same or load_tokenizer(path).vocabulary_size != manifest.vocabulary_size:
+    tokenizer = load_tokenizer(path) if same else None
+    if tokenizer is None or tokenizer.vocabulary_size != manifest.vocabulary_size:
         raise NMTError(
             f"{path} is not the tokenizer that {folder} was prepared with, according to manifest.json there: "
             "prepare the corpus again with overwrite=true"
         )
-    return corpus
+    return PreparedCorpus(folder, manifest, tokenizer.source_vocabulary_size)

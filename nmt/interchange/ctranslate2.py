@@ -2,9 +2,10 @@
 
 model.bin               weights, in float32 or int8
 config.json             CTranslate2's own
-shared_vocabulary.json  how tokens are written
+shared_vocabulary.json  how tokens are written; source_vocabulary.json and target_vocabulary.json where these differ
 tokenizer.model         as in the model directory
 nmt.json                config.json of the model directory
+README.md               how to use it, and how far its results are those of the original
 """
 
 import math
@@ -24,16 +25,22 @@ from nmt.config import ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
-from nmt.model_directory.stored import EMBEDDINGS, Shapes, check_positions, stored_as, stored_shapes
-from nmt.search.ctranslate2_engine import positions
+from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes, tied
+from nmt.search.ctranslate2_engine import positions, vocabulary_files
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
+from nmt.storage.markdown import plain
 from nmt.storage.whole import whole_folder
+from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer
 
 SETTINGS = {
-    **{"add_source_bos": False, "add_source_eos": True, "layer_norm_epsilon": 1e-5, "multi_query_attention": False},
+    **{"add_source_bos": False, "add_source_eos": True, "multi_query_attention": False},
     **{"bos_token": "<s>", "decoder_start_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
 }
-"""config.json as CTranslate2 writes it for our models."""
+"""config.json as CTranslate2 writes it for our models, but for the epsilon of LayerNorm."""
+NEVER = -1e9
+"""Bias on the logit of a symbol without probability."""
+Vocabularies = tuple[list[str], list[str]]
+"""The entries of source and target."""
 NUMBER_BYTES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
 """Bytes of a number by its type: float32, int8, int16, int32, float16, bfloat16."""
 FORMAT_VERSION = 6
@@ -56,9 +63,10 @@ def check(description: ModelDescription) -> None:
         require(expressible, f"format=ctranslate2: {problem}, which CTranslate2 cannot compute; use engine=torch")
 
 
-def sinusoids(length: int, d_model: int) -> NDArray[np.float32]:
-    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same: [length, d_model]."""
-    angles = np.arange(length)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+def sinusoids(length: int, d_model: int, kind: str = "sinusoidal") -> NDArray[np.float32]:
+    """The table of nmt.model.embedding.sinusoids, without torch: [length, d_model]."""
+    exponents = np.arange(0, d_model, 2) / (d_model - 2 * (kind == "tensor2tensor"))
+    angles = np.arange(length)[:, None] / 10000**exponents
     return np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(length, d_model).astype(np.float32)
 
 
@@ -68,24 +76,37 @@ def write(folder: Path, output: Path, precision: str) -> None:
     check(description)
     if output.exists() and not is_exported(output):
         raise NMTError(f"output={output}: there already, and no exported model; name another folder")
-    stored, vocabulary = stored_shapes(path), read_tokenizer(folder).vocabulary()
+    stored, both = stored_shapes(path), vocabularies(read_tokenizer(folder))
     check_positions(ModelConfig(**description.model), stored, str(path))
     try:
         with safe_open(path, framework="numpy") as file:
 
             def weights(name: str, *shape: int) -> NDArray[np.float32]:
-                name = stored_as(name, stored) if description.model["tied_embeddings"] else name
+                name = stored_as(name, stored, ModelConfig(**description.model))
                 require(stored.get(name) == shape, f"{path}: {name} is not as config.json describes it, {list(shape)}")
                 return file.get_tensor(name).astype(np.float32)  # type: ignore[no-any-return]
 
-            spec = fill(description, vocabulary, weights)
+            spec = fill(description, both, weights)
         spec.optimize(precision)
         with whole_folder(output) as temporary:
             spec.save(str(temporary))
             shutil.copyfile(folder / "tokenizer.model", temporary / "tokenizer.model")
             shutil.copyfile(folder / "config.json", temporary / EXPORTED)
+            (temporary / "README.md").write_text(card(description), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise NMTError(f"cannot write {folder} as {output} ({one_line(error)})") from error
+
+
+def card(description: ModelDescription) -> str:
+    source, target = plain(description.source), plain(description.target)
+    return f"""# {source}-{target}
+
+Exported by `nmt export` for CTranslate2. A Transformer that translates from {source} to {target}:
+
+```
+nmt translate run=THIS_FOLDER engine=ctranslate2 < input
+```
+"""
 
 
 @contextmanager
@@ -101,7 +122,15 @@ def torch_hidden() -> Iterator[None]:
             del sys.modules["torch"]
 
 
-def fill(description: ModelDescription, vocabulary: list[str], weights: Weights) -> Any:
+def vocabularies(tokenizer: Tokenizer) -> Vocabularies:
+    """How the tokens of source and target are written; NMTError where two tokens of a side have one name."""
+    both = tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET)
+    for entries in both:
+        require(len(set(entries)) == len(entries), "format=ctranslate2: two entries of the vocabulary have one name")
+    return both
+
+
+def fill(description: ModelDescription, both: Vocabularies, weights: Weights) -> Any:
     """The specification of a model with its weights."""
     with torch_hidden():
         from ctranslate2.specs import Activation, TransformerSpec
@@ -111,48 +140,67 @@ def fill(description: ModelDescription, vocabulary: list[str], weights: Weights)
         (model.encoder_layers, model.decoder_layers),
         model.heads,
         pre_norm=model.norm == "pre",
-        activation=Activation.RELU,
+        activation={
+            **{"relu": Activation.RELU, "swish": Activation.SWISH},
+            **{"gelu": Activation.GELU, "quick_gelu": Activation.GELUSigmoid},
+        }[model.activation],
     )
     spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = 1e-5
-    learned, size = model.positions == "learned", (len(vocabulary), model.d_model)
-    for side, stack, name, embeddings in (
-        (spec.encoder, "encoder", "source_embedding", spec.encoder.embeddings[0]),
-        (spec.decoder, "decoder", "target_embedding", spec.decoder.embeddings),
+    spec.config.layer_norm_epsilon = model.norm_epsilon
+    learned = model.positions == "learned"
+    for side, stack, name, embeddings, entries in (
+        (spec.encoder, "encoder", "source_embedding", spec.encoder.embeddings[0], both[SOURCE]),
+        (spec.decoder, "decoder", "target_embedding", spec.decoder.embeddings, both[TARGET]),
     ):
-        embeddings.weight = weights(f"{name}.weight", *size)
+        embeddings.weight = weights(f"{name}.weight", len(entries), model.d_model)
         side.position_encodings.encodings = (
             weights(f"{name}.positions.table", model.max_positions, model.d_model)
             if learned
-            else sinusoids(positions(description), model.d_model)
+            else sinusoids(positions(description), model.d_model, model.positions)
         )
         if model.norm == "pre":
             fill_norm(side.layer_norm, f"{stack}_norm", model.d_model, weights)
         for number, layer in enumerate(side.layer):
             fill_layer(layer, f"{stack}_layers.{number}", model, weights)
-    spec.decoder.projection.weight = weights("output.weight", *size)
-    spec.register_source_vocabulary(vocabulary)
-    spec.register_target_vocabulary(vocabulary)
+    spec.decoder.start_from_zero_embedding = model.zero_start
+    size = len(both[TARGET])
+    spec.decoder.projection.weight = weights("output.weight", size, model.d_model)
+    if model.output_bias or model.unpredicted:
+        bias = weights("output.bias", size) if model.output_bias else np.zeros(size, np.float32)
+        spec.decoder.projection.bias = np.where(np.arange(size) < model.unpredicted, np.float32(NEVER), bias)
+    spec.register_source_vocabulary(both[SOURCE])
+    spec.register_target_vocabulary(both[TARGET])
     spec.validate()
     return spec
 
 
 def fill_layer(spec: Any, name: str, model: ModelConfig, weights: Weights) -> None:
-    """Fill a layer of the encoder or decoder. Its attention has no biases."""
+    """Fill a layer of the encoder or decoder."""
     width, inner, residual = model.d_model, model.d_ff, 2
-    spec.self_attention.linear[0].weight = weights(f"{name}.self_attention.input", 3 * width, width)
-    spec.self_attention.linear[1].weight = weights(f"{name}.self_attention.output", width, width)
+    fill_attention(spec.self_attention.linear, f"{name}.self_attention", model, weights)
     fill_norm(spec.self_attention.layer_norm, f"{name}.residual_1.norm", width, weights)
     if name.startswith("decoder"):
-        attention, residual = spec.attention, 3
-        joined = weights(f"{name}.cross_attention.input", 3 * width, width)
-        attention.linear[0].weight, attention.linear[1].weight = np.split(joined, [width])
-        attention.linear[2].weight = weights(f"{name}.cross_attention.output", width, width)
-        fill_norm(attention.layer_norm, f"{name}.residual_2.norm", width, weights)
+        residual = 3
+        fill_attention(spec.attention.linear, f"{name}.cross_attention", model, weights)
+        fill_norm(spec.attention.layer_norm, f"{name}.residual_2.norm", width, weights)
     for linear, index, shape in ((spec.ffn.linear_0, 0, (inner, width)), (spec.ffn.linear_1, 2, (width, inner))):
         linear.weight = weights(f"{name}.feed_forward.{index}.weight", *shape)
         linear.bias = weights(f"{name}.feed_forward.{index}.bias", shape[0])
     fill_norm(spec.ffn.layer_norm, f"{name}.residual_{residual}.norm", width, weights)
+
+
+def fill_attention(linear: list[Any], name: str, model: ModelConfig, weights: Weights) -> None:
+    """Fill the maps of attention: of queries, keys and values in one or, across, of queries apart; of the output."""
+    width = model.d_model
+    *parts, output = linear
+    cuts = [] if len(parts) == 1 else [width]
+    for part, weight in zip(parts, np.split(weights(f"{name}.input", 3 * width, width), cuts), strict=True):
+        part.weight = weight
+    output.weight = weights(f"{name}.output", width, width)
+    if model.attention_bias:
+        for part, bias in zip(parts, np.split(weights(f"{name}.input_bias", 3 * width), cuts), strict=True):
+            part.bias = bias
+        output.bias = weights(f"{name}.output_bias", width)
 
 
 def fill_norm(spec: Any, name: str, width: int, weights: Weights) -> None:
@@ -164,40 +212,43 @@ def check_exported(folder: Path) -> None:
 
     CTranslate2 does not check the files that it loads, and may crash on others.
     """
-    if read_mapping(folder / "config.json", parse_json) != SETTINGS:
+    epsilon = ModelConfig(**read_description(folder).model).norm_epsilon
+    if read_mapping(folder / "config.json", parse_json) != {**SETTINGS, "layer_norm_epsilon": epsilon}:
         raise NMTError(f"{folder / 'config.json'}: not as nmt writes it; export the model again")
-    path, vocabulary = folder / "shared_vocabulary.json", read_tokenizer(folder).vocabulary()
-    try:
-        same = parse_json(read_text(path, LARGE)) == vocabulary
-    except ValueError as error:
-        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    if not same:
-        raise NMTError(f"{path}: not the vocabulary of tokenizer.model; export the model again")
+    both = vocabularies(read_tokenizer(folder))
+    for name, entries in zip(vocabulary_files(folder), both, strict=True):
+        path = folder / name
+        try:
+            same = parse_json(read_text(path, LARGE)) == entries
+        except ValueError as error:
+            raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+        if not same:
+            raise NMTError(f"{path}: not the vocabulary of tokenizer.model; export the model again")
     path = folder / "model.bin"
     check_regular(path)
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
-            check_variables(read_variables(file, size), expected(folder, vocabulary, size))
+            check_variables(read_variables(file, size), expected(folder, both, size))
     except (OSError, ValueError, struct.error) as error:
         raise NMTError(f"{path}: not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
 
 
-def expected(folder: Path, vocabulary: list[str], size: int) -> Shapes:
+def expected(folder: Path, both: Vocabularies, size: int) -> Shapes:
     """The variables of the model that nmt.json describes; ValueError if a file of `size` bytes cannot hold them."""
     description = read_description(folder)
     check(description)
     model, left = ModelConfig(**description.model), size
-    tied = EMBEDDINGS[1:] if model.tied_embeddings else ()
+    again = tied(model)[1:]
 
     def zeros(name: str, *shape: int) -> Any:
         nonlocal left
-        left -= 0 if name in tied else math.prod(shape)
+        left -= 0 if name in again else math.prod(shape)
         if left < 0 or model.max_positions * model.d_model > size:
             raise ValueError("smaller than the model that nmt.json describes")
         return np.broadcast_to(np.float32(0), shape)
 
-    return {name: tuple(value.shape) for name, value in fill(description, vocabulary, zeros).variables().items()}
+    return {name: tuple(value.shape) for name, value in fill(description, both, zeros).variables().items()}
 
 
 def check_variables(found: Shapes, wanted: Shapes) -> None:

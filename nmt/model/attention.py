@@ -26,7 +26,7 @@ def neighbourhood(length: int, r: int, device: torch.device, causal: bool = Fals
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention (section 3.2.2, figure 2 right), without biases, as in the authors' code.
+    """Multi-head attention (section 3.2.2, figure 2 right); without biases, as in the authors' code, unless asked for.
 
     The projections of queries, keys and values are one matrix, so self-attention computes them in one product.
 
@@ -50,6 +50,9 @@ class MultiHeadAttention(nn.Module):
         self.output = nn.Parameter(torch.empty(config.d_model, self.widths[2]))
         for matrix in (*self.input.split(self.widths), self.output):
             nn.init.xavier_uniform_(matrix)
+        biased = config.attention_bias
+        self.input_bias = nn.Parameter(torch.zeros(sum(self.widths))) if biased else None
+        self.output_bias = nn.Parameter(torch.zeros(config.d_model)) if biased else None
         if self.kind == "additive":
             self.v = nn.Parameter(torch.empty(config.heads, config.d_k))
             for vector in self.v.split(1):
@@ -61,16 +64,20 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of self-attention."""
-        q, k, v = linear(x_BTD, self.input).split(self.widths, dim=-1)
+        q, k, v = linear(x_BTD, self.input, self.input_bias).split(self.widths, dim=-1)
         return self.split_heads(q), self.split_heads(k), self.split_heads(v)
+
+    def part(self, rows: slice) -> tuple[Tensor, Tensor | None]:
+        """Some rows of the matrix of queries, keys and values, and their biases."""
+        return self.input[rows], None if self.input_bias is None else self.input_bias[rows]
 
     def queries(self, x_BTD: Tensor) -> Tensor:
         """Queries of cross-attention, [B, H, T, K]."""
-        return self.split_heads(linear(x_BTD, self.input[: self.widths[0]]))
+        return self.split_heads(linear(x_BTD, *self.part(slice(self.widths[0]))))
 
     def keys_values(self, memory_BSD: Tensor) -> tuple[Tensor, Tensor]:
         """Keys [B, H, S, K] and values [B, H, S, V] of cross-attention."""
-        k, v = linear(memory_BSD, self.input[self.widths[0] :]).split(self.widths[1:], dim=-1)
+        k, v = linear(memory_BSD, *self.part(slice(self.widths[0], None))).split(self.widths[1:], dim=-1)
         return self.split_heads(k), self.split_heads(v)
 
     def weights(self, q_BHTK: Tensor, k_BHSK: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
@@ -101,4 +108,4 @@ class MultiHeadAttention(nn.Module):
         else:
             scale = 1.0 if self.kind == "dot_product" else None
             x_BHTV = F.scaled_dot_product_attention(q_BHTK, k_BHSK, v_BHSV, mask, is_causal=causal, scale=scale)
-        return linear(x_BHTV.transpose(1, 2).flatten(2), self.output)
+        return linear(x_BHTV.transpose(1, 2).flatten(2), self.output, self.output_bias)

@@ -9,18 +9,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmt.config import ModelConfig
+from nmt.config import BOS, ModelConfig
 from nmt.errors import NMTError
 from nmt.kernels.dropout import Dropout
 
 
-def sinusoids(length: int, d_model: int, start: int = 0) -> Tensor:
+def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of that (section 3.5): [length, d_model].
 
-    The first position is `start`.
+    The first position is `start`. With `kind` "tensor2tensor", the exponents are 2i / (d_model - 2), the last one 1.
     """
     positions = torch.arange(start, start + length, dtype=torch.float64)[:, None]
-    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / (d_model - 2 * (kind == "tensor2tensor"))
     angles = positions / 10000**exponents
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1).float()
 
@@ -32,11 +32,13 @@ class Positions(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.learned = config.positions == "learned"
+        self.kind, self.learned = config.positions, config.positions == "learned"
         if self.learned:
             self.table = nn.Parameter(torch.randn(config.max_positions, config.d_model) * config.d_model**-0.5)
         else:
-            self.register_buffer("table", sinusoids(config.max_positions, config.d_model), persistent=False)
+            self.register_buffer(
+                "table", sinusoids(config.max_positions, config.d_model, 0, self.kind), persistent=False
+            )
 
     def forward(self, start: int, length: int) -> Tensor:
         """Encodings of positions start .. start + length - 1: [length, D]. Sinusoids have no limit."""
@@ -47,16 +49,19 @@ class Positions(nn.Module):
                     f"a sequence of {end} tokens is longer than model.max_positions={len(self.table)} learned positions"
                 )
             # Only these positions: incremental decoding would otherwise recompute the whole table for each token.
-            return sinusoids(length, self.table.shape[1], start).to(self.table)
+            return sinusoids(length, self.table.shape[1], start, self.kind).to(self.table)
         return self.table[start:end]
 
 
 class Embedding(nn.Module):
-    """Embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
+    """Embeddings times sqrt(d_model), plus positions, then dropout (sections 3.4, 3.5, 5.4).
+
+    With `model.zero_start`, the start symbol is a zero vector, whatever its row of the matrix holds.
+    """
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
-        self.scale = math.sqrt(config.d_model)
+        self.scale, self.zero_start = math.sqrt(config.d_model), config.zero_start
         self.weight = nn.Parameter(torch.randn(vocabulary_size, config.d_model) * config.d_model**-0.5)
         self.positions = Positions(config)
         self.dropout = Dropout(config.dropout)
@@ -64,5 +69,7 @@ class Embedding(nn.Module):
     def forward(self, tokens_BT: Tensor, start: int = 0) -> Tensor:
         """[B, T] token ids at positions from `start` on -> [B, T, D]."""
         x_BTD = F.embedding(tokens_BT, self.weight) * self.scale
+        if self.zero_start:
+            x_BTD = x_BTD.masked_fill((tokens_BT == BOS)[:, :, None], 0)
         x_BTD = x_BTD + self.positions(start, tokens_BT.shape[1])
         return self.dropout(x_BTD)  # type: ignore[no-any-return]

@@ -31,7 +31,7 @@ def training_flops(
         c.encoder_layers * source * (self_attention + feed_forward)
         + c.decoder_layers * target * (self_attention + query + output + feed_forward)
         + c.decoder_layers * source * key_value
-        + target * c.d_model * vocabulary_size
+        + target * c.d_model * (vocabulary_size - c.unpredicted)
         + (c.encoder_layers * encoder + c.decoder_layers * (decoder + cross)) * c.heads * (c.d_k + c.d_v)
     )
     return 2 * (1 + BACKWARD) * products

@@ -21,7 +21,7 @@ class Residual(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.post_norm = config.norm == "post"
-        self.norm = nn.LayerNorm(config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -30,8 +30,21 @@ class Residual(nn.Module):
         return x + self.dropout(sublayer(self.norm(x)))  # type: ignore[no-any-return]
 
 
+class QuickGELU(nn.Module):
+    """x sigmoid(1.702 x), an approximation of GELU (Hendrycks and Gimpel 2016)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(1.702 * x)
+
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    **{"relu": nn.ReLU, "swish": nn.SiLU, "gelu": nn.GELU},
+    "quick_gelu": QuickGELU,
+}
+
+
 class FeedForward(nn.Sequential):
-    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2)."""
+    """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2), or with another activation than max(0, x)."""
 
     def __init__(self, config: ModelConfig) -> None:
         inner = Linear(config.d_model, config.d_ff)
@@ -39,7 +52,7 @@ class FeedForward(nn.Sequential):
         for linear in (inner, outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
-        super().__init__(inner, nn.ReLU(), outer)
+        super().__init__(inner, ACTIVATIONS[config.activation](), outer)
 
 
 class EncoderLayer(nn.Module):

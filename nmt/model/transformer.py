@@ -67,19 +67,22 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.vocabulary_size = vocabulary_size
-        self.source_embedding = Embedding(config, vocabulary_size)
+        self.source_embedding = Embedding(config, config.source_vocabulary_size or vocabulary_size)
         self.target_embedding = Embedding(config, vocabulary_size)
         self.encoder_layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         # A post-norm layer already ends in a norm; only a pre-norm stack needs one on top.
         pre_norm = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.d_model) if pre_norm else nn.Identity()
+        self.encoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
         self.output = Linear(config.d_model, vocabulary_size, bias=False)
         nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
-        if config.tied_embeddings:
+        if config.output_bias:
+            self.output.bias = nn.Parameter(torch.zeros(vocabulary_size))
+        if config.tied_embeddings and config.source_vocabulary_size is None:
             self.target_embedding.weight = self.source_embedding.weight
-            self.output.weight = self.source_embedding.weight
+        if config.tied_embeddings:
+            self.output.weight = self.target_embedding.weight
 
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
         """True where a source position sees another: all real ones, [B, 1, 1, S], or those near it, [B, 1, S, S].
@@ -124,9 +127,16 @@ class Transformer(nn.Module):
         """The decoder's output before the output matrix, [B, T, D]; `padded` as in `encode`."""
         return self.decode(target_BT, self.encode(source_BS, padded), source_BS, padded)
 
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Logits of the next target token for decoder states, [..., D] -> [..., N]; -inf for unpredicted symbols."""
+        logits = self.output(hidden)
+        if self.config.unpredicted:
+            logits[..., : self.config.unpredicted] = -torch.inf
+        return logits  # type: ignore[no-any-return]
+
     def forward(self, source_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Logits of the next target token at each position, [B, T, N]."""
-        return self.output(self.decoder_states(source_BS, target_BT))  # type: ignore[no-any-return]
+        return self.logits(self.decoder_states(source_BS, target_BT))
 
     def start(self, source_BS: Tensor, hypotheses: int = 1) -> DecoderCache:
         """Encode, and prepare incremental decoding with `hypotheses` hypotheses of each sentence."""
@@ -149,4 +159,4 @@ class Transformer(nn.Module):
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             x_BKD = layer.step(x_BKD, layer_cache, seen, ancestors, cache.mask)  # type: ignore[operator]
         cache.length += 1
-        return F.log_softmax(self.output(self.decoder_norm(x_BKD)).float(), dim=-1)
+        return F.log_softmax(self.logits(self.decoder_norm(x_BKD)).float(), dim=-1)

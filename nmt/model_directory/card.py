@@ -22,6 +22,31 @@ def quality(score: dict[str, Any] | None) -> str:
     return f"validation {name} {value:.2f} on {sentences:,} sentences, {code(score['signature'])}"
 
 
+def imported_card(description: ModelDescription, parameters: int) -> str:
+    """Origin and size of an imported model, in Markdown."""
+    model, source, target = description.model, plain(description.source), plain(description.target)
+    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers"
+    size = f"{layers}, d_model {model['d_model']}, d_ff {model['d_ff']}, {model['heads']} heads"
+    kind = f"length penalty |Y|^{description.training['length_penalty']}"
+    return f"""# {source}-{target}, imported
+
+A Transformer that translates from {source} to {target}, trained by {plain(description.training["imported"])}
+and imported with nmt {__version__}.
+
+| | |
+|---|---|
+| Vocabulary | {description.vocabulary_size:,} |
+| Model | {size}, {plain(model["norm"])}-norm, {plain(model["activation"])}; {parameters:,} parameters; {kind} |
+
+{block(f"nmt translate run=THIS_FOLDER < input.{description.source}")}
+"""
+
+
+def certified(card: str, certificate: list[str]) -> str:
+    """A card with what was found when the model was compared with that of another program."""
+    return f"{card}\nCompared with the original:\n\n{block(chr(10).join(certificate))}\n"
+
+
 def model_card(description: ModelDescription, parameters: int) -> str:
     """Data, size, training, cost and quality of a model, in Markdown."""
     training, model = description.training, description.model

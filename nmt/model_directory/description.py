@@ -6,11 +6,11 @@ tokenizer.model     sentencepiece, or word-piece as JSON
 README.md           model card
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nmt.config import ModelConfig
+from nmt.config import DecodeConfig, ModelConfig
 from nmt.config.renamed import with_new_names
 from nmt.errors import NMTError
 from nmt.storage.foreign import build, check_version, matches, parse_json, read_mapping, sha256
@@ -30,6 +30,9 @@ TRAINING = {
     "corpus": str,
     "config": dict[str, Any],
     "init": str,
+    "length_penalty": float,
+    "length_penalty_kind": str,
+    "imported": str,
 }
 """Optional entries of `training`, and their types."""
 
@@ -121,6 +124,27 @@ def positions(description: ModelDescription) -> int | None:
     return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
+def source_vocabulary_size(description: ModelDescription) -> int:
+    """The number of entries of the source's vocabulary, which mostly is the target's, too."""
+    return ModelConfig(**description.model).source_vocabulary_size or description.vocabulary_size
+
+
+def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
+    """The search with the length penalty that a model expects, unless its kind is given.
+
+    Raises NMTError for an alpha that is given without the kind of penalty.
+    """
+    kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
+    if kind is None or alpha is None or decode.length_penalty_kind is not None:
+        return decode
+    if decode.length_penalty != DecodeConfig.length_penalty:
+        given = f"decode.length_penalty={decode.length_penalty}"
+        raise NMTError(
+            f"{given}: the model expects {alpha} by kind {kind}; pass decode.length_penalty_kind=KIND with it"
+        )
+    return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
+
+
 def read_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
     path = folder / "tokenizer.model"
@@ -128,9 +152,13 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     description = read_description(folder)
     if sha256(path) != description.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
-    if tokenizer.vocabulary_size != description.vocabulary_size:
-        raise NMTError(
-            f"{path} has {tokenizer.vocabulary_size:,} entries, but config.json beside it says "
-            f"{description.vocabulary_size:,}: copy the directory again"
-        )
+    size = description.vocabulary_size
+    for found, wanted in (
+        (tokenizer.vocabulary_size, size),
+        (tokenizer.source_vocabulary_size or tokenizer.vocabulary_size, source_vocabulary_size(description)),
+    ):
+        if found != wanted:
+            raise NMTError(
+                f"{path} has {found:,} entries, but config.json beside it says {wanted:,}: copy the directory again"
+            )
     return tokenizer

@@ -18,11 +18,16 @@ EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weig
 """The matrices that may be one (section 3.4)."""
 
 
-def stored_as(name: str, stored: Shapes) -> str:
+def tied(model: ModelConfig) -> tuple[str, ...]:
+    """The matrices that are one: not that of the source, if it has a vocabulary of its own."""
+    return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
+
+
+def stored_as(name: str, stored: Shapes, model: ModelConfig) -> str:
     """The name under which a file holds a parameter: of tied matrices it holds only one."""
-    if name in stored or name not in EMBEDDINGS:
+    if name in stored or name not in tied(model):
         return name
-    return next((other for other in EMBEDDINGS if other in stored), name)
+    return next((other for other in tied(model) if other in stored), name)
 
 
 def check_positions(model: ModelConfig, stored: Shapes, problem: str) -> None:

@@ -82,7 +82,7 @@ def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, probl
     check_positions(model, stored, problem)
     wanted = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
     for name in [*stored, *wanted]:
-        held = stored.get(stored_as(name, stored) if model.tied_embeddings else name)
+        held = stored.get(stored_as(name, stored, model))
         if held != wanted.get(name):
             pair = [str(list(shape)) if shape is not None else "nothing" for shape in (held, wanted.get(name))]
             raise NMTError(f"{problem}: {name[:80]!r} is {pair[0]}, where there should be {pair[1]}")

@@ -115,7 +115,7 @@ def encode_block(
     Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
     """
     tokenizer = worker_tokenizer(tokenizer_file)
-    ids = [tokenizer.encode(block.column(side).to_pylist()) for side in (0, 1)]
+    ids = [tokenizer.encode(block.column(side).to_pylist(), side) for side in (0, 1)]
     if tag:
         tag_id = tokenizer.tag_id(tag)
         ids[0] = [[tag_id, *line] for line in ids[0]]

@@ -25,7 +25,7 @@ from nmt.search.beam_search import pad_source
 from nmt.search.forced_decoding import aligning_layer, forced_decoding, pad_inputs
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.whole import whole_file
-from nmt.text.tokenizers import META, clean
+from nmt.text.tokenizers import META, TARGET
 from nmt.translation.load import choose_device, find_models
 
 Weights = npt.NDArray[np.float32]
@@ -79,16 +79,16 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     [folder], _, tokenizer = find_models([run])
     place = torch.device(choose_device(device))
     model = load_model(folder, place)
-    [source] = tokenizer.encode([clean(sentence)])
+    [source] = tokenizer.encode([tokenizer.clean(sentence)])
     if target is None:
         ids = TorchEngine([model], decode).search([source], [[]])[0][0].tokens
     else:
-        [ids] = tokenizer.encode([clean(target)])
+        [ids] = tokenizer.encode([tokenizer.clean(target)], TARGET)
     if (longest := max(len(source), len(ids))) > MAX_TOKENS:
         raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
     found = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
     [judged] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
-    sources, outputs = (tokenizer.subwords([*tokens, EOS]) for tokens in (source, ids))
+    sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
     inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
     stacks = [

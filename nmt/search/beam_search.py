@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.model import Transformer
-from nmt.search.engine import Hypothesis, length_penalty
+from nmt.search.engine import Hypothesis, penalty
 from nmt.search.sampling import draw, sentence_keys
 
 BLOCK_TOKENS = 64
@@ -60,13 +60,13 @@ class Finished:
         self.log_probabilities = self.scores.clone()
         self.tokens = torch.full((sentences, n_best, longest), PAD, device=device)
 
-    def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, alpha: float) -> None:
+    def add(self, sentences: Tensor, log_probabilities_BC: Tensor, tokens_BCT: Tensor, config: DecodeConfig) -> None:
         """Merge new hypotheses with those kept so far, and keep the n_best; -inf marks a slot without a hypothesis.
 
         The sort is stable: of equal scores, the hypothesis that finished first comes first.
         """
         length = tokens_BCT.shape[2]
-        scores = torch.cat((self.scores[sentences], log_probabilities_BC / length_penalty(length + 1, alpha)), dim=1)
+        scores = torch.cat((self.scores[sentences], log_probabilities_BC / penalty(length + 1, config)), dim=1)
         n_best = self.scores.shape[1]
         ranked, order = scores.sort(dim=1, descending=True, stable=True)
         order = order[:, :n_best]
@@ -109,7 +109,7 @@ class Search:
         self.max_lengths = self.longest(source_BS, prefixes)
         """Maximal number of tokens of each sentence's translation, with the end symbol."""
         self.shortest_maximum = int(self.max_lengths.min())
-        self.penalties_at_max_length = ((5 + self.max_lengths) / 6) ** config.length_penalty
+        self.penalties_at_max_length: Tensor = penalty(self.max_lengths, config)
         self.suppressed_tokens = torch.tensor([PAD, BOS, UNK], device=device)
         self.sentences = torch.arange(sentences, device=device)
         """The sentence of the batch that each row belongs to: finished sentences leave, and rows move up."""
@@ -208,7 +208,7 @@ class Search:
         log_probabilities = best[rows, :width].masked_fill(~ended[rows], -torch.inf)
         parents = parents[rows, :width, None].expand(-1, -1, self.tokens.shape[2] - 1)
         tokens = self.tokens[rows, :, 1:].gather(1, parents)
-        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.config.length_penalty)
+        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.config)
 
     def unfinished(self) -> Tensor:
         """True for the sentences in which an unfinished hypothesis may still beat a finished one, [B].

@@ -1,7 +1,7 @@
 """Search by CTranslate2, on processors. No torch.
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha. So it is asked for the log probabilities of all finished hypotheses,
-which are ranked here with the penalty of Wu et al. Translations equal those of the torch engine up to rounding, except
+which are ranked here by the penalty of the search. Translations equal those of the torch engine up to rounding, except
 where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured). `check` refuses what
 CTranslate2 cannot do or does worse.
 """
@@ -19,7 +19,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.hardware import usable_cores
 from nmt.model_directory.description import ModelDescription, read_description
-from nmt.search.engine import Hypothesis, Pair, length_penalty
+from nmt.search.engine import Hypothesis, Pair, penalty
 
 MAX_POSITIONS = 2048
 """Length of the table of sinusoids, which CTranslate2 needs."""
@@ -50,6 +50,13 @@ def check(config: DecodeConfig, target_prefix: str = "") -> None:
             raise NMTError(f"{key}={value}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch")
 
 
+def vocabulary_files(folder: Path) -> tuple[str, str]:
+    """The names of the files for the entries of source and target in a model's folder."""
+    if (folder / "shared_vocabulary.json").exists():
+        return "shared_vocabulary.json", "shared_vocabulary.json"
+    return "source_vocabulary.json", "target_vocabulary.json"
+
+
 class CTranslate2Engine:
     """A model that was written by `nmt.interchange.ctranslate2.write`.
 
@@ -72,11 +79,14 @@ class CTranslate2Engine:
             self.translator = ctranslate2.Translator(
                 str(folder), compute_type=precision, inter_threads=self.workers, intra_threads=1
             )
-            self.symbols: list[str] = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf-8"))
+            names = vocabulary_files(folder)
+            both = [json.loads((folder / name).read_text(encoding="utf-8")) for name in names]
         except (OSError, RuntimeError, ValueError) as error:
             raise NMTError(
                 f"{folder}: not a model that CTranslate2 can load ({error}); remove it, or export it again"
             ) from error
+        self.source_symbols: list[str] = both[0]
+        self.symbols: list[str] = both[1]
         most = BATCH_TOKENS["int8" if self.translator.compute_type.startswith("int8") else "float32"]
         self.batch_tokens = min(config.batch_tokens, most if config.beam_size > 1 else 2 * most)
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
@@ -123,8 +133,8 @@ class CTranslate2Engine:
                 candidate.log_probability = sum(log_probabilities)
         for row in results:
             for candidate in row:
-                penalty = length_penalty(len(candidate.tokens) + 1, self.config.length_penalty)
-                candidate.score = candidate.log_probability / penalty
+                length = len(candidate.tokens) + 1
+                candidate.score = candidate.log_probability / penalty(length, self.config)
             row.sort(key=lambda candidate: -candidate.score)
         return [row[: self.config.n_best] for row in results]
 
@@ -164,11 +174,12 @@ class CTranslate2Engine:
         # Each worker gets the same number of batches, so that none waits for another's last one.
         rounds = math.ceil(tokens / self.batch_tokens / self.workers)
         # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its penalty, so the
-        # larger alpha is, the more are asked for.
-        wanted = math.ceil(beam * max(1.0, 0.4 + self.config.length_penalty)) + self.config.n_best - 1
+        # larger alpha is, the more are asked for; at few tokens, |Y|^alpha grows faster than the other penalty.
+        alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
+        wanted = math.ceil(beam * max(1.0, 0.4 + alpha)) + self.config.n_best - 1
         wanted = 1 if beam == 1 else wanted
         return self.translator.translate_batch(  # type: ignore[no-any-return]
-            [self.symbols_of(ids) for ids in sentences],
+            [self.source_symbols_of(ids) for ids in sentences],
             asynchronous=True,
             max_batch_size=math.ceil(tokens / max(rounds, 1) / self.workers),
             batch_type="tokens",
@@ -198,13 +209,13 @@ class CTranslate2Engine:
         if not pairs:
             return []
         scored = self.translator.score_batch(
-            [self.symbols_of(source) for source, _ in pairs],
-            [self.symbols_of(target) for _, target in pairs],
+            [self.source_symbols_of(source) for source, _ in pairs],
+            [[self.symbols[number] for number in target] for _, target in pairs],
             max_batch_size=self.config.batch_tokens,
             batch_type="tokens",
             max_input_length=0,
         )
         return [result.log_probs for result in scored]
 
-    def symbols_of(self, ids: list[int]) -> list[str]:
-        return [self.symbols[number] for number in ids]
+    def source_symbols_of(self, ids: list[int]) -> list[str]:
+        return [self.source_symbols[number] for number in ids]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -49,9 +49,17 @@ class Engine(Protocol):
         """
 
 
-def length_penalty(length: float, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14); |Y| counts the end symbol."""
-    return float(((5 + length) / 6) ** alpha)
+def length_penalty(length: Any, alpha: float, kind: str | None = None) -> Any:
+    """lp(Y) = ((5 + |Y|) / 6)^alpha (section 6.1; Wu et al. 2016, equation 14), or |Y|^alpha, Marian's kind.
+
+    |Y| counts the end symbol; it is a number, or a tensor of numbers.
+    """
+    return (length if kind == "marian" else (5 + length) / 6) ** alpha
+
+
+def penalty(length: Any, config: DecodeConfig) -> Any:
+    """What divides the log probability of a translation of that length."""
+    return length_penalty(length, config.length_penalty, config.length_penalty_kind)
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

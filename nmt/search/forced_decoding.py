@@ -36,7 +36,7 @@ def aligning_layer(model: Transformer) -> int:
 def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
     """log P of the token that follows each hidden state, [M], without the logits of all positions in memory."""
     parts = [
-        model.output(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None])[:, 0]
+        model.logits(hidden).float().log_softmax(dim=1).gather(1, tokens[:, None])[:, 0]
         for hidden, tokens in zip(hidden_MD.split(POSITIONS_AT_ONCE), tokens_M.split(POSITIONS_AT_ONCE), strict=True)
     ]
     return torch.cat(parts)

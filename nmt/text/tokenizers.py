@@ -4,10 +4,14 @@ Every tokenizer is lossless: decode(encode(line)) is the NFKC-normalised line, w
 """
 
 import io
+import json
+import re
 import unicodedata
 from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,8 @@ from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import parse_json, read_bytes
 from nmt.storage.whole import write_file
 
+SOURCE, TARGET = 0, 1
+"""The sides of a pair."""
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>"]
 assert [SYMBOLS[i] for i in (PAD, BOS, EOS, UNK)] == SYMBOLS
 VOCABULARY_ENTRIES = 2**20
@@ -33,36 +39,50 @@ def clean(line: str) -> str:
 
 
 class Tokenizer(ABC):
-    """Text to subword ids and back, without start and end symbols."""
+    """Text to subword ids and back, without start and end symbols.
+
+    Most treat both sides, SOURCE and TARGET, alike.
+    """
 
     vocabulary_size: int
+    """Entries of the target's vocabulary."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         """The bytes of the file that `load_tokenizer` reads."""
 
+    @property
+    def source_vocabulary_size(self) -> int | None:
+        """Entries of the source's vocabulary; None where there is one for both sides."""
+        return None
+
+    def clean(self, line: str) -> str:
+        """A line, normalised for `encode`."""
+        return clean(line)
+
     @abstractmethod
-    def symbol(self, id: int) -> str:
+    def symbol(self, id: int, side: int = TARGET) -> str:
         """The entry of the vocabulary with that id, as the library writes it."""
 
     @abstractmethod
-    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
         """Ids of each line."""
 
     @abstractmethod
-    def decode(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         """The line that the ids spell; special symbols give nothing."""
 
-    def subwords(self, ids: Sequence[int]) -> list[str]:
+    def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
         """The text of each id, for people to read; a blank is U+2581."""
-        return [self.symbol(int(i)) for i in ids]
+        return [self.symbol(int(i), side) for i in ids]
 
-    def vocabulary(self) -> list[str]:
+    def vocabulary(self, side: int = TARGET) -> list[str]:
         """All entries as the library writes them, in the order of ids."""
-        return [self.symbol(i) for i in range(self.vocabulary_size)]
+        own = self.source_vocabulary_size if side == SOURCE else None
+        return [self.symbol(i, side) for i in range(own or self.vocabulary_size)]
 
     def tags(self) -> dict[str, int]:
-        """The symbols that may be put before a source, such as <2de>, and their ids."""
+        """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
         return {}
 
     def tag_id(self, tag: str) -> int:
@@ -97,17 +117,27 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(content)
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         self.vocabulary_size = int(self.processor.vocab_size())
+        reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
+        self.own_tags = {self.symbol(id): id for id in reserved}
 
-    def symbol(self, id: int) -> str:
+    def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.processor.id_to_piece(id))
 
-    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
+        if side == SOURCE and self.own_tags:
+            return [self.encode_tagged(line) for line in lines]
         return self.processor.encode([escaped(line) for line in lines])  # type: ignore[no-any-return]
 
     def tags(self) -> dict[str, int]:
-        return {self.symbol(i): i for i in range(UNK + 1, self.vocabulary_size) if self.processor.is_control(i)}
+        return self.own_tags
 
-    def decode(self, ids: Sequence[int]) -> str:
+    def encode_tagged(self, line: str) -> list[int]:
+        """The ids of a source that may begin with a tag."""
+        tag = next((tag for tag in self.own_tags if line.startswith(tag)), "")
+        ids: list[int] = self.processor.encode(escaped(line.removeprefix(tag).lstrip() if tag else line))
+        return [self.own_tags[tag], *ids] if tag else ids
+
+    def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
         return text.replace(ESCAPE + "1", META).replace(ESCAPE + "0", ESCAPE)
 
@@ -132,20 +162,95 @@ class WordPieceTokenizer(Tokenizer):
         self.bytes = decoders.ByteLevel()
         self.vocabulary_size = int(self.tokenizer.get_vocab_size())
 
-    def symbol(self, id: int) -> str:
+    def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.tokenizer.id_to_token(id))
 
-    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
         return [encoding.ids for encoding in self.tokenizer.encode_batch([nfkc(line) for line in lines])]
 
-    def decode(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         return str(self.bytes.decode([self.symbol(int(i)).removeprefix(CONTINUES) for i in ids if i > UNK]))
 
-    def subwords(self, ids: Sequence[int]) -> list[str]:
+    def subwords(self, ids: Sequence[int], side: int = TARGET) -> list[str]:
         symbols = super().subwords(ids)
         texts = [str(self.bytes.decode([symbol.removeprefix(CONTINUES)])).replace(" ", META) for symbol in symbols]
         # A part of a character stays as it is written in the vocabulary.
         return [symbol if "\ufffd" in text else text for symbol, text in zip(symbols, texts, strict=True)]
+
+
+MARIAN = "nmt_marian"
+"""The key of a file for `MarianTokenizer`; its value is the version of the format."""
+MARIAN_SYMBOLS = ("</s>", "<unk>", "<pad>")
+TAG = re.compile(">>.*?<<")
+
+
+class MarianTokenizer(Tokenizer):
+    """That of a model of Marian or of OPUS-MT: a sentencepiece model for each side, and tables that number the pieces.
+
+    Its file is JSON: the models in base64, and for each side a table in Marian's order, or one table for both. Here the
+    ids are PAD, BOS, EOS, UNK, and then the other entries in that order. The sentencepiece models normalise the text.
+    With `tags`, a tag such as >>fra<< at the beginning is one entry, which sentencepiece does not see.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        import sentencepiece
+
+        super().__init__(content)
+        tree = parse_json(content)
+        self.tables, self.has_tags = tree["tables"], tree["tags"]
+        self.models = [b64decode(model, validate=True) for model in tree["models"]]
+        strings = all(isinstance(entry, str) for table in self.tables for entry in table)
+        if (tree[MARIAN], len(self.models), self.has_tags in (True, False), strings) != (1, 2, True, True):
+            raise ValueError("not as nmt writes it")
+        self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
+        self.entries = [[*SYMBOLS, *ordinary(table)] for table in (self.tables[0], self.tables[-1])]
+        self.ids = [{entry: UNK + 1 + number for number, entry in enumerate(own[UNK + 1 :])} for own in self.entries]
+        self.vocabulary_size = len(self.entries[TARGET])
+
+    @property
+    def source_vocabulary_size(self) -> int | None:
+        return len(self.entries[SOURCE]) if len(self.tables) == 2 else None
+
+    def clean(self, line: str) -> str:
+        return " ".join(line.split())
+
+    def symbol(self, id: int, side: int = TARGET) -> str:
+        return str(self.entries[side][id])
+
+    def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
+        return [self.encode_line(line, side) for line in lines]
+
+    def encode_line(self, line: str, side: int) -> list[int]:
+        tag = TAG.match(line) if self.has_tags else None
+        pieces = self.processors[side].encode(line[tag.end() :] if tag else line, out_type=str)
+        return [self.ids[side].get(piece, UNK) for piece in ([tag[0], *pieces] if tag else pieces)]
+
+    def tags(self) -> dict[str, int]:
+        return {entry: id for entry, id in self.ids[SOURCE].items() if self.has_tags and TAG.fullmatch(entry)}
+
+    def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
+        text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
+        return text.replace(META, " ").strip()  # pieces of the other side stay as they are
+
+
+def ordinary(table: Sequence[str]) -> list[str]:
+    """The entries of a table of Marian that are not symbols."""
+    return [entry for entry in table if entry not in MARIAN_SYMBOLS]
+
+
+def marian_tokenizer(models: Sequence[bytes], tables: Sequence[Sequence[str]], tags: bool) -> MarianTokenizer:
+    """The tokenizer of these sentencepiece models, of source and target, and of one or two tables.
+
+    Raises ValueError if a table is no vocabulary, or a model is none of sentencepiece.
+    """
+    for table in tables:
+        if len(set(table)) < len(table) or not set(MARIAN_SYMBOLS[:2]) <= set(table):
+            raise ValueError("its vocabulary has an entry twice, or no </s> and <unk>")
+    tree = {MARIAN: 1, "tags": tags, "models": [b64encode(model).decode() for model in models], "tables": list(tables)}
+    try:
+        return MarianTokenizer(json.dumps(tree, ensure_ascii=False).encode())
+    except RuntimeError as error:
+        raise ValueError(f"not a model of sentencepiece ({one_line(error)})") from error
 
 
 def counted_words(lines: Iterable[str]) -> Iterator[str]:
@@ -262,22 +367,30 @@ def load_tokenizer(path: Path) -> Tokenizer:
     if not content:
         raise NMTError(f"{path}: not a tokenizer, but an empty file")
     try:
-        if content.startswith(b"{"):
-            check_wordpiece(content)
-        tokenizer = WordPieceTokenizer(content) if content.startswith(b"{") else SentencePieceTokenizer(content)
-        entries = tokenizer.vocabulary()  # raises if an entry is invalid UTF-8
+        tokenizer = kind_of(content)(content)
+        entries, source = tokenizer.vocabulary(), tokenizer.vocabulary(SOURCE)  # raises if one is invalid UTF-8
     except Exception as error:  # the libraries raise bare RuntimeError and Exception
         raise NMTError(f"{path}: not a tokenizer ({one_line(error)})") from error
     if entries[: len(SYMBOLS)] != SYMBOLS:
         raise NMTError(f"{path}: not a tokenizer of ours (its first entries are not {' '.join(SYMBOLS)})")
-    if not len(SYMBOLS) < len(entries) <= VOCABULARY_ENTRIES:
+    if not len(SYMBOLS) < min(len(entries), len(source)) <= max(len(entries), len(source)) <= VOCABULARY_ENTRIES:
         raise NMTError(f"{path}: not a tokenizer of ours (it has {len(entries):,} entries)")
     return tokenizer
 
 
-def check_wordpiece(content: bytes) -> None:
-    """Raise ValueError if a definition differs from ours in more than the vocabulary."""
+def kind_of(content: bytes) -> type[Tokenizer]:
+    """The class for the content of a tokenizer file; ValueError for JSON that is none of ours."""
+    if not content.startswith(b"{"):
+        return SentencePieceTokenizer
     tree = parse_json(content)
+    if MARIAN in tree:
+        return MarianTokenizer
+    check_wordpiece(tree)
+    return WordPieceTokenizer
+
+
+def check_wordpiece(tree: Any) -> None:
+    """Raise ValueError if a definition differs from ours in more than the vocabulary."""
     vocabulary = tree["model"]["vocab"]
     if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")

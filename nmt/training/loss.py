@@ -36,22 +36,24 @@ def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tens
 class LabelSmoothedCrossEntropy(torch.autograd.Function):
     """Loss (section 5.4) and gradient in one pass over chunks of the logits, which are never in memory all at once.
 
-    forward(hidden [M, D], weight [N, D], targets [M], smoothing) returns two sums over tokens: the smoothed loss,
-    and the negative log likelihood, which has no gradient. In mixed precision only the products have a lower
-    precision: their factors are cast once, and sums over chunks or the vocabulary are in float32.
+    forward(hidden [M, D], weight [N, D], targets [M], smoothing, bias [N] or None) returns two sums over tokens: the
+    smoothed loss, and the negative log likelihood, which has no gradient. In mixed precision only the products have a
+    lower precision: their factors are cast once, and sums over chunks or the vocabulary are in float32.
     """
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
         rows = max(1, CHUNK_LOGITS // vocabulary)
         need_grad = ctx.needs_input_grad[0]
         nll, normalisers = hidden.new_zeros((), dtype=torch.float32), hidden.new_zeros((), dtype=torch.float32)
-        grad_hidden, grad_weight = [], None
+        grad_hidden, grad_weight, grad_bias = [], None, None if bias is None else torch.zeros_like(bias)
         dtype = product_dtype(hidden)
         matrix = weight.to(dtype)
         for x, y in zip(hidden.to(dtype).split(rows), targets.split(rows), strict=True):
-            logits = linear(x, matrix).float()
+            logits = linear(x, matrix, None if bias is None else bias.to(dtype)).float()
             chunk_nll, normaliser, grad = nll_and_probabilities(logits, y)
             nll += chunk_nll.sum()
             normalisers += normaliser.sum()
@@ -59,6 +61,8 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
                 continue
             # d loss / d logits = softmax - (1 - smoothing) onehot - smoothing / N; the last term is added below.
             grad.scatter_add_(1, y[:, None], grad.new_full((len(y), 1), smoothing - 1))
+            if grad_bias is not None:
+                grad_bias += grad.sum(0)
             grad = grad.to(dtype)
             grad_hidden.append(linear(grad, matrix.t()))
             chunk = outer_product(grad, x) if has_fast_product(x, matrix) else grad.t() @ x
@@ -66,24 +70,33 @@ class LabelSmoothedCrossEntropy(torch.autograd.Function):
         # For the uniform part, sums of logits and gradients are products with sums of weights and of hidden states.
         sum_hidden, sum_weight = (x.sum(0, dtype=torch.float32) for x in (hidden, weight))
         uniform = normalisers - sum_hidden.dot(sum_weight) / vocabulary
+        if bias is not None:
+            uniform -= len(hidden) * bias.mean()
         if need_grad:
             assert grad_weight is not None
             share = smoothing / vocabulary
-            ctx.gradients = torch.cat(grad_hidden).sub_(sum_weight * share), grad_weight.sub_(sum_hidden * share)
+            if grad_bias is not None:
+                grad_bias -= len(hidden) * share
+            ctx.gradients = (
+                torch.cat(grad_hidden).sub_(sum_weight * share),
+                grad_weight.sub_(sum_hidden * share),
+                grad_bias,
+            )
         ctx.mark_non_differentiable(nll)
         return (1 - smoothing) * nll + smoothing * uniform, nll
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, Tensor | None]:
         # In place: nothing else refers to these tensors, and they are used once.
-        grad_hidden, grad_weight = ctx.gradients
+        grad_hidden, grad_weight, grad_bias = ctx.gradients
         del ctx.gradients
-        return grad_hidden.mul_(grads[0]), grad_weight.mul_(grads[0]), None, None
+        grad_bias = None if grad_bias is None else grad_bias.mul_(grads[0])
+        return grad_hidden.mul_(grads[0]), grad_weight.mul_(grads[0]), None, None, grad_bias
 
 
 def label_smoothed_cross_entropy(
-    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float
+    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Sums over tokens: cross-entropy with (1 - smoothing) onehot + smoothing / N (section 5.4), and -log p(target)."""
-    loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing)  # type: ignore[no-untyped-call]
+    loss, likelihood = LabelSmoothedCrossEntropy.apply(hidden, weight, targets, smoothing, bias)  # type: ignore[no-untyped-call]
     return loss, likelihood

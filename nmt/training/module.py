@@ -70,7 +70,11 @@ class TranslationModule(LightningModule):
         targets, real = batch.target_out.flatten(), batch.target_indices
         if len(real) < len(targets):  # no logits are made for padding
             hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
-        return label_smoothed_cross_entropy(hidden, self.model.output.weight, targets, self.optim.label_smoothing)
+        output, first = self.model.output, self.model.config.unpredicted
+        if first:
+            weight, bias = output.weight[first:], None if output.bias is None else output.bias[first:]
+            return label_smoothed_cross_entropy(hidden, weight, targets - first, self.optim.label_smoothing, bias)
+        return label_smoothed_cross_entropy(hidden, output.weight, targets, self.optim.label_smoothing, output.bias)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         # Seeded for each micro-batch, so that dropout is the same on any number of devices, and after any restart.

@@ -12,6 +12,7 @@ from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.config import CheckpointConfig, ExperimentConfig
+from nmt.config.rules import require
 from nmt.data.datamodule import UpdateDataModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
@@ -115,6 +116,9 @@ def fit(
 ) -> int:
     """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
     tree, manifest, run = asdict(config), corpus.manifest, Path(config.run)
+    size = manifest.vocabulary_size
+    sources = corpus.source_vocabulary_size or size, config.model.source_vocabulary_size or size
+    require(sources[0] == sources[1], f"the corpus needs model.source_vocabulary_size={sources[0]}")
     max_seconds = Timer(config.trainer["max_time"]).time_remaining()
     state = RunState(
         config=tree,

@@ -10,10 +10,11 @@ from itertools import chain, islice
 from rich.console import Console
 from rich.status import Status
 
+from nmt.search.engine import Pair
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.files import parallel, read_texts
-from nmt.text.tokenizers import clean
+from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer
 from nmt.translation.job import warn
 from nmt.translation.translator import Translator
 
@@ -30,15 +31,21 @@ class PairScore:
         return sum(self.token_log_probabilities)
 
 
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """The tokens of pairs of source and target line."""
+    sides = (tokenizer.encode([tokenizer.clean(pair[side]) for pair in pairs], side) for side in (SOURCE, TARGET))
+    return list(zip(*sides, strict=True))
+
+
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
     """The scores of pairs of source and target line, by the models of a translator."""
     engine, tokenizer = translator.engine, translator.tokenizer
     assert isinstance(engine, TorchEngine)
-    sources, targets = (tokenizer.encode([clean(pair[side]) for pair in pairs]) for side in (0, 1))
-    scores = forced_decoding(engine.models, list(zip(sources, targets, strict=True)), engine.config.batch_tokens)
+    encoded = encode_pairs(tokenizer, pairs)
+    scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
     return [
         PairScore(tokenizer.subwords(target), score.log_probabilities)
-        for target, score in zip(targets, scores, strict=True)
+        for (_, target), score in zip(encoded, scores, strict=True)
     ]
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from nmt.config.rules import require
 from nmt.errors import NMTError, how_to_install
 from nmt.model_directory.description import (
     ModelDescription,
+    expected_search,
     find_model_directory,
     is_exported,
     read_description,
@@ -65,6 +67,7 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     `notice` is called with what a user should know. Raises NMTError if parts do not belong together.
     """
     folders, descriptions, tokenizer = find_models(config.run)
+    config = replace(config, decode=expected_search(config.decode, descriptions[0]))
     engine: Engine
     scorer = None
     if config.engine == "ctranslate2":
@@ -76,7 +79,19 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
 
             scorer = partial(forced_decoding, engine.models, budget=config.decode.batch_tokens, align=True)
     found = limits(descriptions, config.split)
-    return Translator(engine, tokenizer, found, config.source_prefix, config.target_prefix, scorer)
+    prefix = language_tag(config.target, tokenizer) + config.source_prefix
+    return Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
+
+
+def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
+    """The tag of a target language, or none; NMTError where the model has no such tag."""
+    if target is None:
+        return ""
+    tags = [tag for tag in tokenizer.tags() if target in (tag, tag.strip("<>"), tag.strip("<>").removeprefix("2"))]
+    if not tags:
+        names = ", ".join(tag.strip("<>").removeprefix("2") for tag in tokenizer.tags())
+        raise NMTError(f"target={target}: the model has {f'{names}' if names else 'one target language; leave it out'}")
+    return f"{tags[0]} "
 
 
 def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":

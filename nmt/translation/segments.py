@@ -9,7 +9,7 @@ from itertools import groupby
 from nmt.errors import NMTError
 from nmt.model_directory.description import ModelDescription, is_parser, positions, within
 from nmt.search.engine import Hypothesis
-from nmt.text.tokenizers import Tokenizer, clean
+from nmt.text.tokenizers import Tokenizer
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
 """A tag of markup, unlike `a < b`."""
@@ -158,10 +158,11 @@ class Segmenter:
 
     def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str) -> None:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
-        self.prefix = tokenizer.encode([clean(source_prefix)])[0]
+        self.prefix = tokenizer.encode([tokenizer.clean(source_prefix)])[0]
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """Tokens of texts, each after the prefix; none for a blank text."""
+        clean = self.tokenizer.clean
         return self.tokenizer.encode([clean(self.source_prefix + text) if text.strip() else "" for text in texts])
 
     def segment(self, lines: list[str]) -> list[list[Segment]]:
@@ -184,7 +185,7 @@ class Segmenter:
 
     def stretches(self, line: str) -> Iterator[Segment]:
         """The stretches of a line that are copied and those between them, or the whole line; not encoded yet."""
-        cleaned = clean(line)
+        cleaned = self.tokenizer.clean(line)
         copied = unknown_spans(cleaned, self.limits.characters) if self.limits.characters is not None else []
         if not copied:
             yield Segment([], line)
@@ -201,7 +202,7 @@ class Segmenter:
         longest, usual = self.limits.longest, self.limits.usual
         if longest is None or len(segment.ids) <= (longest if usual is None else usual):
             return [segment]
-        cleaned = clean(segment.text)
+        cleaned = self.tokenizer.clean(segment.text)
         sentences = split_sentences(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
             return [segment]
@@ -218,7 +219,7 @@ class Segmenter:
 
     def parts(self, sentence: Segment, longest: int) -> list[Segment]:
         """The fewest parts of at most `longest` tokens, all about equal, of a sentence that is too long."""
-        [ids] = self.tokenizer.encode([clean(sentence.text)])
+        [ids] = self.tokenizer.encode([self.tokenizer.clean(sentence.text)])
         count = -(-len(ids) // (longest - len(self.prefix)))
         length = -(-len(ids) // count)
         return [

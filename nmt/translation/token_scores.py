@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from nmt.config import EOS
 from nmt.search.engine import Hypothesis, TokenScores
-from nmt.text.tokenizers import META, SYMBOLS, Tokenizer, clean
+from nmt.text.tokenizers import META, SOURCE, SYMBOLS, TARGET, Tokenizer
 from nmt.translation.segments import JoinedText, Segment, text
 
 END = SYMBOLS[EOS]
@@ -29,22 +29,22 @@ class Details:
     alignment: list[tuple[int, int]]
 
 
-def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET) -> list[int]:
     """Index of the word that each token belongs to, in the decoded text; a blank belongs to the word after it."""
     words, before, begin = list[int](), 0, 0
-    for end, symbol in enumerate(tokenizer.subwords(ids), 1):
-        own = tokenizer.decode(ids[end - 1 : end])
+    for end, symbol in enumerate(tokenizer.subwords(ids, side), 1):
+        own = tokenizer.decode(ids[end - 1 : end], side)
         printable = bool(own) and own.isprintable() and "\ufffd" not in own
         if words and printable and not symbol.startswith(META) and " " not in own:
             words.append(words[-1])
             continue
         # Decode from the last blank on: to decode all tokens before each one would take hours for a long line.
-        closed = tokenizer.decode(ids[begin : end - 1]).split() if symbol.startswith(META) else []
-        text = tokenizer.decode(ids[begin:end])
+        closed = tokenizer.decode(ids[begin : end - 1], side).split() if symbol.startswith(META) else []
+        text = tokenizer.decode(ids[begin:end], side)
         if closed and closed + own.split() == text.split():
             before, begin, text = before + len(closed), end - 1, own
         words.append(before + max(len(text.split()) - (not text[-1:].isspace()), 0))
-    last = max(len(tokenizer.decode(ids).split()) - 1, 0)
+    last = max(len(tokenizer.decode(ids, side).split()) - 1, 0)
     return [min(word, last) for word in words]
 
 
@@ -52,7 +52,7 @@ class SourceWords:
     """Finds the words of a line that the tokens of its segments belong to."""
 
     def __init__(self, tokenizer: Tokenizer, line: str, prefix: str) -> None:
-        self.tokenizer, self.prefix = tokenizer, prefix
+        self.tokenizer, self.prefix, clean = tokenizer, prefix, tokenizer.clean
         # Normalisation may split a word, but never joins words.
         self.owners = [number for number, word in enumerate(line.split()) for _ in clean(word).split()]
         # A word begins after each blank of the clean line.
@@ -63,13 +63,14 @@ class SourceWords:
 
     def of(self, segment: Segment) -> list[int | None]:
         """The word of each token, None for words of the prefix; for a copied segment, all of its words."""
+        clean = self.tokenizer.clean
         first, own = self.words[segment.start], clean(segment.text)
         if segment.copied:
             return list(self.owners[first : first + len(own.split())])
         whole = own if segment.prefixed else clean(self.prefix + segment.text)
         before = len(whole.split()) - len(own.split())
         if whole not in self.encoded:
-            self.encoded[whole] = words_of_tokens(self.tokenizer, self.tokenizer.encode([whole])[0])
+            self.encoded[whole] = words_of_tokens(self.tokenizer, self.tokenizer.encode([whole])[0], SOURCE)
         words = self.encoded[whole][segment.skipped : segment.skipped + len(segment.ids) - segment.prefixed]
         none: list[int | None] = [None] * segment.prefixed
         return none + [self.owners[first + word - before] if word >= before else None for word in words]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from nmt.errors import NMTError
-from nmt.search.engine import Engine, Hypothesis, Scorer, length_penalty
-from nmt.text.tokenizers import Tokenizer, clean
+from nmt.search.engine import Engine, Hypothesis, Scorer, penalty
+from nmt.text.tokenizers import TARGET, Tokenizer
 from nmt.translation.segments import Limits, LongLine, Segment, Segmenter, join
 from nmt.translation.token_scores import Details, SourceWords, describe
 
@@ -53,7 +53,7 @@ class Translator:
         self.engine, self.tokenizer, self.scorer = engine, tokenizer, scorer
         self.segmenter = Segmenter(tokenizer, limits or Limits(), source_prefix)
         self.limits = self.segmenter.limits
-        self.prefix = tokenizer.encode([clean(target_prefix)])[0]
+        self.prefix = tokenizer.encode([tokenizer.clean(target_prefix)], TARGET)[0]
         self.check_prefixes()
 
     def check_prefixes(self) -> None:
@@ -96,7 +96,7 @@ class Translator:
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             length = sum(len(part.tokens) + 1 for part, own in zip(parts, segments, strict=True) if not own.copied)
-            score = log_probability / length_penalty(length, self.engine.config.length_penalty)
+            score = log_probability / penalty(length, self.engine.config)
             if len(parts) == 1 and not copied:
                 score = parts[0].score
             details = describe(self.tokenizer, source_words, segments, parts, joined) if source_words else None

@@ -32,6 +32,9 @@ KINDS = {
     "untied": {"tied_embeddings": False, "encoder_layers": 1, "decoder_layers": 3},
     "learned": {"positions": "learned", "max_positions": 40},
     "one head": {"heads": 1, "norm": "pre", "tied_embeddings": False},
+    "biases": {"attention_bias": True, "output_bias": True, "activation": "swish", "norm_epsilon": 1e-3},
+    "zero start": {"zero_start": True, "activation": "quick_gelu", "positions": "tensor2tensor"},
+    "own source matrix": {"source_vocabulary_size": 320, "activation": "gelu", "padding_probability": False},
 }
 
 
@@ -110,6 +113,11 @@ def assert_same(torch_found, found, least: int = 30) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, alpha):
     assert_same(*searches(each, sentences, beam_size=beam_size, length_penalty=alpha), least=29)
+
+
+@pytest.mark.parametrize("alpha", [0.6, 1.0])
+def test_by_marians_length_penalty_too(folder, sentences, alpha):
+    assert_same(*searches(folder, sentences, length_penalty=alpha, length_penalty_kind="marian"), least=29)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
 from nmt.errors import NMTError
-from nmt.interchange.huggingface import check, translate, write
+from nmt.interchange.huggingface import check, load, translate, write
 from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import load_model, write_model_directory
@@ -27,6 +27,9 @@ SHAPES = {
     "tied": {},
     "untied": {"tied_embeddings": False},
     "one head": {"heads": 1, "d_model": 10},
+    "biases": {"attention_bias": True, "output_bias": True, "activation": "swish"},
+    "gelu": {"activation": "gelu"},
+    "quick gelu": {"activation": "quick_gelu", "attention_bias": True},
     "uneven stacks": {"encoder_layers": 3, "decoder_layers": 1, "d_model": 24, "d_ff": 7, "heads": 4},
 }
 
@@ -175,7 +178,7 @@ def test_greedy_translations_are_ours(trained, settings):
     folder, output = trained
     lines = [*random_lines(30, seed=5), "", "  ", "☃ 漢字 <s>"]
     decode = DecodeConfig(beam_size=1, **{"max_extra_length": 20, **settings})
-    assert translate(output, lines, decode) == ours(folder, lines, decode)
+    assert translate(*load(output), lines, decode) == ours(folder, lines, decode)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ def test_most_translations_of_a_beam_are_ours(trained, alpha, max_extra_length, 
     lines = random_lines(30, seed=6)
     decode = DecodeConfig(beam_size=4, length_penalty=alpha, max_extra_length=max_extra_length)
     expected = ours(folder, lines, decode)
-    found = translate(output, lines, decode)
+    found = translate(*load(output), lines, decode)
     assert sum(a == b for a, b in zip(found, expected, strict=True)) >= least
     assert expected != ours(
         folder, lines, DecodeConfig(beam_size=4, length_penalty=alpha + 2, max_extra_length=max_extra_length)
@@ -212,6 +215,9 @@ def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
         ({"d_k": 8, "d_v": 8}, r"model\.d_k=8.*d_model"),
         ({"attention": "dot_product"}, r"model\.attention=dot_product"),
         ({"attention_window": 5}, r"model\.attention_window=5"),
+        ({"positions": "tensor2tensor"}, r"model\.positions=tensor2tensor"),
+        ({"norm_epsilon": 1e-6}, r"model\.norm_epsilon=1e-06"),
+        ({"source_vocabulary_size": 7}, r"model\.source_vocabulary_size=7"),
     ],
     ids=str,
 )
@@ -267,4 +273,4 @@ def test_an_earlier_export_and_an_empty_folder_are_replaced(trained, tmp_path):
 
 def test_what_cannot_be_translated_is_named(trained):
     with pytest.raises(NMTError, match=r"line 2: 2002 tokens.* positions end at 1024"):
-        translate(trained[1], ["ba", "x" * 2000], DecodeConfig())
+        translate(*load(trained[1]), ["ba", "x" * 2000], DecodeConfig())

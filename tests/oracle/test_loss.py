@@ -43,6 +43,25 @@ def test_loss_and_gradients_are_those_of_torchs_cross_entropy(monkeypatch, chunk
         torch.testing.assert_close(gradient.double(), exact_gradient, rtol=1e-5, atol=2e-6)
 
 
+@PIECES
+@SMOOTHING
+def test_with_a_bias_too(monkeypatch, chunk, smoothing):
+    monkeypatch.setattr(loss_module, "CHUNK_LOGITS", chunk)
+    hidden, weight, targets = drawn()
+    bias = torch.randn(VOCABULARY, requires_grad=True)
+    loss, likelihood = label_smoothed_cross_entropy(hidden, weight, targets, smoothing, bias)
+    gradients = torch.autograd.grad(2 * loss, (hidden, weight, bias))
+    exact = [x.detach().double().requires_grad_() for x in (hidden, weight, bias)]
+    logits = exact[0] @ exact[1].T + exact[2]
+    expected = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(loss.double(), expected, rtol=1e-6, atol=0)
+    torch.testing.assert_close(
+        likelihood.double(), F.cross_entropy(logits, targets, reduction="sum"), rtol=1e-6, atol=0
+    )
+    for gradient, wanted in zip(gradients, torch.autograd.grad(2 * expected, exact), strict=True):
+        torch.testing.assert_close(gradient.double(), wanted, rtol=1e-5, atol=4e-6)
+
+
 @SMOOTHING
 def test_the_loss_is_its_definition_in_loops(smoothing):
     hidden, weight, targets = drawn()
@@ -144,9 +163,9 @@ def test_in_mixed_precision_products_are_of_its_type_and_sums_of_float32(monkeyp
     targets = torch.randint(VOCABULARY, (3000,))
     product, products = loss_module.linear, set()
 
-    def spied(x, matrix):
+    def spied(x, matrix, bias=None):
         products.add((x.dtype, matrix.dtype))
-        return product(x, matrix)
+        return product(x, matrix, bias)
 
     monkeypatch.setattr(loss_module, "linear", spied)
     found = []

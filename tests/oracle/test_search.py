@@ -140,7 +140,23 @@ def assert_same(found: list[Hypothesis], expected: list[tuple[float, list[int]]]
     [(1, 0.6, 1.0), (7, 1.0, 2.0), (7, 0.0, 1.0), (19, 0.5, 2.0), (13, 0.6, 1.9331820449317627), (2, 2.0, 49 / 36)],
 )
 def test_length_penalty_by_hand(length, alpha, penalty):
-    assert length_penalty(length, alpha) == pytest.approx(penalty)
+    assert length_penalty(length, alpha) == length_penalty(length, alpha, "gnmt") == pytest.approx(penalty)
+    assert length_penalty(length, alpha, "marian") == pytest.approx(length**alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.6, 1.0, 2.0])
+def test_by_marians_length_penalty_too(alpha):
+    """Early termination loses nothing: the last hypotheses of a full beam are those of an exhaustive search."""
+    model = tiny_model(words=3)
+    for source in random_sources(model, [2, 3]):
+        everything = [
+            (score * length_penalty(len(tokens) + 1, alpha) / (len(tokens) + 1) ** alpha, tokens)
+            for score, tokens in enumerate_all(model, source, limit=len(source) + 2, alpha=alpha)
+        ]
+        kind = {"length_penalty": alpha, "length_penalty_kind": "marian"}
+        for n_best in (1, 4 * 3**3):
+            [found] = search(model, [source], beam_size=4 * 3**3, n_best=n_best, max_extra_length=2, **kind)
+            assert_same(found, sorted(everything, reverse=True)[:n_best])
 
 
 @pytest.mark.parametrize("settings", MODELS.values(), ids=MODELS)

@@ -8,11 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from nmt.config import BOS, EOS, PAD, ModelConfig
+from nmt.config import BOS, EOS, PAD, ModelConfig, OptimConfig
+from nmt.data.prepared import Batch
 from nmt.model import Transformer
 from nmt.model.attention import MultiHeadAttention
+from nmt.model.embedding import sinusoids
 from nmt.model.layers import FeedForward, Residual
 from nmt.training.loss import label_smoothed_cross_entropy
+from nmt.training.module import TranslationModule
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
@@ -26,8 +29,13 @@ SHAPES = pytest.mark.parametrize(
         {"attention": "additive", "d_k": 3},
         {"attention_window": 3},
         {"attention_window": 4, "attention": "additive", "norm": "pre"},
+        {"attention_bias": True, "output_bias": True, "activation": "swish", "positions": "tensor2tensor"},
+        {"attention_bias": True, "d_k": 3, "d_v": 5, "activation": "quick_gelu", "source_vocabulary_size": 17},
     ],
-    ids=["paper", "pre-norm", "learned", "widths", "unscaled", "additive", "restricted", "restricted additive"],
+    ids=[
+        *("paper", "pre-norm", "learned", "widths", "unscaled", "additive", "restricted", "restricted additive"),
+        *("biases", "own source vocabulary"),
+    ],
 )
 
 
@@ -70,8 +78,11 @@ def position(pos, d_model):
 def copy_attention(torch_attention, attention):
     torch_attention.in_proj_weight.copy_(attention.input)
     torch_attention.out_proj.weight.copy_(attention.output)
-    torch_attention.in_proj_bias.zero_()
-    torch_attention.out_proj.bias.zero_()
+    for bias, ours in (
+        (torch_attention.in_proj_bias, attention.input_bias),
+        (torch_attention.out_proj.bias, attention.output_bias),
+    ):
+        bias.copy_(torch.zeros_like(bias) if ours is None else ours)
 
 
 def copy_feed_forward_and_norms(torch_layer, layer, norms):
@@ -81,13 +92,20 @@ def copy_feed_forward_and_norms(torch_layer, layer, norms):
         getattr(torch_layer, f"norm{i}").load_state_dict(getattr(layer, f"residual_{i}").norm.state_dict())
 
 
+ACTIVATIONS = {
+    **{"relu": F.relu, "swish": F.silu, "gelu": F.gelu},
+    "quick_gelu": lambda x: x / (1 + torch.exp(-1.702 * x)),
+}
+
+
 @torch.no_grad()
 def torch_stacks(model):
     """torch.nn's encoder and decoder with the weights of ours."""
     config = model.config
-    shape = (config.d_model, config.heads, config.d_ff, 0.0)
+    shape = (config.d_model, config.heads, config.d_ff, 0.0, ACTIVATIONS[config.activation], config.norm_epsilon)
     options = {"batch_first": True, "norm_first": config.norm == "pre", "dtype": torch.float64}
-    norms = [nn.LayerNorm(config.d_model).double() if config.norm == "pre" else None for _ in range(2)]
+    pre_norm, epsilon = config.norm == "pre", config.norm_epsilon
+    norms = [nn.LayerNorm(config.d_model, epsilon).double() if pre_norm else None for _ in range(2)]
     encoder = nn.TransformerEncoder(
         nn.TransformerEncoderLayer(*shape, **options), config.encoder_layers, norms[0], enable_nested_tensor=False
     )
@@ -105,10 +123,18 @@ def torch_stacks(model):
     return encoder, decoder
 
 
-@pytest.mark.parametrize("tied_embeddings", [True, False])
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_torch_nn_transformer_with_the_same_weights_gives_the_same_logits(norm, tied_embeddings):
-    model = tiny_model(norm=norm, tied_embeddings=tied_embeddings)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"tied_embeddings": tied, "norm": norm} for tied in (True, False) for norm in ("post", "pre")),
+        *({"attention_bias": True, "activation": activation} for activation in ACTIVATIONS),
+        {"norm_epsilon": 0.1},
+        {"norm_epsilon": 0.1, "norm": "pre", "attention_bias": True},
+    ],
+    ids=str,
+)
+def test_torch_nn_transformer_with_the_same_weights_gives_the_same_logits(changes):
+    model = tiny_model(**changes)
     encoder, decoder = torch_stacks(model)
     source, target = sentences(6, 3, 4), prefixes(3, 5)
     padding, d_model = source == PAD, model.config.d_model
@@ -123,6 +149,72 @@ def test_torch_nn_transformer_with_the_same_weights_gives_the_same_logits(norm, 
     hidden = decoder(embedded, memory, tgt_mask=future, memory_key_padding_mask=padding)
     # Our table of sinusoids is rounded to single precision.
     torch.testing.assert_close(model(source, target), hidden @ model.output.weight.T, rtol=1e-6, atol=1e-6)
+
+
+def test_a_bias_is_added_to_the_logits():
+    model, plain = tiny_model(output_bias=True), tiny_model()
+    plain.load_state_dict({name: value for name, value in model.state_dict().items() if name != "output.bias"})
+    source, target = sentences(6, 3), prefixes(2, 5)
+    assert_close(model(source, target), plain(source, target) + model.output.bias)
+
+
+def test_sinusoids_of_tensor2tensor_are_their_definition():
+    """exp(-i ln 10000 / (d / 2 - 1)) for the i-th pair; the paper has 10000^(-2i / d)."""
+    found = sinusoids(50, 12, 7, "tensor2tensor")
+    for row, pos in zip(found.tolist(), range(7, 57), strict=True):
+        for i in range(6):
+            angle = pos * math.exp(-i * math.log(10_000) / 5)
+            assert row[2 * i : 2 * i + 2] == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-6)
+
+
+@pytest.mark.parametrize("changes", [{}, {"output_bias": True, "tied_embeddings": False}], ids=str)
+def test_a_zero_start_has_no_embedding_and_no_probability(changes):
+    model = tiny_model(zero_start=True, **changes)
+    source, target = sentences(6, 3), prefixes(2, 5)
+    logits = model(source, target)
+    assert logits[..., :2].isneginf().all()
+    assert logits[..., 2:].isfinite().all()
+    with torch.no_grad():
+        for matrix in (model.source_embedding.weight, model.target_embedding.weight, model.output.weight):
+            matrix[BOS] = 3.0
+    assert torch.equal(model(source, target), logits)
+    # Position 0 of the decoder is the encoding of that position alone.
+    first = model.target_embedding(torch.tensor([[BOS]]))
+    assert torch.equal(first[0, 0], model.target_embedding.positions(0, 1)[0])
+
+
+def test_a_zero_start_is_not_trained():
+    model = tiny_model(zero_start=True, output_bias=True)
+    with torch.no_grad():
+        for symbol in (PAD, BOS):
+            model.output.weight[symbol], model.output.bias[symbol] = 0, 0
+    module = TranslationModule.__new__(TranslationModule)
+    nn.Module.__init__(module)
+    module.model, module.optim = model, OptimConfig(warmup=1)
+    source, target = sentences(6, 3), sentences(4, 5)
+    batch = Batch(source, F.pad(target[:, :-1], (1, 0), value=BOS), target, (target.flatten() != PAD).nonzero()[:, 0])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(5):
+        loss, _ = module.losses(batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+    assert not model.output.weight[: BOS + 1].any()
+    assert not model.output.bias[: BOS + 1].any()
+    logp = model(source, batch.target_in).log_softmax(dim=-1)
+    found = -logp.gather(2, target[:, :, None])[:, :, 0][target != PAD].sum()
+    torch.testing.assert_close(module.losses(batch)[1].double(), found, rtol=1e-5, atol=1e-5)
+
+
+def test_padding_without_probability_changes_nothing_else():
+    model, paper = tiny_model(padding_probability=False), tiny_model()
+    paper.load_state_dict(model.state_dict())
+    source, target = sentences(6, 3), prefixes(2, 5)
+    assert model(source, target)[..., PAD].isneginf().all()
+    assert torch.equal(model(source, target)[..., 1:], paper(source, target)[..., 1:])
 
 
 @SHAPES

@@ -12,9 +12,10 @@ import torch
 
 pytest.importorskip("ctranslate2")
 
-from nmt.commands.export import ExportConfig, compare, export
+from nmt.commands.export import ExportConfig, export
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
 from nmt.errors import NMTError
+from nmt.interchange.certificate import certificate, same_translations, word_scores
 from nmt.interchange.ctranslate2 import write
 from nmt.model import Transformer
 from nmt.model_directory.description import EXPORTED, ModelDescription
@@ -83,18 +84,44 @@ def test_a_model_that_ctranslate2_has_not_is_refused_with_the_reason(tmp_path, s
 def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
     (tmp_path / "sample").write_text("\n".join(LINES) + "\n")
     lines = said(model, sample=str(tmp_path / "sample"), output=str(tmp_path / "out"))
-    assert lines == [
+    *first, certificate = lines
+    assert first == [
         f"{tmp_path}/out: {model} with format=ctranslate2 precision=float32",
         f"12 of 12 lines (100.0%) are translated as by torch: {tmp_path}/sample",
     ]
+    tokens, largest = re.fullmatch(r"log P of (\d+) tokens is that of torch within (\S+) a token", certificate).groups()
+    assert int(tokens) >= len(LINES)
+    assert 0 < float(largest) < 1e-4
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "\n".join(lines[1:]) in card
+    assert "\n".join(lines[1:]) not in said_again(model, tmp_path)
+
+
+def said_again(model: Path, tmp_path: Path) -> str:
+    """The card without a sample: a certificate is of the export beside it."""
+    said(model, output=str(tmp_path / "out"))
+    return (tmp_path / "out" / "README.md").read_text()
 
 
 def test_lines_that_differ_are_shown():
-    assert list(compare(["one", "two", "three", "four"], ["1", "2", "3", "4"], ["1", "zwei", "drei", "vier"], "x")) == [
+    found = {"torch": ["1", "2", "3", "4"], "exported": ["1", "zwei", "drei", "vier"]}
+    assert list(same_translations(["one", "two", "three", "four"], found, "x")) == [
         "1 of 4 lines (25.0%) are translated as by torch: x",
         *("line 2: two", "  torch:    2", "  exported: zwei"),
         *("line 3: three", "  torch:    3", "  exported: drei"),
     ]
+
+
+def test_a_certificate_is_the_largest_difference_of_a_token():
+    found = certificate("x", [[-1.0, -2.0], [-3.0]], [[-1.5, -2.0], [-2.0]])
+    assert (found.tokens, found.largest) == (3, 1.0)
+    assert str(found) == "log P of 3 tokens is that of x within 1.0e+00 a token"
+    for others in ([[-1.0, -2.0]], [[-1.0], [-3.0]]):
+        with pytest.raises(NMTError, match="of other lines or tokens"):
+            certificate("x", [[-1.0, -2.0], [-3.0]], others)
+    assert word_scores("-3 ||| WordScores= -1.5 -1.5\n", "file") == [[-1.5, -1.5]]
+    with pytest.raises(NMTError, match="file: not what"):
+        word_scores("-3\n", "file")
 
 
 def test_the_validation_set_is_the_sample_where_it_still_is(tmp_path):

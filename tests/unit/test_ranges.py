@@ -32,7 +32,7 @@ NUMBERS = [
     found for command, each in COMMANDS.items() for found in numbers(each.config, command) if command != "preprocess"
 ]
 NAMES = [f"{command} {key}" for command, key, _, _ in NUMBERS]
-NEEDED = {"score": ["reference=x"], "attention": ["sentence=x"]}
+NEEDED = {"score": ["reference=x"], "attention": ["sentence=x"], "import": ["path=x", "output=y"]}
 
 
 def test_the_numbers_are_found():

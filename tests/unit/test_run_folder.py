@@ -20,7 +20,8 @@ def begun(folder: Path, tree: dict) -> Path:
 
 def test_a_run_from_before_attention_could_be_chosen_goes_on_as_the_papers(tmp_path):
     tree = asdict(compose("train", []))
-    del tree["model"]["attention"], tree["model"]["attention_window"]
+    for key in ("attention", "attention_window", "activation", "zero_start", "norm_epsilon"):
+        del tree["model"][key]
     run = begun(tmp_path, tree)
     check_configuration(run, compose("train", ["model.attention=scaled_dot_product"]))
     for override in ("model.attention=additive", "model.attention_window=9"):

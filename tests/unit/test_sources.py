@@ -52,8 +52,8 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         write_toy_text(folder / name, seed)
     entries = [
         f"{{train: {folder}/general/train, valid: {folder}/general/valid, name: general}}",
-        f"{{train: {folder}/domain/train, valid: {folder}/domain/valid, name: domain, share: 0.3, tag: '<2xx>', start: 4,"
-        " noise: {upper: 0.5, bpe_dropout: 0.3}}",
+        f"{{train: {folder}/domain/train, valid: {folder}/domain/valid, name: domain, share: 0.3, start: 4,"
+        " tag: '<2xx>', noise: {upper: 0.5, bpe_dropout: 0.3}}",
     ]
     texts = [word for word in toy_options(folder) if not word.startswith(("data.train", "data.valid", "data.test"))]
     return [
