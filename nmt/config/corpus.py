@@ -67,7 +67,7 @@ class DataConfig:
     """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
     test: Any = None
     """Test set, in the same form; without one, test_size pairs are drawn from train."""
-    valid_size: int = number(1000, 1, 10**9)
+    valid_size: int = number(1000, 0, 10**9)
     """Pairs drawn from train for validation, by the seed, where none are given."""
     test_size: int = number(1000, 0, 10**9)
     """Pairs drawn from train for testing, by the seed, where none are given."""

@@ -51,7 +51,10 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     require(
         isinstance(data.sources, list), "data.sources: a list of sources, as [{train: corpus/a}, {train: corpus/b}]"
     )
-    found = [source_of(data, entry) for entry in data.sources]
+    # A validation or test set of all of them is that of the first one.
+    found = [
+        source_of(data if not index else without_held_out(data), entry) for index, entry in enumerate(data.sources)
+    ]
     names = [source.name for source in found]
     require(
         len(set(names)) == len(names), f"data.sources: two are called {max(names, key=names.count)}; give each a name"
@@ -63,6 +66,12 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
         taken <= 1 or len({source.start for source in found}) > 1, f"data.sources: their shares are {taken:g} together"
     )
     return found
+
+
+def without_held_out(data: DataConfig) -> DataConfig:
+    """The same, without the sets that `data` gives."""
+    valid, test = (0 if given else size for given, size in ((data.valid, data.valid_size), (data.test, data.test_size)))
+    return replace(data, valid=None, test=None, valid_size=valid, test_size=test)
 
 
 def source_of(data: DataConfig, entry: Any) -> SourceConfig:

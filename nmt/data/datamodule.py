@@ -62,13 +62,22 @@ class UpdateDataModule(LightningDataModule):
         self.num_workers = config.num_workers
         self.split = corpus.split("train")
         lengths = self.split.source_lengths, self.split.target_lengths
-        sources = sources_of(config.data)
+        sources = self.sources = sources_of(config.data)
         noise = any(source.data.noise != NoiseConfig() for source in sources)
         mixture = self.mixture = mixture_of(corpus, config.data) if noise or len(sources) > 1 else None
         self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window, mixture)
         self.batches: PreparedSplit | NoisySplit = self.split
         if mixture and noise:
             self.batches = NoisySplit(self.split, corpus.tokenizer_file, sources, mixture.bounds, config.seed)
+
+    def shares(self, update: int) -> dict[str, float]:
+        """The share of each source in the sentences of the stage that an update is in; empty without a mixture."""
+        if self.mixture is None or len(self.sources) == 1:
+            return {}
+        stage = self.planner.stage_of(update)
+        counts = self.mixture.stages[stage].copies * np.diff(self.mixture.bounds)
+        names = (source.name for source in self.sources)
+        return {name: count / counts.sum() for name, count in zip(names, counts, strict=True) if count}
 
     def train_dataloader(self) -> DataLoader[Batch]:
         assert self.trainer is not None

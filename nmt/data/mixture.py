@@ -40,6 +40,11 @@ def shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: f
     return [share / sum(found) for share in found]
 
 
+def last_stage(sources: Sequence[SourceConfig]) -> int:
+    """The first update of the last stage, counted from 0."""
+    return max(bound for source in sources for bound in (source.start, source.stop or 0))
+
+
 def is_used(source: SourceConfig, update: int) -> bool:
     return source.start <= update and (source.stop is None or update < source.stop)
 

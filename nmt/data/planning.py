@@ -191,9 +191,13 @@ class BatchPlanner:
         pairs = self.groups.order[np.repeat(self.groups.starts[groups], rows) + within].astype(np.int64)
         return np.split(pairs, np.cumsum(rows)[:-1])
 
+    def stage_of(self, update: int) -> int:
+        """The index of the stage that an update is in."""
+        return max(index for index, each in enumerate(self.stages) if each.start <= update)
+
     def update(self, number: int) -> list[MicroBatch]:
         """The micro-batches of update `number`, counted from 0."""
-        stage = max(index for index, each in enumerate(self.stages) if each.start <= number)
+        stage = self.stage_of(number)
         begin, per_pass = self.stages[stage].start, len(self.stages[stage])
         passes, indices = np.divmod((number - begin) * self.micro_batches + np.arange(self.micro_batches), per_pass)
         passes += stage * STAGE_PASSES

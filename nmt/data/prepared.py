@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt.config import BOS, EOS, PAD, UNK
+from nmt.config import BOS, EOS, PAD, UNK, DataConfig, sources_of
 from nmt.data.arrow import IDS_SCHEMA
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.planning import UpdateSize
@@ -157,6 +157,16 @@ class PreparedSplit:
 
 
 @dataclass
+class Domain:
+    """The pairs of one source in a validation or test set."""
+
+    name: str
+    rows: range
+    tag: str = ""
+    """The tag before each of its sources, with a blank."""
+
+
+@dataclass
 class PreparedCorpus:
     """The folder that `nmt preprocess` wrote."""
 
@@ -200,6 +210,15 @@ class PreparedCorpus:
             raise NMTError(f"{error}: the text of {split} is damaged; prepare it again") from error
         self.check_count(split, len(pairs), "lines")
         return [source for source, _ in pairs], [target for _, target in pairs]
+
+    def domains(self, split: str, data: DataConfig) -> list[Domain]:
+        """The sources that have pairs in a validation or test set."""
+        bounds = self.bounds(split).tolist()
+        return [
+            Domain(source.name, range(begin, end), f"{source.data.tag} " if source.data.tag else "")
+            for source, begin, end in zip(sources_of(data), bounds, bounds[1:], strict=False)
+            if begin < end
+        ]
 
     def bounds(self, split: str) -> NDArray[np.int64]:
         """The first row of each source in a split, and the end of the last one; NMTError where they are unknown."""

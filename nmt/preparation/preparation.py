@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from nmt.config import DataConfig, ExperimentConfig, sources_of
 from nmt.data.arrow import IDS_SCHEMA, arrow_writer, text_block
+from nmt.errors import NMTError
 from nmt.model_directory.description import find_model_directory, read_tokenizer
 from nmt.preparation.blocks import (
     Item,
@@ -92,9 +93,14 @@ class Preparation:
             self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map))
             self.readings[-1].run()
         self.counts = {split: joined([reading.counts[split] for reading in self.readings]) for split in SPLITS}
+        if not any(reading.held_out["valid"] for reading in self.readings):
+            raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
         self.learn_vocabulary()
         for split in ("valid", "test"):
-            self.write_text(split, [pair for reading in self.readings for pair in reading.held_out[split]])
+            self.write_text(split, self.data, [pair for reading in self.readings for pair in reading.held_out[split]])
+            for source, reading in zip(sources_of(self.data), self.readings, strict=True):
+                if self.data.sources and reading.held_out[split]:
+                    self.write_text(f"{split}.{source.name}", source.data, reading.held_out[split])
         for split in SPLITS:
             self.write_ids(split)
         for reading in self.readings:
@@ -133,12 +139,12 @@ class Preparation:
         trees = (tree for block in chosen_blocks(reading.text, reading.keep) for tree in block.column(1).to_pylist())
         return sorted({step for tree in trees for step in tree.split(" ") if step[0] in "()"})
 
-    def write_text(self, split: str, pairs: list[Pair]) -> None:
+    def write_text(self, name: str, data: DataConfig, pairs: list[Pair]) -> None:
         """Write the raw lines of a held-out set, for `nmt translate` and `nmt score`."""
-        for side, language in enumerate((self.data.source, self.data.target)):
+        for side, language in enumerate((data.source, data.target)):
             # Texts from JSON and the hub may contain line ends; here a line is a sentence.
             lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
-            (self.folder / f"{split}.{language}").write_text(lines, encoding="utf-8", newline="\n")
+            (self.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
 
     def text_blocks(self, split: str, reading: Reading) -> Iterable[pa.RecordBatch]:
         """The clean pairs of a split of a source."""

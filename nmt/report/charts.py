@@ -139,12 +139,17 @@ def scale_values(axes: Axes, chart: Chart, values: list[float]) -> None:
     axes.set_yticks([], minor=True)
 
 
-def draw_curve(axes: Axes, kind: str, points: list[Point]) -> int:
+def draw_curve(axes: Axes, kind: str, points: list[Point], index: int) -> int:
     """Draw a curve, with dots if it has few points, and a triangle at the edge for each value off the scale.
 
-    Returns the number of values off the scale.
+    That of a domain, whose `index` among the curves decides its dashes, has its name at the end. Returns the number of
+    values off the scale.
     """
     steps, values = zip(*points, strict=True)
+    if kind not in VARIABLES:
+        axes.plot(steps, values, color=colour("validation"), linewidth=1.2, linestyle=(0, (1 + index, 2)))
+        axes.annotate(kind, (steps[-1], values[-1]), color=colour("quiet"), fontsize=10, ha="right", va="bottom")
+        return 0
     marks: dict[str, Any] = {"color": colour(kind), "linestyle": "", "markeredgewidth": 0}
     if kind == "averaged":
         axes.plot(steps, values, marker="D", markersize=6, clip_on=False, **marks)
@@ -190,7 +195,7 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     ticks = [tick for tick in linear_ticks(0, last_update, 4) if tick <= last_update]
     axes.set_xticks(ticks, [number(tick) for tick in ticks])
     scale_values(axes, chart, [value for points in curves.values() for _, value in points])
-    stray = sum(draw_curve(axes, kind, points) for kind, points in curves.items())
+    stray = sum(draw_curve(axes, kind, points, index) for index, (kind, points) in enumerate(curves.items()))
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max

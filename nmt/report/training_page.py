@@ -36,10 +36,13 @@ def curves(run: Run, chart: Chart) -> Curves:
     score = run.model.score if run.model else None
     averaged = [(run.model.updates, score.value)] if run.model and score and score.metric == chart.metric else []
     factor = 100 if chart.percent else 1
+    names = {key.partition("/")[2] for row in run.rows for key in row if key.startswith(f"{chart.columns[1]}/")}
+    domains = {name: series(run.rows, f"{chart.columns[1]}/{name}") for name in sorted(names)}
     return {
         "training": [(step, factor * value) for step, value in training],
         "validation": validation,
         "averaged": averaged,
+        **domains,
     }
 
 

@@ -85,6 +85,10 @@ class Tokenizer(ABC):
         """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
         return {}
 
+    def leading_tag(self, line: str) -> str:
+        """The tag that a line begins with, if it does."""
+        return next((tag for tag in self.tags() if line.startswith(tag)), "")
+
     def tag_id(self, tag: str) -> int:
         """The id of a tag; NMTError for one that the vocabulary does not have."""
         tags = self.tags()
@@ -133,7 +137,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode_tagged(self, line: str) -> list[int]:
         """The ids of a source that may begin with a tag."""
-        tag = next((tag for tag in self.own_tags if line.startswith(tag)), "")
+        tag = self.leading_tag(line)
         ids: list[int] = self.processor.encode(escaped(line.removeprefix(tag).lstrip() if tag else line))
         return [self.own_tags[tag], *ids] if tag else ids
 

@@ -22,24 +22,30 @@ from nmt.hardware import processor
 from nmt.storage.whole import write_file
 from nmt.training.run_folder import read_metrics
 
+VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")
 COLUMNS = (
     *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
-    *("seconds", "flops", "cost", "skipped", "valid_loss", "valid_perplexity", "valid_bleu", "valid_f1"),
+    *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
 )
+
+
+def domain_column(column: str, domain: str) -> str:
+    """The column of a domain's own figure."""
+    return f"{column}/{domain}"
 
 
 class Logbook:
     """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
 
-    def __init__(self, run: Path, step: int) -> None:
+    def __init__(self, run: Path, step: int, domains: Sequence[str] = ()) -> None:
         self.path = run / "metrics.csv"
+        self.columns = [*COLUMNS, *(domain_column(column, name) for name in domains for column in VALIDATION_COLUMNS)]
         rows = [row for row in read_metrics(run) if int(row["step"]) <= step]
-        write_file(self.path, self.lines(dict(zip(COLUMNS, COLUMNS, strict=True)), *rows))
+        write_file(self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows))
 
-    @staticmethod
-    def lines(*rows: dict[str, str]) -> str:
+    def lines(self, *rows: dict[str, str]) -> str:
         text = io.StringIO()
-        csv.DictWriter(text, COLUMNS, extrasaction="ignore").writerows(rows)
+        csv.DictWriter(text, self.columns, extrasaction="ignore").writerows(rows)
         return text.getvalue()
 
     def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
@@ -63,9 +69,9 @@ def check_installed(names: Sequence[str]) -> None:
         raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
 
 
-def open_loggers(names: Sequence[str], run: Path, step: int, config: dict[str, Any]) -> list[Logger]:
-    """metrics.csv and the loggers of these names (tensorboard, wandb), continued after update `step`."""
-    loggers: list[Logger] = [Logbook(run, step)]
+def open_loggers(run: Path, step: int, config: dict[str, Any], domains: Sequence[str]) -> list[Logger]:
+    """metrics.csv and the loggers of `config` (tensorboard, wandb), continued after update `step`."""
+    names, loggers = config["logger"], list[Logger]([Logbook(run, step, domains)])
     if "tensorboard" in names:
         loggers.append(TensorBoardLogger(run, name="tensorboard", version="", purge_step=step + 1))
     if "wandb" in names:

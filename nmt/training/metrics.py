@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -49,8 +49,16 @@ class MetricsCallback(UpdateCallback):
     Time is measured as in section 5.2, cost as in Table 2.
     """
 
-    def __init__(self, run: Path, config: dict[str, Any], console: Console, max_seconds: float | None) -> None:
-        self.run, self.config, self.console = run, config, console
+    def __init__(
+        self,
+        run: Path,
+        config: dict[str, Any],
+        console: Console,
+        max_seconds: float | None,
+        domains: Sequence[str] = (),
+    ) -> None:
+        """`domains` are the parts of the validation set that have figures of their own."""
+        self.run, self.config, self.console, self.domains = run, config, console, domains
         self.every: int = config["trainer"]["log_every_n_steps"]
         self.seconds = 0.0
         """Training time over all restarts: updates and saving, but neither memory check nor validation."""
@@ -76,7 +84,7 @@ class MetricsCallback(UpdateCallback):
         self.peak = self.find_peak(trainer, pl_module.device)
         if trainer.is_global_zero:
             write_environment(self.run, trainer, self.devices, self.peaks)
-            self.loggers = open_loggers(self.config["logger"], self.run, trainer.global_step, self.config)
+            self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.domains)
             self.line.start(trainer.global_step, trainer.max_steps)
         self.clock = time.monotonic()
 

@@ -44,7 +44,7 @@ from nmt.training.saving import CheckpointCallback
 from nmt.training.time_estimate import TimeEstimate
 from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning
 from nmt.training.updates import GradientCheck
-from nmt.training.validation import Validation, validation_score
+from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation.translator import Translator
 
 
@@ -132,7 +132,8 @@ def fit(
         versions=versions(),
     )
     updates = UpdateDataModule(corpus, config)
-    metrics = MetricsCallback(run, tree, console, max_seconds)
+    domains = [domain.name for domain in corpus.domains("valid", config.data)]
+    metrics = MetricsCallback(run, tree, console, max_seconds, domains if len(domains) > 1 else [])
     validation = Validation(corpus, config, metrics)
     saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
     # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
@@ -176,10 +177,12 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
     parameters = sum(parameter.numel() for parameter in module.parameters())
     per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
     start = f"from update {update:,} " if update else ""
+    parts = [f"{name} {share:.1%}" for name, share in updates.shares(update).items()]
+    mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
     return (
         f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
         f"a pass over the corpus is {per_pass:,.0f} updates, and the learning rate rises to "
-        f"{module.learning_rate(module.optim.warmup):.2g} at update {module.optim.warmup:,}"
+        f"{module.learning_rate(module.optim.warmup):.2g} at update {module.optim.warmup:,}{mixture}"
     )
 
 
@@ -196,10 +199,10 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
     if wanted != 0:
         average.model.to(make_trainer(config).strategy.root_device)
         translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(corpus.tokenizer_file))
-        score = validation_score(translator, corpus, wanted)
+        domains = corpus.domains("valid", config.data)
+        score = joint_score(corpus, [translated(translator, corpus, domain, wanted) for domain in domains])
         average.model.cpu()
-        whole = len(corpus.split("valid"))
-        scored = score, min(wanted or whole, whole)
+        scored = score, sum(len(domain.rows[:wanted]) for domain in domains)
         console.print(
             f"average of {len(average.updates)} checkpoints: validation {score.name} {score.value:.2f} on "
             f"{scored[1]:,} sentences, `{score.signature}`"

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,17 @@ import torch.distributed as dist
 from lightning import LightningModule, Trainer
 from torch import Tensor
 
-from nmt.config import ExperimentConfig
+from nmt.config import ExperimentConfig, sources_of
 from nmt.config.decoding import MAX_TOKENS
-from nmt.data.prepared import PreparedCorpus, dummy_batch
+from nmt.data.mixture import last_stage
+from nmt.data.prepared import Domain, PreparedCorpus, dummy_batch
 from nmt.errors import enough_memory_or
 from nmt.evaluation.scores import Score, score
 from nmt.search.beam_search import beam_search
 from nmt.search.engine import batches_by_length
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import load_tokenizer
+from nmt.training.logbook import domain_column
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule
 from nmt.training.strategies import whole_weights
@@ -34,9 +37,13 @@ from nmt.translation.translator import Translator
 BATCH_TOKENS = 4000
 
 
-def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: int | None) -> Score:
-    """BLEU, or the F1 of trees, on the first `sentences` of the validation set (None: all), shared by all processes."""
-    source, reference = (lines[:sentences] for lines in corpus.text("valid"))
+def translated(
+    translator: Translator, corpus: PreparedCorpus, domain: Domain, sentences: int | None
+) -> tuple[list[str], list[str]]:
+    """Translations and references of the first `sentences` of a domain (None: all); all processes share the work."""
+    sources, targets = corpus.text("valid")
+    rows = domain.rows[:sentences]
+    source, reference = [domain.tag + sources[row] for row in rows], [targets[row] for row in rows]
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     own_source = source[rank::world_size]
     if corpus.manifest.is_treebank:
@@ -47,8 +54,13 @@ def validation_score(translator: Translator, corpus: PreparedCorpus, sentences: 
     if world_size > 1:
         parts = [[] for _ in range(world_size)]
         dist.all_gather_object(parts, own)
-    hypotheses = [parts[line % world_size][line // world_size] for line in range(len(source))]
-    return score(hypotheses, reference, ["brackets" if corpus.manifest.is_treebank else "bleu"])[0]
+    return [parts[line % world_size][line // world_size] for line in range(len(source))], reference
+
+
+def joint_score(corpus: PreparedCorpus, parts: list[tuple[list[str], list[str]]]) -> Score:
+    """BLEU, or the F1 of trees, of translations and references of several domains together."""
+    hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
+    return score(hypotheses, references, ["brackets" if corpus.manifest.is_treebank else "bleu"])[0]
 
 
 class Validation(UpdateCallback):
@@ -59,6 +71,8 @@ class Validation(UpdateCallback):
         self.split = corpus.split("valid")
         corpus.text("valid")  # so that damage is found before training
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
+        self.domains = corpus.domains("valid", config.data)
+        self.last_stage = last_stage(sources_of(config.data))
         self.score_key = "valid_f1" if corpus.manifest.is_treebank else "valid_bleu"
         self.best: float | None = None
         """The lowest perplexity, or the highest score, so far."""
@@ -73,13 +87,19 @@ class Validation(UpdateCallback):
     def load(self, state: dict[str, Any]) -> None:
         self.best, self.worse = state["best"], state["worse"]
 
-    def compare(self, metrics: dict[str, float], regular: bool) -> None:
-        """Compare with the best so far. Only a `regular` one counts later, so an extended run equals a longer one."""
+    def compare(self, metrics: dict[str, float], step: int) -> None:
+        """Compare with the best so far.
+
+        Only a regular validation counts later, so an extended run equals a longer one; and worse ones do only in the
+        last stage of a mixture, as a source that comes or goes changes them.
+        """
+        regular = step % self.config.every_steps == 0
         by_score = self.config.best == "bleu"
         value = metrics[self.score_key if by_score else "valid_perplexity"]
         self.improved = self.best is None or (value > self.best if by_score else value < self.best)
         if regular:
-            self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
+            counts = step > self.last_stage
+            self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + counts)
 
     def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
         self.improved = False
@@ -89,7 +109,7 @@ class Validation(UpdateCallback):
         with self.metrics.paused(module.device):
             with self.evaluating(module):
                 metrics, words = self.measure(trainer, module)
-            self.compare(metrics, regular=step % self.config.every_steps == 0)
+            self.compare(metrics, step)
             self.metrics.report(step, metrics)
         if trainer.is_global_zero:
             self.metrics.console.print(f"update {step:,}: validation {words}")
@@ -113,20 +133,33 @@ class Validation(UpdateCallback):
         module.train()
 
     def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
-        """Loss and perplexity of the whole set and the score of its first sentences, as numbers and as text."""
-        metrics = self.losses(trainer, module)
+        """Loss and perplexity of the whole set and the score of its first sentences, as numbers and as text.
+
+        Of a mixture, each domain has its own, behind its name.
+        """
+        sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
+        metrics = losses([sum(part) for part in zip(*sums, strict=True)])
         words = f"loss {metrics['valid_loss']:.3f}, perplexity {metrics['valid_perplexity']:.2f}"
+        texts: list[tuple[list[str], list[str]]] = []
         if self.config.bleu_sentences != 0:
             translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
-            scored = validation_score(translator, self.corpus, self.config.bleu_sentences)
+            texts = [translated(translator, self.corpus, domain, self.config.bleu_sentences) for domain in self.domains]
+            scored = joint_score(self.corpus, texts)
             metrics[self.score_key] = scored.value
             words += f", {scored.name} {scored.value:.1f}"
+        for domain, own_sums, own_texts in zip_longest(self.domains, sums, texts) if len(self.domains) > 1 else ():
+            own = losses(own_sums)
+            if own_texts:
+                own[self.score_key] = joint_score(self.corpus, [own_texts]).value
+            metrics |= {domain_column(key, domain.name): value for key, value in own.items()}
+            bleu = f", {own[self.score_key]:.1f}" if own_texts else ""
+            words += f"; {domain.name} {own['valid_perplexity']:.2f}{bleu}"
         return metrics, words
 
     def try_largest(self, trainer: Trainer, module: TranslationModule) -> None:
         """Run the batches that need the most memory, and search for translations of the greatest length."""
         with self.evaluating(module):
-            self.sums(trainer, module, self.batches()[:1])
+            self.sums(trainer, module, self.batches(range(len(self.split)))[:1])
             lengths = self.split.source_lengths[: self.config.bleu_sentences].tolist()
             shapes = [(len(batch), lengths[batch[0]]) for batch in batches_by_length(lengths, self.decode.batch_tokens)]
             if shapes:
@@ -135,10 +168,11 @@ class Validation(UpdateCallback):
                 endless = replace(self.decode, min_length=self.decode.max_length or MAX_TOKENS)
                 beam_search([module.model], source, endless)
 
-    def batches(self) -> list[list[int]]:
-        """Indices of the validation set's sentences, the longest first."""
-        lengths = np.maximum(self.split.source_lengths, self.split.target_lengths).tolist()
-        return list(batches_by_length(lengths, BATCH_TOKENS))
+    def batches(self, rows: range) -> list[list[int]]:
+        """Indices of these sentences of the validation set, the longest first."""
+        own = slice(rows.start, rows.stop)
+        lengths = np.maximum(self.split.source_lengths[own], self.split.target_lengths[own]).tolist()
+        return [[rows[index] for index in batch] for batch in batches_by_length(lengths, BATCH_TOKENS)]
 
     @torch.no_grad()
     def sums(self, trainer: Trainer, module: TranslationModule, batches: list[list[int]]) -> Tensor:
@@ -151,13 +185,15 @@ class Validation(UpdateCallback):
             sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
         return sums
 
-    def losses(self, trainer: Trainer, module: TranslationModule) -> dict[str, float]:
-        """Smoothed loss and perplexity (without smoothing) per target token of the whole set."""
-        sums = self.sums(trainer, module, self.batches()[trainer.global_rank :: trainer.world_size])
+    def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
+        """Smoothed loss, negative log likelihood and target tokens of a domain; all processes share the work."""
+        sums = self.sums(trainer, module, self.batches(domain.rows)[trainer.global_rank :: trainer.world_size])
         totals = trainer.strategy.reduce(sums, reduce_op="sum")
         assert isinstance(totals, Tensor)
-        loss_sum, likelihood_sum, tokens = totals.tolist()
-        return {
-            "valid_loss": loss_sum / tokens,
-            "valid_perplexity": math.exp(min(likelihood_sum / tokens, 100)),
-        }
+        return totals.tolist()
+
+
+def losses(sums: list[float]) -> dict[str, float]:
+    """Smoothed loss and perplexity (without smoothing) per target token."""
+    loss_sum, likelihood_sum, tokens = sums
+    return {"valid_loss": loss_sum / tokens, "valid_perplexity": math.exp(min(likelihood_sum / tokens, 100))}

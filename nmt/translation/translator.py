@@ -70,7 +70,8 @@ class Translator:
 
         Raises LongLine for the first line that the model has no positions for.
         """
-        segments = self.segmenter.segment(lines)
+        prefixes, lines = self.split_tags(lines)
+        segments = self.segments(prefixes, lines)
         searched = [segment.ids for row in segments for segment in row if not segment.copied]
         hypotheses = self.engine.search(searched, [self.prefix] * len(searched))
         if self.scorer:
@@ -80,16 +81,44 @@ class Translator:
         found = iter(hypotheses)
         nothing = [Hypothesis([], 0.0, 0.0)]  # for a segment that is copied
         return [
-            self.join(line, row, [nothing if segment.copied else next(found) for segment in row])
-            for line, row in zip(lines, segments, strict=True)
+            self.join(
+                SourceWords(self.tokenizer, line, prefix) if self.scorer else None,
+                row,
+                [nothing if segment.copied else next(found) for segment in row],
+            )
+            for prefix, line, row in zip(prefixes, lines, segments, strict=True)
         ]
 
-    def join(self, line: str, segments: list[Segment], found: list[list[Hypothesis]]) -> list[Translation]:
+    def split_tags(self, lines: list[str]) -> tuple[list[str], list[str]]:
+        """The source prefix of each line, which is its own tag if it has one, and the rest of it."""
+        tags = [self.tokenizer.leading_tag(line) for line in lines]
+        prefixes = [f"{tag} " if tag else self.segmenter.source_prefix for tag in tags]
+        return prefixes, [line.removeprefix(tag) for line, tag in zip(lines, tags, strict=True)]
+
+    def segments(self, prefixes: list[str], lines: list[str]) -> list[list[Segment]]:
+        """The segments of each line; LongLine for the first one that the model has no positions for."""
+        rows: list[list[Segment]] = [[] for _ in lines]
+        too_long: list[LongLine] = []
+        for prefix in sorted(set(prefixes)):
+            own = [index for index, other in enumerate(prefixes) if other == prefix]
+            plain = prefix == self.segmenter.source_prefix
+            segmenter = self.segmenter if plain else Segmenter(self.tokenizer, self.limits, prefix)
+            try:
+                for index, row in zip(own, segmenter.segment([lines[index] for index in own]), strict=True):
+                    rows[index] = row
+            except LongLine as error:
+                too_long.append(LongLine(own[error.index], error.problem))
+        if too_long:
+            raise min(too_long, key=lambda error: error.index)
+        return rows
+
+    def join(
+        self, source_words: SourceWords | None, segments: list[Segment], found: list[list[Hypothesis]]
+    ) -> list[Translation]:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
         cut_from, reason = max((segment.cut_from for segment in segments), default=0), self.limits.reason
         split = f"{cut_from:,} tokens, {reason}" if cut_from and reason else ""
         copied = [segment.text for segment in segments if segment.copied]
-        source_words = SourceWords(self.tokenizer, line, self.segmenter.source_prefix) if self.scorer else None
         translations = []
         for n in range(max(map(len, found), default=1)):
             parts = [row[min(n, len(row) - 1)] for row in found]  # a segment with fewer hypotheses repeats its last

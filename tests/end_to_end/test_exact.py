@@ -88,13 +88,13 @@ def before_the_last_old_checkpoint_is_removed() -> None:
 def while_validating() -> None:
     from nmt.training.validation import Validation
 
-    die_at(Validation, "losses", 2)
+    die_at(Validation, "domain_sums", 2)
 
 
 def while_translating_the_validation_set() -> None:
     from nmt.training import validation
 
-    die_at(validation, "validation_score", 1)
+    die_at(validation, "translated", 1)
 
 
 def while_reporting() -> None:

@@ -195,8 +195,8 @@ def seconds_and_cost(path: Path) -> tuple[list[float], list[float]]:
 def test_validation_counts_neither_as_time_nor_as_cost(toy, nmt, monkeypatch):
     from nmt.training.validation import Validation
 
-    losses = Validation.losses
-    monkeypatch.setattr(Validation, "losses", lambda *arguments: time.sleep(0.5) or losses(*arguments))
+    sums = Validation.domain_sums
+    monkeypatch.setattr(Validation, "domain_sums", lambda *arguments: time.sleep(0.5) or sums(*arguments))
     options = ("trainer.max_steps=9", "trainer.log_every_n_steps=1", "validation.every_steps=5", "run=run")
     assert nmt("train", *toy, *options).code == 0
     seconds, cost = seconds_and_cost(Path("run"))

@@ -82,7 +82,8 @@ def test_sources_are_prepared_one_after_another_with_their_tags(prepared):
     assert not any(tag in row for row in rows[:border])
     assert all(row[0] == tag and tag not in row[1:] for row in rows[border:])
     assert tokenizer.decode(rows[-1]) == tokenizer.decode(rows[-1][1:]) != ""
-    assert tag not in tokenizer.encode(["<2xx> ka lo"])[0]
+    assert tokenizer.encode(["<2xx> ka lo"])[0] == [tag, *tokenizer.encode(["ka lo"])[0]]
+    assert tag not in tokenizer.encode(["ka <2xx> lo"])[0]
     assert (prepared / "valid.en").read_text().count("\n") == 80
 
 

@@ -1,0 +1,92 @@
+"""Training on a mixture: exact after a kill, validated by domain, and translating with tags."""
+
+import csv
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import toy_options, write_toy_text
+from preloaded import python
+
+MORE = ("trainer.max_steps=24", "validation.every_steps=8", "checkpoints.every_steps=6", "validation.bleu_sentences=3")
+
+
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Overrides of two tagged corpora with noise, the second one from update 10 on, which are prepared."""
+    from nmt.commands import compose
+    from nmt.preparation.preprocess import preprocess
+
+    folder = tmp_path_factory.mktemp("mixture")
+    for name, seed in (("de", 5), ("fr", 6)):
+        (folder / name).mkdir()
+        write_toy_text(folder / name, seed)
+    (folder / "data").mkdir()
+    (folder / "data/mixed.yaml").write_text(
+        f"""defaults: [files]
+name: mixed
+target: xx
+noise: {{bpe_dropout: 0.2}}
+sources:
+- {{target: de, train: {folder}/de/train, valid: {folder}/de/valid, test: {folder}/de/test, tag: <2de>, name: german}}
+- train: "{folder}/fr/train.en:{folder}/fr/train.de"
+  valid: "{folder}/fr/valid.en:{folder}/fr/valid.de"
+  test: "{folder}/fr/test.en:{folder}/fr/test.de"
+  target: fr
+  name: french
+  tag: <2fr>
+  share: 0.4
+  start: 10
+  noise: {{typos: 0.5, upper: 0.2}}
+"""
+    )
+    plain = [word for word in toy_options(folder) if not word.startswith("data")]
+    options = [*plain, "data=mixed", f"prepared={folder / 'prepared'}"]
+    preprocess(compose("preprocess", options, folder), lambda words: None)
+    return [str(folder / "prepared"), *(word for word in plain if not word.startswith(("tokenizer", "workers")))]
+
+
+def test_a_killed_run_on_a_mixture_with_noise_ends_with_the_same_bits(mixture, nmt, training_state):
+    straight = nmt("train", *mixture, *MORE, "run=straight")
+    assert straight.code == 0
+    assert "of the sentences, german 100.0%" in straight.err
+    process = subprocess.Popen(
+        [python(), "-m", "nmt", "train", *mixture, *MORE, "run=killed"], stderr=subprocess.DEVNULL
+    )
+    while not list(Path("killed").glob("checkpoints/step=*12.ckpt")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    again = nmt("train", *mixture, *MORE, "run=killed")
+    assert "of the sentences, german 60.0%, french 40.0%" in again.err
+    torch.testing.assert_close(training_state(Path("straight")), training_state(Path("killed")), rtol=0, atol=0)
+    with Path("straight/metrics.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["valid_loss"]]
+    for row in rows:
+        one, other, both = (float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss"))
+        assert min(one, other) <= both <= max(one, other)
+        assert row["valid_bleu/french"]
+    page = nmt("report", "straight")
+    assert page.code == 0, page.err
+    assert "french" in Path("straight/report.html").read_text()
+
+
+def test_a_target_language_is_a_tag_and_a_line_may_have_its_own(mixture, nmt):
+    assert nmt("train", *mixture, *MORE, "trainer.max_steps=8", "run=run").code == 0
+    tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
+    assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
+    assert nmt("translate", "run", "text=<2fr> ka lo", "format=jsonl").code == 0
+    nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model has de, fr")
+
+
+def test_each_source_has_test_files_of_its_own(mixture):
+    prepared = Path(mixture[0])
+    names = {path.name for path in prepared.glob("test.*")}
+    assert names == {"test.en", "test.xx", "test.german.en", "test.german.de", "test.french.en", "test.french.fr"}
+    both = (prepared / "test.german.en").read_text() + (prepared / "test.french.en").read_text()
+    assert (prepared / "test.en").read_text() == both
