@@ -17,7 +17,7 @@ from nmt.config.rules import require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
-    from nmt.interchange.marian import Foreign
+    from nmt.interchange.foreign_model import Foreign
     from nmt.text.tokenizers import Tokenizer
     from nmt.translation.translator import Translator
 

@@ -28,8 +28,9 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, how_to_install, one_line
 from nmt.interchange.certificate import Scores
+from nmt.interchange.foreign_model import Foreign
 from nmt.interchange.huggingface_tokenizer import fast_tokenizer
-from nmt.interchange.marian import Foreign, vocabulary_names
+from nmt.interchange.marian_hub import vocabulary_names
 from nmt.interchange.marian_weights import Weights, halves, ids_of, layers_to_marian, rows_of
 from nmt.model import Transformer
 from nmt.model.embedding import sinusoids

@@ -1,64 +1,32 @@
-"""Models of Marian (https://marian-nmt.github.io) and of OPUS-MT, which may come from anyone.
+"""Models of Marian (https://marian-nmt.github.io), which may come from anyone.
 
-They are read from a folder as on the Hugging Face hub, or from Marian's own files:
-
-config.json                            model.npz     weights, and the settings of training
-model.safetensors, pytorch_model.bin   decoder.yml   the names of model and vocabularies, the search
-vocab.json, target_vocab.json          vocab.yml, *.spm
-source.spm, target.spm                 source.spm, target.spm, unless the vocabularies are such models themselves
-
-Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. So does
-the imported model, unless transformers trained it: then the row of <pad>, from which the decoder starts there, is not
-zero.
+model.npz               weights, and the settings of training
+decoder.yml             the names of model and vocabularies, the length penalty
+vocab.yml, *.spm        the vocabularies
+source.spm, target.spm  the sentencepiece models, unless the vocabularies are such models themselves
 """
 
 import math
 import re
 import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import yaml
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
-from nmt.config import ModelConfig
-from nmt.config.corpus import LANGUAGE
 from nmt.config.rules import require, shown
 from nmt.errors import NMTError, one_line
-from nmt.interchange.marian_weights import Weights, halves, layers_from_marian, vocabulary_from_marian
-from nmt.model import Transformer
-from nmt.model.embedding import sinusoids
-from nmt.model_directory.stored import stored_shapes
-from nmt.model_directory.weights import described
-from nmt.storage.archive import check_members, load_plain
-from nmt.storage.foreign import (
-    LARGE,
-    check_regular,
-    matches,
-    parse_json,
-    parse_yaml,
-    read_bytes,
-    read_mapping,
-    read_text,
-)
-from nmt.text.tokenizers import MARIAN_SYMBOLS, MarianTokenizer, marian_tokenizer
+from nmt.interchange.foreign_model import EMBEDDINGS, Foreign, check_flags, read_tokenizer, table_of, tokenizer_of
+from nmt.interchange.marian_hub import read_huggingface
+from nmt.interchange.marian_weights import Weights
+from nmt.storage.archive import check_members
+from nmt.storage.foreign import check_regular, matches, parse_yaml, read_bytes, read_mapping, read_text
+from nmt.text.tokenizers import MarianTokenizer
 
-TRAINED_BY: dict[str, dict[str, Any]] = {
-    "marian": {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6},
-    "transformers": {"padding_probability": False},
-}
-"""What a program computes other than the paper."""
-FLAGS: dict[str, tuple[Any, ...]] = {
-    **{"model_type": ("marian",), "scale_embedding": (True,), "add_final_layer_norm": (False,)},
-    **{"normalize_before": (False,), "normalize_embedding": (False,), "static_position_embeddings": (True,)},
-}
-"""Keys of config.json, and the values that are supported."""
 MARIAN_FLAGS: dict[str, tuple[Any, ...]] = {
     **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "input-types": ([],)},
     **{"transformer-ffn-depth": (2,), "transformer-decoder-ffn-depth": (0, 2), "transformer-tied-layers": ([],)},
@@ -69,88 +37,15 @@ MARIAN_FLAGS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("transformer-train-position-embeddings", "transformer-train-positions"), (False,)),
     **dict.fromkeys(("output-omit-bias", "right-left", "ulr"), (False,)),
 }
-"""The same of special:model.yml; Marian's defaults come first."""
+"""Keys of special:model.yml, and the values that are supported; Marian's defaults come first."""
 NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 """Marian's operations before and after a sub-layer and on top of the stack, without dropout -> model.norm."""
-ACTIVATIONS = ("relu", "swish", "silu", "gelu", "quick_gelu")
 EXACT_GELU = (1, 12, 3)
 """The version of Marian since which its gelu is not x sigmoid(1.702 x)."""
-EMBEDDINGS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
 TOP_NORM = re.compile(r"(encoder|decoder)_top_ln_(scale|bias)")
 NORM = re.compile(r"(encoder|decoder)_l(\d+)_(self|context|ffn)_(?:Wo|ffn)_ln_(scale|bias)(_pre|)")
 MAP = re.compile(r"(encoder|decoder)_l(\d+)_(self|context|ffn)_([Wb])([qkvo12])")
 """The names of Marian's parameters."""
-
-
-@dataclass
-class Foreign:
-    """What a folder holds: weights under the names of MarianMTModel, in Marian's order."""
-
-    where: Path
-    settings: dict[str, Any]
-    """Some of the model's configuration."""
-    weights: Weights
-    tokenizer: MarianTokenizer
-    length_penalty: float
-    """alpha in |Y|^alpha."""
-    vocabularies: list[Path] = field(default_factory=list)
-    """The files of Marian's own vocabularies; none for a folder of transformers."""
-    decoder: Path | None = None
-    """decoder.yml."""
-    languages: tuple[str, str] = ("und", "und")
-    trained_by: str = "marian"
-    used: set[str] = field(default_factory=set)
-
-    @property
-    def has_padding(self) -> bool:
-        """True where the vocabulary has <pad>, from which a decoder of transformers starts."""
-        return MARIAN_SYMBOLS[2] in self.tokenizer.tables[-1]
-
-    def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """A weight in float32; NMTError where it is missing, or of another shape."""
-        found = self.weights.get(name)
-        if found is None or tuple(found.shape) != shape:
-            there = "missing" if found is None else f"{list(found.shape)}"
-            raise NMTError(f"{self.where}: {name} is {there}, where there should be {list(shape)}")
-        self.used.add(name)
-        return found.float()
-
-    def model(self) -> Transformer:
-        """The model; NMTError where it is none that we have."""
-        try:
-            config = self.config()
-        except NMTError as error:
-            raise NMTError(f"{self.where}: {error}") from error
-        tables = self.tokenizer.tables
-        size = self.tokenizer.vocabulary_size
-        shapes = {name: tuple(tensor.shape) for name, tensor in described(config, size).state_dict().items()}
-        weights = layers_from_marian(self.take, config, shapes)
-        weights |= vocabulary_from_marian(self.take, tables, config, padding=self.trained_by == "transformers")
-        if unknown := sorted(self.weights.keys() - self.used):
-            raise NMTError(f"{self.where}: it has {shown(unknown[0])}, which is not known to be in such a model")
-        model = Transformer(config, size)
-        model.load_state_dict(weights)
-        return model.eval()
-
-    def config(self) -> ModelConfig:
-        """The configuration, by what is stored: matrices are tied where they are equal."""
-        source, target, output = (self.weights.get(name) for name in EMBEDDINGS)
-        require(source is not None and target is not None and output is not None, "no embeddings")
-        assert source is not None
-        assert target is not None
-        assert output is not None
-        one = len(self.tokenizer.tables) == 1
-        tied, all_tied = torch.equal(target, output), one and torch.equal(source, target)
-        own = None if all_tied or (one and not tied) else len(self.tokenizer.entries[0])
-        return ModelConfig(
-            name="marian",
-            **self.settings,
-            attention_bias=True,
-            output_bias=True,
-            tied_embeddings=tied,
-            source_vocabulary_size=own,
-            **TRAINED_BY[self.trained_by],
-        )
 
 
 def read(path: Path, trained_by: str | None) -> Foreign:
@@ -162,140 +57,9 @@ def read(path: Path, trained_by: str | None) -> Foreign:
         require(trained_by != "transformers", f"trained_by=transformers: {path} is a model of Marian itself")
         return read_marian(path)
     require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
-    require(
-        (path / "config.json").is_file(), f"{path}: neither config.json of MarianMT there, nor decoder.yml of Marian"
-    )
+    there = (path / "config.json").is_file()
+    require(there, f"{path}: neither config.json of MarianMT there, nor decoder.yml of Marian")
     return read_huggingface(path, trained_by)
-
-
-def check_flags(where: Path, found: dict[str, Any], supported: dict[str, tuple[Any, ...]]) -> None:
-    """NMTError for a setting that changes what is computed; a missing one has its first value."""
-    for key, values in supported.items():
-        value = found.get(key, values[0])
-        if value not in values:
-            known = " or ".join(str(each) or "nothing" for each in values)
-            raise NMTError(f"{where}: {key}={shown(value)}: only {known} can be imported")
-
-
-def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
-    """A MarianMT folder."""
-    where = folder / "config.json"
-    tree = read_mapping(where, parse_json)
-    require("model_type" in tree, f"{where}: it has no model_type")
-    check_flags(where, tree, FLAGS)
-    for key in ("attention_heads", "ffn_dim"):
-        one, other = tree.get(f"encoder_{key}"), tree.get(f"decoder_{key}")
-        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {shown(one)} and {shown(other)}")
-    activation = str(tree.get("activation_function"))
-    require(
-        activation in ACTIVATIONS, f"{where}: activation_function={shown(activation)}: not {', '.join(ACTIVATIONS)}"
-    )
-    settings = {
-        **{key: tree.get(key) for key in ("encoder_layers", "decoder_layers", "d_model")},
-        "d_ff": tree.get("encoder_ffn_dim"),
-        "heads": tree.get("encoder_attention_heads"),
-        "dropout": tree.get("dropout", 0.1),
-        "activation": "swish" if activation == "silu" else activation,
-    }
-    tokenizer = read_tokenizer(folder, [read_ids(folder / name) for name in vocabulary_names(folder)], tags=True)
-    weights = with_embeddings(folder, tensors(folder))
-    search = folder / "generation_config.json"
-    penalty = (read_mapping(search, parse_json) if search.exists() else tree).get("length_penalty", 1.0)
-    require(matches(penalty, float) and 0 <= penalty <= 10, f"{search}: length_penalty={shown(penalty)}")
-    found = Foreign(folder, settings, weights, tokenizer, float(penalty), languages=languages(folder))
-    padding = padding_row(found)
-    found.trained_by = trained_by or ("transformers" if padding is not None and padding.any() else "marian")
-    require(
-        padding is not None or found.trained_by == "marian",
-        f"{folder}: its vocabulary has no <pad>, from which a decoder of transformers starts",
-    )
-    return found
-
-
-def padding_row(found: Foreign) -> Tensor | None:
-    """The embedding of <pad>, from which the decoder of transformers starts; None where there is none."""
-    embedding = found.weights.get(EMBEDDINGS[1])
-    if embedding is None or embedding.dim() != 2 or not found.has_padding:
-        return None
-    padding = found.tokenizer.tables[-1].index(MARIAN_SYMBOLS[2])
-    return embedding[padding] if padding < len(embedding) else None
-
-
-def vocabulary_names(folder: Path) -> list[str]:
-    """The files of the vocabularies: one for both sides, or one for each."""
-    return ["vocab.json", *(["target_vocab.json"] if (folder / "target_vocab.json").exists() else [])]
-
-
-def read_ids(path: Path) -> list[str]:
-    """The entries of a vocabulary in JSON, by their numbers."""
-    return table_of(path, read_mapping(path, parse_json, LARGE))
-
-
-def table_of(path: Path, numbers: dict[str, Any]) -> list[str]:
-    """The entries of a vocabulary in the order of their numbers; NMTError unless these are 0, 1, 2 and so on."""
-    if sorted(map(str, numbers.values())) != sorted(map(str, range(len(numbers)))):
-        raise NMTError(f"{path}: the numbers of its entries are not 0, 1, 2 and so on, each once")
-    return sorted(numbers, key=lambda entry: int(numbers[entry]))
-
-
-def read_tokenizer(folder: Path, tables: Sequence[list[str]], tags: bool) -> MarianTokenizer:
-    """The tokenizer of source.spm, target.spm and these tables."""
-    return tokenizer_of(folder, [folder / "source.spm", folder / "target.spm"], tables, tags)
-
-
-def tokenizer_of(folder: Path, models: list[Path], tables: Sequence[list[str]], tags: bool) -> MarianTokenizer:
-    try:
-        return marian_tokenizer([read_bytes(path) for path in models], tables, tags)
-    except ValueError as error:
-        raise NMTError(f"{folder}: no tokenizer ({one_line(error)})") from error
-
-
-def tensors(folder: Path) -> Weights:
-    """The tensors of a folder, of float numbers."""
-    path = folder / "model.safetensors"
-    if path.exists():
-        stored_shapes(path)
-        try:
-            return load_file(path)
-        except (OSError, SafetensorError) as error:
-            raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    path = folder / "pytorch_model.bin"
-    try:
-        content = load_plain(path)
-    except ValueError as error:
-        raise NMTError(f"{path}: not loaded, because {error}") from error
-    if not isinstance(content, dict) or not all(
-        isinstance(name, str) and isinstance(tensor, Tensor) and tensor.is_floating_point()
-        for name, tensor in content.items()
-    ):
-        raise NMTError(f"{path}: not a mapping of names to tensors of float numbers")
-    return dict(content)
-
-
-def with_embeddings(folder: Path, weights: Weights) -> Weights:
-    """The weights with all embeddings under their own names, and without positions, which must be sinusoids."""
-    shared = weights.pop("model.shared.weight", None)
-    for name, other in zip(EMBEDDINGS, (*EMBEDDINGS[:2], EMBEDDINGS[1]), strict=True):
-        if shared is not None:
-            require(name not in weights or torch.equal(weights[name], shared), f"{folder}: {name} is not model.shared")
-            weights[name] = shared
-        elif name not in weights and other in weights:
-            weights[name] = weights[other]
-    for stack in ("encoder", "decoder"):
-        table = weights.pop(f"model.{stack}.embed_positions.weight", None)
-        if table is not None:
-            expected = sinusoids(*table.shape)[:, halves(table.shape[1])] if table.dim() == 2 else table.new_empty(0)
-            same = table.shape == expected.shape and torch.allclose(table.float(), expected, atol=2e-3)
-            require(same, f"{folder}: its positions are no sinusoids; trained ones cannot be imported")
-    return weights
-
-
-def languages(folder: Path) -> tuple[str, str]:
-    """The languages that tokenizer_config.json names; "und" for what is no name."""
-    path = folder / "tokenizer_config.json"
-    tree = read_mapping(path, parse_json) if path.exists() else {}
-    source, target = (str(tree.get(f"{side}_lang") or "") for side in ("source", "target"))
-    return source if LANGUAGE.fullmatch(source) else "und", target if LANGUAGE.fullmatch(target) else "und"
 
 
 def read_marian(path: Path) -> Foreign:

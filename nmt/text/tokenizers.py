@@ -50,6 +50,8 @@ class Tokenizer(ABC):
     def __init__(self, content: bytes) -> None:
         self.content = content
         """The bytes of the file that `load_tokenizer` reads."""
+        self.tags: dict[str, int] = {}
+        """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
 
     @property
     def source_vocabulary_size(self) -> int | None:
@@ -81,20 +83,15 @@ class Tokenizer(ABC):
         own = self.source_vocabulary_size if side == SOURCE else None
         return [self.symbol(i, side) for i in range(own or self.vocabulary_size)]
 
-    def tags(self) -> dict[str, int]:
-        """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
-        return {}
-
     def leading_tag(self, line: str) -> str:
         """The tag that a line begins with, if it does."""
-        return next((tag for tag in self.tags() if line.startswith(tag)), "")
+        return next((tag for tag in self.tags if line.startswith(tag)), "")
 
     def tag_id(self, tag: str) -> int:
         """The id of a tag; NMTError for one that the vocabulary does not have."""
-        tags = self.tags()
-        if tag not in tags:
-            raise NMTError(f"tag {tag}: the vocabulary has {'only ' if tags else 'no tags'}{', '.join(tags)}")
-        return tags[tag]
+        if tag not in self.tags:
+            raise NMTError(f"tag {tag}: the vocabulary has {'only ' if self.tags else 'no tags'}{', '.join(self.tags)}")
+        return self.tags[tag]
 
     def save(self, path: Path) -> None:
         write_file(path, self.content)
@@ -122,24 +119,21 @@ class SentencePieceTokenizer(Tokenizer):
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         self.vocabulary_size = int(self.processor.vocab_size())
         reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
-        self.own_tags = {self.symbol(id): id for id in reserved}
+        self.tags = {self.symbol(id): id for id in reserved}
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.processor.id_to_piece(id))
 
     def encode(self, lines: Sequence[str], side: int = SOURCE) -> list[list[int]]:
-        if side == SOURCE and self.own_tags:
+        if side == SOURCE and self.tags:
             return [self.encode_tagged(line) for line in lines]
         return self.processor.encode([escaped(line) for line in lines])  # type: ignore[no-any-return]
-
-    def tags(self) -> dict[str, int]:
-        return self.own_tags
 
     def encode_tagged(self, line: str) -> list[int]:
         """The ids of a source that may begin with a tag."""
         tag = self.leading_tag(line)
         ids: list[int] = self.processor.encode(escaped(line.removeprefix(tag).lstrip() if tag else line))
-        return [self.own_tags[tag], *ids] if tag else ids
+        return [self.tags[tag], *ids] if tag else ids
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processor.decode([int(i) for i in ids if i > UNK]))
@@ -204,12 +198,15 @@ class MarianTokenizer(Tokenizer):
         self.tables, self.has_tags = tree["tables"], tree["tags"]
         self.models = [b64decode(model, validate=True) for model in tree["models"]]
         strings = all(isinstance(entry, str) for table in self.tables for entry in table)
-        if (tree[MARIAN], len(self.models), self.has_tags in (True, False), strings) != (1, 2, True, True):
+        # sentencepiece takes nothing for a model, and fails at the first line.
+        if (tree[MARIAN], len(self.models), all(self.models), strings) != (1, 2, True, True):
             raise ValueError("not as nmt writes it")
         self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
         self.entries = [[*SYMBOLS, *ordinary(table)] for table in (self.tables[0], self.tables[-1])]
         self.ids = [{entry: UNK + 1 + number for number, entry in enumerate(own[UNK + 1 :])} for own in self.entries]
         self.vocabulary_size = len(self.entries[TARGET])
+        if self.has_tags:
+            self.tags = {entry: id for entry, id in self.ids[SOURCE].items() if TAG.fullmatch(entry)}
 
     @property
     def source_vocabulary_size(self) -> int | None:
@@ -228,9 +225,6 @@ class MarianTokenizer(Tokenizer):
         tag = TAG.match(line) if self.has_tags else None
         pieces = self.processors[side].encode(line[tag.end() :] if tag else line, out_type=str)
         return [self.ids[side].get(piece, UNK) for piece in ([tag[0], *pieces] if tag else pieces)]
-
-    def tags(self) -> dict[str, int]:
-        return {entry: id for entry, id in self.ids[SOURCE].items() if self.has_tags and TAG.fullmatch(entry)}
 
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))

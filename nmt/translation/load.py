@@ -87,9 +87,9 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
     """The tag of a target language, or none; NMTError where the model has no such tag."""
     if target is None:
         return ""
-    tags = [tag for tag in tokenizer.tags() if target in (tag, tag.strip("<>"), tag.strip("<>").removeprefix("2"))]
+    tags = [tag for tag in tokenizer.tags if target in (tag, tag.strip("<>"), tag.strip("<>").removeprefix("2"))]
     if not tags:
-        names = ", ".join(tag.strip("<>").removeprefix("2") for tag in tokenizer.tags())
+        names = ", ".join(tag.strip("<>").removeprefix("2") for tag in tokenizer.tags)
         raise NMTError(f"target={target}: the model has {f'{names}' if names else 'one target language; leave it out'}")
     return f"{tags[0]} "
 

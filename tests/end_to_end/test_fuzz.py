@@ -46,6 +46,11 @@ DATA = ["data=files", "data.name=mine", "tokenizer.kind=bpe", "tokenizer.vocabul
 HELD_OUT = ["data.valid_size=3", "data.test_size=2"]
 MODEL = ["config.json", "model.safetensors", "tokenizer.model", "README.md"]
 CONVERTED = ["model.bin", "nmt.json", "config.json", "shared_vocabulary.json", "tokenizer.model"]
+MARIAN = ["model.npz", "decoder.yml", "vocab.yml", "source.spm", "target.spm"]
+HUB = [
+    *("config.json", "generation_config.json", "tokenizer_config.json", "vocab.json", "source.spm", "target.spm"),
+    *("model.safetensors", "pytorch_model.bin"),
+]
 PREPARED = ["manifest.json", "tokenizer.model", "train", "train/*.arrow", "train/*.json", "valid/*.arrow", "valid.en"]
 RUN = [
     *("config.yaml", "metrics.csv", "environment.json", "tokenizer.model", "checkpoints", "checkpoints/*.ckpt"),
@@ -105,6 +110,9 @@ CASES = {
     "attention": Case(
         2, ["run"], ["run/model", *within("run/model", MODEL)], ["attention", "ka lo mi", "run=run", *CPU]
     ),
+    "import_marian": Case(3, ["marian"], within("marian", MARIAN), ["import", "marian", "output=new", *GREEDY]),
+    "import_hub": Case(3, ["hub"], within("hub", HUB), ["import", "hub", "output=new", *GREEDY]),
+    "imported": Case(2, ["opus"], within("opus", MODEL), ["translate", "run=opus", "input=in.txt", *CPU]),
     "marian": Case(1, ["run/model"], within("model", MODEL), ["export", "model", "sample=in.txt", *GREEDY]),
     "huggingface": Case(
         1, ["run/model"], within("model", MODEL), ["export", "model", "format=huggingface", "sample=in.txt", *GREEDY]
@@ -210,10 +218,16 @@ def world(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["preprocess", *PARSER, "prepared=prepared-trees"],
         ["train", *PARSER, "prepared=prepared-trees", "run=parser", "trainer.max_steps=1"],
         ["export", "run", "output=exported", "sample=in.txt", *GREEDY],
+        ["import", "marian", "output=opus", *GREEDY],
+        ["export", "opus", "format=huggingface", "output=hub", "sample=in.txt", *GREEDY],
     ]
+    shutil.copytree(Path(__file__).parents[1] / "fixtures" / "marian" / "tied", folder / "marian")
     for words in trained:
         ended = server.run(folder, words, seconds=300)
         assert ended["code"] == 0, (words, (folder / "stderr").read_text())
+    shutil.copy(
+        folder / "run/checkpoints/step=00000006.ckpt", folder / "hub/pytorch_model.bin"
+    )  # read without the other
     shutil.copytree(folder / "run", folder / "running")
     shutil.rmtree(folder / "running" / "model")
     return folder

@@ -127,7 +127,8 @@ def test_token_ids_are_those_of_transformers(transformers, pieces):
 
 
 def ours_of(folder: Path):
-    from nmt.interchange.marian import read_ids, read_tokenizer
+    from nmt.interchange.foreign_model import read_tokenizer
+    from nmt.interchange.marian_hub import read_ids
 
     return read_tokenizer(folder, [read_ids(folder / "vocab.json")], tags=True)
 

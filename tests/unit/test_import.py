@@ -165,8 +165,9 @@ def test_a_vocabulary_that_does_not_fit_is_named(nmt, hub, table, words):
 
 
 def test_what_is_no_sentencepiece_model_is_named(nmt, hub, tmp_path):
-    (hub / "source.spm").write_bytes(b"\x80nonsense")
-    refused(nmt, hub, "no tokenizer", "sentencepiece")
+    for content in (b"", b"\x80nonsense"):
+        (hub / "source.spm").write_bytes(content)
+        refused(nmt, hub, "no tokenizer")
     (hub / "source.spm").unlink()
     (tmp_path / "secret").write_text("x")
     (hub / "source.spm").symlink_to(tmp_path / "secret")

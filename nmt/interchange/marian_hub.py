@@ -1,0 +1,140 @@
+"""Folders of MarianMT as on the Hugging Face hub, which may come from anyone.
+
+config.json                            settings
+model.safetensors, pytorch_model.bin   weights; the second is read where the first is missing
+vocab.json                             the numbers of the pieces; with target_vocab.json, those of the source alone
+source.spm, target.spm                 the sentencepiece models
+generation_config.json                 the length penalty, if it is there
+tokenizer_config.json                  the languages, if it is there
+
+Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. So does
+the imported model, unless transformers trained it: then the row of <pad>, from which the decoder starts there, is not
+zero.
+"""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from nmt.config.corpus import LANGUAGE
+from nmt.config.rules import require, shown
+from nmt.errors import NMTError, one_line
+from nmt.interchange.foreign_model import EMBEDDINGS, Foreign, check_flags, read_tokenizer, table_of
+from nmt.interchange.marian_weights import Weights, halves
+from nmt.model.embedding import sinusoids
+from nmt.model_directory.stored import stored_shapes
+from nmt.storage.archive import load_plain
+from nmt.storage.foreign import LARGE, matches, parse_json, read_mapping
+from nmt.text.tokenizers import MARIAN_SYMBOLS
+
+FLAGS: dict[str, tuple[object, ...]] = {
+    **{"model_type": ("marian",), "scale_embedding": (True,), "add_final_layer_norm": (False,)},
+    **{"normalize_before": (False,), "normalize_embedding": (False,), "static_position_embeddings": (True,)},
+}
+"""Keys of config.json, and the values that are supported."""
+ACTIVATIONS = ("relu", "swish", "silu", "gelu", "quick_gelu")
+
+
+def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
+    """A MarianMT folder."""
+    where = folder / "config.json"
+    tree = read_mapping(where, parse_json)
+    require("model_type" in tree, f"{where}: it has no model_type")
+    check_flags(where, tree, FLAGS)
+    for key in ("attention_heads", "ffn_dim"):
+        one, other = tree.get(f"encoder_{key}"), tree.get(f"decoder_{key}")
+        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {shown(one)} and {shown(other)}")
+    activation = str(tree.get("activation_function"))
+    require(
+        activation in ACTIVATIONS, f"{where}: activation_function={shown(activation)}: not {', '.join(ACTIVATIONS)}"
+    )
+    settings = {
+        **{key: tree.get(key) for key in ("encoder_layers", "decoder_layers", "d_model")},
+        "d_ff": tree.get("encoder_ffn_dim"),
+        "heads": tree.get("encoder_attention_heads"),
+        "dropout": tree.get("dropout", 0.1),
+        "activation": "swish" if activation == "silu" else activation,
+    }
+    tokenizer = read_tokenizer(folder, [read_ids(folder / name) for name in vocabulary_names(folder)], tags=True)
+    weights = with_embeddings(folder, tensors(folder))
+    search = folder / "generation_config.json"
+    penalty = (read_mapping(search, parse_json) if search.exists() else tree).get("length_penalty", 1.0)
+    require(matches(penalty, float) and 0 <= penalty <= 10, f"{search}: length_penalty={shown(penalty)}")
+    found = Foreign(folder, settings, weights, tokenizer, float(penalty), languages=languages(folder))
+    padding = padding_row(found)
+    found.trained_by = trained_by or ("transformers" if padding is not None and padding.any() else "marian")
+    require(
+        padding is not None or found.trained_by == "marian",
+        f"{folder}: its vocabulary has no <pad>, from which a decoder of transformers starts",
+    )
+    return found
+
+
+def padding_row(found: Foreign) -> Tensor | None:
+    """The embedding of <pad>, from which the decoder of transformers starts; None where there is none."""
+    embedding = found.weights.get(EMBEDDINGS[1])
+    if embedding is None or embedding.dim() != 2 or not found.has_padding:
+        return None
+    padding = found.tokenizer.tables[-1].index(MARIAN_SYMBOLS[2])
+    return embedding[padding] if padding < len(embedding) else None
+
+
+def vocabulary_names(folder: Path) -> list[str]:
+    """The files of the vocabularies: one for both sides, or one for each."""
+    return ["vocab.json", *(["target_vocab.json"] if (folder / "target_vocab.json").exists() else [])]
+
+
+def read_ids(path: Path) -> list[str]:
+    """The entries of a vocabulary in JSON, by their numbers."""
+    return table_of(path, read_mapping(path, parse_json, LARGE))
+
+
+def tensors(folder: Path) -> Weights:
+    """The tensors of a folder, of float numbers."""
+    path = folder / "model.safetensors"
+    if path.exists():
+        stored_shapes(path)
+        try:
+            return load_file(path)
+        except (OSError, SafetensorError) as error:
+            raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    path = folder / "pytorch_model.bin"
+    try:
+        content = load_plain(path)
+    except ValueError as error:
+        raise NMTError(f"{path}: not loaded, because {error}") from error
+    if not isinstance(content, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) and tensor.is_floating_point()
+        for name, tensor in content.items()
+    ):
+        raise NMTError(f"{path}: not a mapping of names to tensors of float numbers")
+    return dict(content)
+
+
+def with_embeddings(folder: Path, weights: Weights) -> Weights:
+    """The weights with all embeddings under their own names, and without positions, which must be sinusoids."""
+    shared = weights.pop("model.shared.weight", None)
+    for name, other in zip(EMBEDDINGS, (*EMBEDDINGS[:2], EMBEDDINGS[1]), strict=True):
+        if shared is not None:
+            require(name not in weights or torch.equal(weights[name], shared), f"{folder}: {name} is not model.shared")
+            weights[name] = shared
+        elif name not in weights and other in weights:
+            weights[name] = weights[other]
+    for stack in ("encoder", "decoder"):
+        table = weights.pop(f"model.{stack}.embed_positions.weight", None)
+        if table is not None:
+            expected = sinusoids(*table.shape)[:, halves(table.shape[1])] if table.dim() == 2 else table.new_empty(0)
+            same = table.shape == expected.shape and torch.allclose(table.float(), expected, atol=2e-3)
+            require(same, f"{folder}: its positions are no sinusoids; trained ones cannot be imported")
+    return weights
+
+
+def languages(folder: Path) -> tuple[str, str]:
+    """The languages that tokenizer_config.json names; "und" for what is no name."""
+    path = folder / "tokenizer_config.json"
+    tree = read_mapping(path, parse_json) if path.exists() else {}
+    source, target = (str(tree.get(f"{side}_lang") or "") for side in ("source", "target"))
+    return source if LANGUAGE.fullmatch(source) else "und", target if LANGUAGE.fullmatch(target) else "und"
