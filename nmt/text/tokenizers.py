@@ -1,6 +1,7 @@
 """Subword vocabularies, joint over both languages: BPE and unigram by sentencepiece, word-piece by tokenizers.
 
-Every tokenizer is lossless: decode(encode(line)) is the NFKC-normalised line, whatever characters it holds.
+Every tokenizer that is learned here is lossless: decode(encode(line)) is the NFKC-normalised line, whatever characters
+it holds. Imported ones have unknown pieces.
 """
 
 import io
@@ -202,8 +203,10 @@ class MarianTokenizer(Tokenizer):
         if (tree[MARIAN], len(self.models), all(self.models), strings) != (1, 2, True, True):
             raise ValueError("not as nmt writes it")
         self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
-        self.entries = [[*SYMBOLS, *ordinary(table)] for table in (self.tables[0], self.tables[-1])]
-        self.ids = [{entry: UNK + 1 + number for number, entry in enumerate(own[UNK + 1 :])} for own in self.entries]
+        sides = [ordinary(table) for table in (self.tables[0], self.tables[-1])]
+        self.ids = [{entry: number for number, entry in enumerate(own, UNK + 1)} for own in sides]
+        # A table may have <s>, too, which is not ours.
+        self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in own)] for own in sides]
         self.vocabulary_size = len(self.entries[TARGET])
         if self.has_tags:
             self.tags = {entry: id for entry, id in self.ids[SOURCE].items() if TAG.fullmatch(entry)}

@@ -231,5 +231,5 @@ def test_a_sentence_without_positions_is_an_error_that_names_them(tmp_path):
 
 def test_the_folder_has_all_that_translating_needs(folder):
     names = {path.name for path in (folder / "int8").iterdir()}
-    assert names == {"model.bin", "config.json", "shared_vocabulary.json", "tokenizer.model", EXPORTED}
+    assert names == {*("model.bin", "config.json", "shared_vocabulary.json", "tokenizer.model", "README.md"), EXPORTED}
     assert json.loads((folder / "int8" / EXPORTED).read_text()) == asdict(read_description(folder / "model"))

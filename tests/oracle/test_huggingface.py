@@ -230,6 +230,12 @@ def test_what_marian_cannot_express_is_refused(tokenizer, tmp_path, settings, na
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tokenizer"]
 
 
+def test_a_zero_start_is_refused_without_a_vocabulary_of_marian(tokenizer, tmp_path):
+    folder = save(tmp_path, random_model(tokenizer, zero_start=True), tokenizer)
+    with pytest.raises(NMTError, match=r"model\.zero_start=True"):
+        write(folder, tmp_path / "export")
+
+
 @pytest.fixture
 def foreign(tmp_path) -> Callable[[str], Path]:
     """What is there already and no export."""

@@ -78,7 +78,7 @@ def train_pieces(path: Path, seed: int) -> None:
 def pieces(tmp_path_factory) -> Path:
     """source.spm, target.spm and the vocab.json of both."""
     folder = tmp_path_factory.mktemp("pieces")
-    table = ["</s>", "<unk>", ">>deu<<", ">>fra<<"]
+    table = ["</s>", "<unk>", "<s>", ">>deu<<", ">>fra<<"]
     for name, seed in (("source.spm", 1), ("target.spm", 2)):
         train_pieces(folder / name, seed)
         model = sentencepiece.SentencePieceProcessor(str(folder / name))
@@ -112,6 +112,7 @@ def test_token_ids_are_those_of_transformers(transformers, pieces):
         "",
     ]
     lines += ["\u2581ka", "ka\u00a0lo\tmi", "KALO \u200b lo", "\uff5e ka"]
+    assert len(set(ours.vocabulary())) == ours.vocabulary_size == len(table) + 1
     for side, options in ((SOURCE, "text"), (TARGET, "text_target")):
         found = ours.encode([ours.clean(line) for line in lines], side)
         for line, ids in zip(lines, found, strict=True):

@@ -212,6 +212,21 @@ def test_a_vocabulary_of_another_size_is_refused(folder):
         load_model(folder)
 
 
+@pytest.mark.parametrize("tied_embeddings", [True, False])
+def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tied_embeddings):
+    entries = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600)).vocabulary_size
+    model = write(tmp_path / "model", source_vocabulary_size=entries, tied_embeddings=tied_embeddings)
+    found = load_model(tmp_path / "model")
+    assert not torch.equal(found.source_embedding.weight, found.target_embedding.weight)
+    assert (found.output.weight is found.target_embedding.weight) == tied_embeddings
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(found.state_dict()[name], tensor)
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    config["model"]["source_vocabulary_size"] = entries + 1
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    assert_refused(tmp_path / "model", "tokenizer.model", f"{entries + 1}")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

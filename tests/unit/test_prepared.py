@@ -129,6 +129,19 @@ def test_a_corpus_with_each_lie_about_its_ids_is_refused(corpus, tmp_path):
                 prepared.split("train")
 
 
+def test_a_side_with_a_vocabulary_of_its_own_has_its_own_limit(corpus, tmp_path):
+    (tmp_path / "train").mkdir()
+    size = corpus.manifest.vocabulary_size
+    row = {"source": [size + 3], "target": [7], "source_length": 2, "target_length": 2, "line": 1}
+    with arrow_writer(tmp_path / "train" / "data-00000-of-00001.arrow", IDS_SCHEMA) as write:
+        write(pa.RecordBatch.from_pylist([row], schema=IDS_SCHEMA))
+    manifest = replace(corpus.manifest, counts={})
+    assert len(PreparedCorpus(tmp_path, manifest, size + 4).split("train")) == 1
+    for own in (None, size + 3):
+        with pytest.raises(NMTError, match="an id in source is outside the vocabulary"):
+            PreparedCorpus(tmp_path, manifest, own).split("train")
+
+
 def test_offsets_that_lead_outside_are_refused(corpus, tmp_path):
     (tmp_path / "train").mkdir()
     row = {"source": [5] * 7777, "target": [7], "source_length": 7778, "target_length": 2, "line": 1}
