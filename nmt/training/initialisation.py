@@ -20,7 +20,7 @@ from nmt.model_directory.description import (
 from nmt.model_directory.weights import load_model
 from nmt.storage.foreign import sha256
 
-SIDES, LENGTHS = ("source", "target"), ("p99", "max")
+SIDES, LENGTHS, SEARCH = ("source", "target"), ("p99", "max"), ("length_penalty", "length_penalty_kind")
 
 
 @dataclass
@@ -37,13 +37,16 @@ class Initial:
         model.load_state_dict(load_model(self.folder).state_dict())
 
     def seen_with(self, seen: dict[str, Any]) -> dict[str, Any]:
-        """The lengths and characters of its training pairs and of others, as far as they are known of both."""
+        """The search that it expects, and the lengths and characters of its training pairs and of others.
+
+        The latter as far as they are known of both.
+        """
         both = [self.description.training, seen]
         characters = {side: [within(each, "characters", side) for each in both] for side in SIDES}
         lengths = {
             (side, key): [within(each, "lengths", side, key) for each in both] for side in SIDES for key in LENGTHS
         }
-        known: dict[str, Any] = {}
+        known = {key: own for key in SEARCH if (own := self.description.training.get(key)) is not None}
         if all(isinstance(text, str) for texts in characters.values() for text in texts):
             known["characters"] = {side: "".join(sorted(set("".join(texts)))) for side, texts in characters.items()}
         if all(isinstance(length, int) for found in lengths.values() for length in found):

@@ -1,5 +1,6 @@
 """Training that starts from a model: its weights and its vocabulary, and what has to agree with them."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -108,3 +109,25 @@ def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, fin
 def test_a_vocabulary_that_was_asked_for_is_not_replaced(other_text, finished, nmt):
     nmt("preprocess", *other_text, f"init={finished}", "tokenizer.vocabulary_size=310").refused("leave tokenizer out")
     nmt("preprocess", *other_text, "tokenizer.kind=marian").refused("init=MODEL has one")
+
+
+@pytest.mark.parametrize("name", ["tied", "separate", "tagged"])
+def test_an_imported_model_is_trained_further(other_text, nmt, name):
+    fixture = Path(__file__).parents[1] / "fixtures" / "marian" / name
+    assert nmt("import", str(fixture), "output=theirs", "source=en", "target=de").code == 0
+    texts = [word for word in other_text if word.startswith(("data", "workers"))]
+    assert nmt("preprocess", *texts, "init=theirs", "prepared=data/mine").code == 0
+    options = ["data/mine", "init=theirs", "batching.tokens_per_update=2000", "batching.micro_batches=2", *SHORT]
+    assert nmt("train", *options, *STILL, "trainer.max_steps=1", "run=still").code == 0
+    own, theirs = (load_file(path) for path in ("still/model/model.safetensors", "theirs/model.safetensors"))
+    torch.testing.assert_close(own, theirs, rtol=0, atol=1e-9)
+    learnt = nmt("train", *options, "optim.schedule=constant", "optim.learning_rate=1e-3", "optim.warmup=5")
+    assert learnt.code == 0
+    with Path("run/metrics.csv").open(newline="") as file:
+        losses = [float(row["valid_loss"]) for row in csv.DictReader(file) if row["valid_loss"]]
+    with Path("still/metrics.csv").open(newline="") as file:
+        before = [float(row["valid_loss"]) for row in csv.DictReader(file) if row["valid_loss"]]
+    assert losses[-1] < before[-1]
+    training = json.loads(Path("run/model/config.json").read_text())["training"]
+    assert training["length_penalty_kind"] == "marian"
+    assert nmt("translate", "run", "text=ka lo").code == 0
