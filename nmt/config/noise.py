@@ -28,9 +28,9 @@ class NoiseConfig:
     0.5); null: take the most probable."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "noise.")
+        check_numbers(self, "data.noise.")
         require(
             not self.bpe_dropout or self.sampling_alpha is None,
-            f"noise.bpe_dropout={self.bpe_dropout} with noise.sampling_alpha={self.sampling_alpha}: a vocabulary is "
-            "either bpe or unigram",
+            f"data.noise.bpe_dropout={self.bpe_dropout} with data.noise.sampling_alpha={self.sampling_alpha}: "
+            "a vocabulary is either bpe or unigram",
         )

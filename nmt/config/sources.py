@@ -17,7 +17,7 @@ class SourceConfig:
 
     data: DataConfig
     name: str = MISSING
-    """Its name in reports; by default that of its training file, or else its target language."""
+    """Its name in reports; by default its target language, if it has one of its own, or that of its training file."""
     weight: float = number(1.0, 1e-9, 1e9)
     """The corpus counts as if it were there this many times."""
     share: float | None = number(None, 1e-9, 1.0)
@@ -91,5 +91,5 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     except TypeError as error:
         raise NMTError(f"data.sources: {str(error).partition(') ')[2] or error}") from error
     given = {key: value for key, value in entry.items() if key in OWN}
-    name = Path(own.train[0]).name.partition(".")[0] if own.train else own.target
-    return SourceConfig(own, **{"name": name, **given})
+    of_file = Path(own.train[0]).name.partition(".")[0] if own.train and "target" not in entry else own.target
+    return SourceConfig(own, **{"name": of_file, **given})

@@ -213,8 +213,8 @@ def subword_sampler(tokenizer: Tokenizer, config: NoiseConfig) -> SubwordSampler
     kind = kind_of(tokenizer)
     for key, value in settings.items():
         if value is not None and keys.get(kind) != key:
-            instead = f"use noise.{keys[kind]}" if kind in keys else "its segmentations cannot be sampled"
-            raise NMTError(f"noise.{key}={value} with a vocabulary of kind {kind}: {instead}")
+            instead = f"use data.noise.{keys[kind]}" if kind in keys else "its segmentations cannot be sampled"
+            raise NMTError(f"data.noise.{key}={value} with a vocabulary of kind {kind}: {instead}")
     if not isinstance(tokenizer, SentencePieceTokenizer):
         return None
     if config.bpe_dropout:

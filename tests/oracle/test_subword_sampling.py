@@ -245,10 +245,10 @@ def test_a_very_long_word_is_drawn_soon(tokenizer):
 @pytest.mark.parametrize(
     ("kind", "noise", "named"),
     [
-        ("wordpiece", {"bpe_dropout": 0.1}, "noise.bpe_dropout=0.1 with a vocabulary of kind wordpiece"),
-        ("wordpiece", {"sampling_alpha": 0.2}, "noise.sampling_alpha=0.2 with a vocabulary of kind wordpiece"),
-        ("unigram", {"bpe_dropout": 0.1}, "noise.bpe_dropout=0.1 .* unigram: use noise.sampling_alpha"),
-        ("bpe", {"sampling_alpha": 0.0}, "noise.sampling_alpha=0.0 .* bpe: use noise.bpe_dropout"),
+        ("wordpiece", {"bpe_dropout": 0.1}, "data.noise.bpe_dropout=0.1 with a vocabulary of kind wordpiece"),
+        ("wordpiece", {"sampling_alpha": 0.2}, "data.noise.sampling_alpha=0.2 with a vocabulary of kind wordpiece"),
+        ("unigram", {"bpe_dropout": 0.1}, "data.noise.bpe_dropout=0.1 .* unigram: use data.noise.sampling_alpha"),
+        ("bpe", {"sampling_alpha": 0.0}, "data.noise.sampling_alpha=0.0 .* bpe: use data.noise.bpe_dropout"),
     ],
 )
 def test_a_vocabulary_of_another_kind_is_refused(kind, noise, named):

@@ -45,7 +45,7 @@ SELF_EVIDENT = {"trainer", "experiment"}
         (DataConfig, {**DATA, "kind": "web"}, "data.kind=web"),
         (DataConfig, {**DATA, "errors": "ignore"}, "data.errors=ignore"),
         (DataConfig, {**DATA, "source": "de"}, "data.source and data.target"),
-        (DataConfig, {**DATA, "valid_size": 0}, "data.valid_size=0"),
+        (DataConfig, {**DATA, "valid_size": -1}, "data.valid_size=-1"),
         (DataConfig, {**DATA, "test_size": -1}, "data.test_size=-1"),
         (TokenizerConfig, {**VOCABULARY, "kind": "bytes"}, "tokenizer.kind=bytes"),
         (TokenizerConfig, {**VOCABULARY, "vocabulary_size": 299}, "tokenizer.vocabulary_size=299"),

@@ -48,7 +48,12 @@ def write_examples(text, folder):
 
 
 def write_what_words_name(command, words):
-    """The files, runs and prepared corpora that the words of a command without = name, below this folder."""
+    """The files, runs and prepared corpora that the words of a command without = name, and the model of init=."""
+    for folder in (Path(word.removeprefix("init=")) for word in words if word.startswith("init=")):
+        folder.mkdir(parents=True, exist_ok=True)
+        about = {"vocabulary_size": 8000, "source": "en", "target": "de", "tokenizer": "", "format_version": 1}
+        model = asdict(compose("train", ["model=tiny"]).model)
+        (folder / "config.json").write_text(json.dumps({**about, "model": model, "training": {}}))
     for path in (Path(word) for word in words if is_bare(word) and " " not in word):
         if command == "train":
             config = asdict(compose("preprocess", ["data=files", f"data.name={path.name}"]))
@@ -68,7 +73,7 @@ def test_commands_in_pages_compose(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = tmp_path if write_examples(page.read_text(), tmp_path) else None
     for command, *words in commands(page.read_text()):
-        overrides = [word for word in words if not word.startswith(("-", "$")) and word != "FOLDER"]
+        overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
         if command != "reproduce":
             write_what_words_name(command, overrides)
         if "--sweep" in words:

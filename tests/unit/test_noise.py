@@ -235,10 +235,13 @@ def test_neighbouring_generators_draw_uniformly(axis):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"upper": 1.5}, "noise.upper=1.5: must be a number between 0 and 1"),
-        ({"typos": -0.1}, "noise.typos=-0.1: "),
-        ({"emoji": "often"}, "noise.emoji=often: "),
-        ({"bpe_dropout": 0.1, "sampling_alpha": 0.2}, "noise.bpe_dropout=0.1 with noise.sampling_alpha=0.2: "),
+        ({"upper": 1.5}, "data.noise.upper=1.5: must be a number between 0 and 1"),
+        ({"typos": -0.1}, "data.noise.typos=-0.1: "),
+        ({"emoji": "often"}, "data.noise.emoji=often: "),
+        (
+            {"bpe_dropout": 0.1, "sampling_alpha": 0.2},
+            "data.noise.bpe_dropout=0.1 with data.noise.sampling_alpha=0.2: ",
+        ),
     ],
     ids=str,
 )

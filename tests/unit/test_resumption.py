@@ -148,14 +148,14 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
     ]
     command = [python(), "-m", "nmt", "translate", *options, f"input={tmp_path}/in", f"output={tmp_path}/out"]
     notes = tmp_path / ".out.nmt-partial.json"
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not notes.exists():
             assert time.monotonic() < deadline
             assert process.poll() is None
             time.sleep(0.005)
         process.send_signal(end)
-        process.wait(timeout=20)
+        process.communicate(timeout=20)  # until the end of the program too, which still holds the file for a moment
     assert not (tmp_path / "out").exists()
     done = json.loads(notes.read_text())["lines"]
     assert 0 < done < 400

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def prepared(folder: str, **changed: object) -> None:
     """A prepared corpus, as far as its manifest tells of it."""
     config = compose("preprocess", ["corpus/train.en", "corpus/train.de", "tokenizer=bpe8k"])
     content = {
-        "data": {**vars(config.data), "filters": vars(config.data.filters), **changed},
+        "data": {**asdict(config.data), **changed},
         "tokenizer": vars(config.tokenizer),
         "seed": 1,
         "sources": {},

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# A general translator becomes one for a domain, with and without replay: run.sh FOLDER, where FOLDER holds train and
+# valid (.en and .de) of Tatoeba English-German. The domain is the quickstart's corpus, strings of a user interface.
+set -euo pipefail
+corpus=${1:?usage: run.sh FOLDER_OF_TATOEBA}
+tiny=(model=tiny model.norm=pre model.dropout=0.1 batching.tokens_per_update=1000 batching.micro_batches=1
+    validation.bleu_sentences=100 seed=1)
+general=(data=files data.name=tatoeba "data.train=$corpus/train" "data.valid=$corpus/valid" data.test_size=1000)
+domain=(experiment=quickstart name=adapt/domain)
+
+# The general translator, and for comparison one that knows the domain alone.
+nmt preprocess "${general[@]}" tokenizer=bpe8k
+nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=4000 checkpoints.every_steps=200 name=adapt/general
+nmt preprocess "${domain[@]}"
+nmt train "${domain[@]}" trainer.max_steps=3000 checkpoints.every_steps=200
+
+# The domain in the general translator's vocabulary, alone and mixed with a third of general text.
+adapt=(init=runs/adapt/general optim=adapt batching.tokens_per_update=1000 batching.micro_batches=1
+    validation.every_steps=500 validation.bleu_sentences=100 checkpoints.every_steps=100 trainer.max_steps=1500)
+here=$(dirname "$0")
+replay=(--config-dir "$here" data=replay "data.train=$corpus/train" "data.valid=$corpus/valid")
+nmt preprocess data=quickstart data.name=domain init=runs/adapt/general
+nmt train data/domain "${adapt[@]}" name=adapt/fine-tuned
+nmt preprocess "${replay[@]}" init=runs/adapt/general
+nmt train data/replay "${adapt[@]}" name=adapt/replay
+
+for run in general domain fine-tuned replay; do
+    for test in tatoeba quickstart_en_de; do
+        nmt translate "runs/adapt/$run" "input=data/$test/test.en" "output=runs/adapt/$run/$test.de"
+        echo "== $run on $test"
+        nmt score "runs/adapt/$run/$test.de" "data/$test/test.de" metrics=[bleu,chrf]
+    done
+done
