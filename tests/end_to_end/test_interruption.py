@@ -125,7 +125,7 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGUSR1, marks=pytest.mark.slow)])
 def test_a_signal_to_all_processes_leaves_those_that_load_batches_to_the_training(toy, start, number):
-    process = start([*toy, *LONG, "trainer.max_steps=100000", "num_workers=2"], sys.executable)
+    process = start([*toy, *LONG, "num_workers=2"], sys.executable)
     wait_for(process, Path("run"), 20)
     os.killpg(process.pid, number)
     errors = process.communicate()[1]
