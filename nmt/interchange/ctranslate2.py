@@ -33,10 +33,10 @@ from nmt.storage.whole import whole_folder
 from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer
 
 SETTINGS = {
-    **{"add_source_bos": False, "add_source_eos": True, "multi_query_attention": False},
+    **{"add_source_bos": False, "multi_query_attention": False},
     **{"bos_token": "<s>", "decoder_start_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
 }
-"""config.json as CTranslate2 writes it for our models, but for the epsilon of LayerNorm."""
+"""config.json as CTranslate2 writes it for our models, but for what `check_exported` adds."""
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 Vocabularies = tuple[list[str], list[str]]
@@ -145,7 +145,7 @@ def fill(description: ModelDescription, both: Vocabularies, weights: Weights) ->
             **{"gelu": Activation.GELU, "quick_gelu": Activation.GELUSigmoid},
         }[model.activation],
     )
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = model.source_end
     spec.config.layer_norm_epsilon = model.norm_epsilon
     learned = model.positions == "learned"
     for side, stack, name, embeddings, entries in (
@@ -212,8 +212,9 @@ def check_exported(folder: Path) -> None:
 
     CTranslate2 does not check the files that it loads, and may crash on others.
     """
-    epsilon = ModelConfig(**read_description(folder).model).norm_epsilon
-    if read_mapping(folder / "config.json", parse_json) != {**SETTINGS, "layer_norm_epsilon": epsilon}:
+    model = ModelConfig(**read_description(folder).model)
+    own = {"layer_norm_epsilon": model.norm_epsilon, "add_source_eos": model.source_end}
+    if read_mapping(folder / "config.json", parse_json) != {**SETTINGS, **own}:
         raise NMTError(f"{folder / 'config.json'}: not as nmt writes it; export the model again")
     both = vocabularies(read_tokenizer(folder))
     for name, entries in zip(vocabulary_files(folder), both, strict=True):
