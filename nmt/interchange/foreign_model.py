@@ -42,7 +42,12 @@ class Foreign:
     """decoder.yml."""
     languages: tuple[str, str] = ("und", "und")
     trained_by: str = "marian"
+    length_penalty_kind: str = "marian"
     used: set[str] = field(default_factory=set)
+
+    @property
+    def origin(self) -> str:
+        return f"trained by {self.trained_by}"
 
     @property
     def has_padding(self) -> bool:
