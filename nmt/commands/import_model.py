@@ -231,15 +231,11 @@ def write(
     assert isinstance(translator.engine, TorchEngine)
     [model] = translator.engine.models
     source, target = config.source or found.languages[0], config.target or found.languages[1]
-    training: dict[str, Any] = {
-        "imported": found.origin,
-        **{"length_penalty": found.length_penalty, "length_penalty_kind": found.length_penalty_kind},
-    }
     with TemporaryDirectory() as folder:
         file = Path(folder) / "tokenizer.model"
         found.tokenizer.save(file)
         size = found.tokenizer.vocabulary_size
-        description = ModelDescription(asdict(model.config), size, source, target, sha256(file), training)
+        description = ModelDescription(asdict(model.config), size, source, target, sha256(file), found.training)
         card = imported_card(description, sum(parameter.numel() for parameter in model.parameters()))
         write_model_directory(Path(config.output), model, file, description, certified(card, told))
 

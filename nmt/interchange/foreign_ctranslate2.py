@@ -7,7 +7,7 @@ target.spm.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,19 @@ class ForeignCTranslate2:
     """alpha."""
     length_penalty_kind: str = "marian"
     languages: tuple[str, str] = ("und", "und")
+    known: dict[str, Any] = field(default_factory=dict)
+    """What an exported model says of its training."""
 
     @property
     def origin(self) -> str:
         rounded = "" if self.found.precision == "float32" else f", dequantised from {self.found.precision}"
         return f"a model of CTranslate2{rounded}"
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """What the description of the imported model says of it."""
+        penalty = {"length_penalty": self.length_penalty, "length_penalty_kind": self.length_penalty_kind}
+        return {**self.known, "imported": self.origin, **penalty}
 
     def model(self) -> Transformer:
         """The model; NMTError where it is none that we have."""
@@ -151,7 +159,9 @@ def read_exported(folder: Path, found: CTranslate2Model) -> ForeignCTranslate2:
     require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
     search = expected_search(DecodeConfig(), description)
     kind, languages = search.length_penalty_kind or "gnmt", (description.source, description.target)
-    return ForeignCTranslate2(folder, found, tokenizer, search.length_penalty, kind, languages)
+    return ForeignCTranslate2(
+        folder, found, tokenizer, search.length_penalty, kind, languages, known=description.training
+    )
 
 
 def sentencepiece_tokenizer(folder: Path, found: CTranslate2Model, models: list[Path]) -> MarianTokenizer:

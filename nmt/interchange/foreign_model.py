@@ -50,6 +50,12 @@ class Foreign:
         return f"trained by {self.trained_by}"
 
     @property
+    def training(self) -> dict[str, Any]:
+        """What the description of the imported model says of it."""
+        penalty = {"length_penalty": self.length_penalty, "length_penalty_kind": self.length_penalty_kind}
+        return {"imported": self.origin, **penalty}
+
+    @property
     def has_padding(self) -> bool:
         """True where the vocabulary has <pad>, from which a decoder of transformers starts."""
         return MARIAN_SYMBOLS[2] in self.tokenizer.tables[-1]

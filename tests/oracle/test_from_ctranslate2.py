@@ -403,7 +403,7 @@ def test_an_exported_model_comes_back_as_it_was(nmt, kind, tmp_path):
         for parameter in (model.output.bias,) if config.output_bias else ():
             parameter[: config.unpredicted] = 0
     fingerprint = sha256(tmp_path / "tokenizer.model")
-    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
+    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {"updates": 7})
     write_model_directory(tmp_path / "model", model, tmp_path / "tokenizer.model", description, "")
     write(tmp_path / "model", tmp_path / "exported", "float32")
     found = read_model(tmp_path / "exported")
@@ -412,7 +412,8 @@ def test_an_exported_model_comes_back_as_it_was(nmt, kind, tmp_path):
     assert done.code == 0, done.err
     for name in ("model.safetensors", "tokenizer.model"):
         assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "model" / name).read_bytes()
-    assert read_description(tmp_path / "back").target == "de"
+    back = read_description(tmp_path / "back")
+    assert (back.target, back.training["updates"], back.training["length_penalty_kind"]) == ("de", 7, "gnmt")
     assert found.model == {name: value for name, value in asdict(config).items() if name in found.model}
     assert found.vocabularies == (tokenizer.vocabulary(), tokenizer.vocabulary())
     expected = model.state_dict()
