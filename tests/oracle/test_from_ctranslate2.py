@@ -19,7 +19,7 @@ pytest.importorskip("ctranslate2")
 import ctranslate2
 from ctranslate2.specs import Activation, TransformerSpec, model_spec
 
-from nmt.config import BOS, EOS, ModelConfig, TokenizerConfig
+from nmt.config import BOS, EOS, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.interchange.argos import open_package
 from nmt.interchange.ctranslate2 import write
@@ -27,6 +27,7 @@ from nmt.interchange.from_ctranslate2 import CTranslate2Model, generated_positio
 from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription, read_description
 from nmt.model_directory.weights import write_model_directory
+from nmt.report.attention_page import attend
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import train_tokenizer
 
@@ -583,6 +584,16 @@ def test_a_package_becomes_a_model_directory_and_is_exported_again(nmt, folder, 
     assert done.code == 0, done.err
     for name in ("model.safetensors", "tokenizer.model"):
         assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "es" / name).read_bytes()
+
+
+def test_the_end_symbol_of_a_source_without_one_is_not_drawn(nmt, folder):
+    done = nmt("import", "converted", "output=es", *SAMPLE)
+    assert done.code == 0, done.err
+    cross, encoder, _ = attend("es", "kalo minu", None, "cpu", DecodeConfig(max_extra_length=5)).stacks
+    for stack in (cross, encoder):
+        assert "</s>" not in stack.keys
+        assert stack.weights_LHQK.shape[-2:] == (len(stack.queries), len(stack.keys))
+        np.testing.assert_allclose(stack.weights_LHQK.sum(axis=-1), 1, rtol=1e-5)
 
 
 def test_the_tokenizer_of_a_folder(nmt, folder, pieces, tmp_path):
