@@ -218,6 +218,10 @@ class Reader:
         for side in ("encoder", "decoder"):
             self.check_scale(side)
         sizes = {f"{stack}_layers": self.count_layers(stack) for stack in ("encoder", "decoder")}
+        # CTranslate2 does not check which layer and heads it aligns by, and crashes.
+        for name, default, fewest, end in (("layer", -1, -1, sizes["decoder_layers"]), ("heads", 1, 0, heads + 1)):
+            if not fewest <= variables.attribute("decoder", f"alignment_{name}", default) < end:
+                raise self.refuse(f"its alignment_{name} is not one of its own")
         epsilon = self.settings.layer_norm_epsilon
         inner = variables.array("decoder/layer_0/ffn/linear_0/weight", None, self.d_model).shape[0]
         return {

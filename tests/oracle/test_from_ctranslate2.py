@@ -225,7 +225,7 @@ def rewrite(folder: Path, version: int, revision: int, names: dict[str, str], le
         return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
 
     content = (folder / "model.bin").read_bytes()
-    place, aliases, variables = 0, {}, dict(extra)
+    place, aliases, variables = 0, {}, {}
 
     def take(kind: str):
         nonlocal place
@@ -245,6 +245,7 @@ def rewrite(folder: Path, version: int, revision: int, names: dict[str, str], le
         name = take_text()
         aliases[name] = take_text()
     with (folder / "model.bin").open("wb") as file:
+        variables |= extra
         kept = {names.get(name, name): value for name, value in variables.items() if name not in left_out.split()}
         file.write(struct.pack("<I", version) + text("TransformerSpec") + struct.pack("<II", revision, len(kept)))
         for name, (shape, type, numbers) in kept.items():
@@ -322,6 +323,15 @@ def test_other_settings_are_refused(settings, words, tmp_path):
     folder = write_model(tmp_path / "model")
     change_settings(folder, **settings)
     with pytest.raises(NMTError, match=words):
+        read_model(folder)
+
+
+@pytest.mark.parametrize("name", ["layer", "heads"])
+def test_alignment_by_what_is_not_there_is_refused(name, tmp_path):
+    folder = write_model(tmp_path / "model")
+    number = {f"decoder/alignment_{name}": ([], 2, struct.pack("<h", 100))}
+    rewrite(folder, 6, 7, {}, "", number)
+    with pytest.raises(NMTError, match=f"alignment_{name}"):
         read_model(folder)
 
 
