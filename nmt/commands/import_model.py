@@ -3,6 +3,7 @@
 import importlib.util
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from nmt.config.rules import require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
+    from nmt.interchange.foreign_ctranslate2 import ForeignCTranslate2
     from nmt.interchange.foreign_model import Foreign
     from nmt.text.tokenizers import Tokenizer
     from nmt.translation.translator import Translator
@@ -30,14 +32,18 @@ class ImportConfig:
     """The tree of `nmt import`."""
 
     path: str = MISSING
-    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml."""
+    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml; a
+    folder of CTranslate2; an .argosmodel of Argos Translate, packed or unpacked."""
     output: str = MISSING
     """The model directory to write."""
     trained_by: str | None = None
     """marian or transformers, whose sinusoids, epsilon and start differ; null: by the row of <pad>, which is zero if
     Marian trained the model."""
+    sentencepiece: str | None = None
+    """The sentencepiece model for a folder of CTranslate2; null: sentencepiece.model there, or source.spm and
+    target.spm."""
     source: str | None = None
-    """The source language, such as en; null: as tokenizer_config.json has it."""
+    """The source language, such as en; null: as the folder has it."""
     target: str | None = None
     """The target language."""
     sample: str | None = None
@@ -59,7 +65,6 @@ class ImportConfig:
 
 def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterator[str]:
     """Write the model directory; yields lines to print. `status` is called with the current step."""
-    from nmt.interchange.marian import read
     from nmt.model_directory.weights import check_ours
     from nmt.search.torch_engine import TorchEngine
     from nmt.translation.translator import Translator
@@ -67,24 +72,44 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     output = Path(config.output)
     check_ours(output)
     status("reading")
-    found = read(Path(config.path), config.trained_by)
-    model = found.model()
-    decode = replace(config.decode, n_best=1, length_penalty=found.length_penalty, length_penalty_kind="marian")
-    translator = Translator(TorchEngine([model], decode), found.tokenizer)
-    status("comparing")
-    told = list(compare(config, found, translator))
-    write(config, found, translator, told)
-    yield f"{output}: {config.path}, trained by {found.trained_by}"
+    with opened(config) as found:
+        alpha, kind = found.length_penalty, found.length_penalty_kind
+        decode = replace(config.decode, n_best=1, length_penalty=alpha, length_penalty_kind=kind)
+        translator = Translator(TorchEngine([found.model()], decode), found.tokenizer)
+        status("comparing")
+        told = list(compare(config, found, translator))
+        write(config, found, translator, told)
+    yield f"{output}: {config.path}, {found.origin}"
     yield from told
 
 
-def compare(config: ImportConfig, found: "Foreign", translator: "Translator") -> Iterator[str]:
+@contextmanager
+def opened(config: ImportConfig) -> "Iterator[Foreign | ForeignCTranslate2]":
+    """The model to import; NMTError for keys that are for others."""
+    from nmt.interchange.foreign_ctranslate2 import is_ctranslate2, open_ctranslate2
+    from nmt.interchange.marian import read
+
+    path, by_ctranslate2 = Path(config.path), is_ctranslate2(Path(config.path))
+    for key in ("trained_by", "scores") if by_ctranslate2 else ("sentencepiece",):
+        value = getattr(config, key)
+        require(value is None, f"{key}={value}: not for {path}; leave it out")
+    if by_ctranslate2:
+        with open_ctranslate2(path, config.sentencepiece) as found:
+            yield found
+    else:
+        yield read(path, config.trained_by)
+
+
+def compare(config: ImportConfig, found: "Foreign | ForeignCTranslate2", translator: "Translator") -> Iterator[str]:
     """What the original program makes of a sample, beside what the imported model does."""
     from nmt.interchange.certificate import certificate, word_scores
+    from nmt.interchange.foreign_model import Foreign
     from nmt.storage.foreign import read_text
 
     sample = sample_of(config, translator)
-    if config.scores:
+    if not isinstance(found, Foreign):
+        yield from beside_ctranslate2(found, sample, translator.engine.config)
+    elif config.scores:
         theirs = word_scores(read_text(Path(config.scores)), config.scores)
         yield f"{certificate('Marian', sample.scores, theirs)}: {sample.origin}"
     elif found.decoder is None:
@@ -175,7 +200,27 @@ def beside_marian(found: "Foreign", sample: Sample, decode: DecodeConfig) -> Ite
     yield from same_translations(sample.lines, {"Marian": translations, "nmt": sample.translations}, sample.origin)
 
 
-def write(config: ImportConfig, found: "Foreign", translator: "Translator", told: list[str]) -> None:
+def beside_ctranslate2(found: "ForeignCTranslate2", sample: Sample, decode: DecodeConfig) -> Iterator[str]:
+    """The certificate for a model of CTranslate2."""
+    if importlib.util.find_spec("ctranslate2") is None:
+        yield "not compared with CTranslate2, which is not installed"
+        return
+    from nmt.interchange.certificate import certificate, same_translations
+    from nmt.translation.likelihood import encode_pairs
+
+    pairs = encode_pairs(found.tokenizer, sample.pairs)
+    # CTranslate2 scores nothing without a source.
+    scored = [index for index, (source, _) in enumerate(pairs) if source]
+    theirs = found.scores([pairs[index] for index in scored])
+    yield str(certificate("CTranslate2", [sample.scores[index] for index in scored], theirs))
+    if decode.length_penalty_kind == "marian":  # CTranslate2 has no other
+        both = {"CTranslate2": found.translations(sample.lines, decode), "nmt": sample.translations}
+        yield from same_translations(sample.lines, both, sample.origin)
+
+
+def write(
+    config: ImportConfig, found: "Foreign | ForeignCTranslate2", translator: "Translator", told: list[str]
+) -> None:
     """Write the model directory."""
     from nmt.model_directory.card import certified, imported_card
     from nmt.model_directory.description import ModelDescription
@@ -186,15 +231,11 @@ def write(config: ImportConfig, found: "Foreign", translator: "Translator", told
     assert isinstance(translator.engine, TorchEngine)
     [model] = translator.engine.models
     source, target = config.source or found.languages[0], config.target or found.languages[1]
-    training: dict[str, Any] = {
-        "imported": found.trained_by,
-        **{"length_penalty": found.length_penalty, "length_penalty_kind": "marian"},
-    }
     with TemporaryDirectory() as folder:
         file = Path(folder) / "tokenizer.model"
         found.tokenizer.save(file)
         size = found.tokenizer.vocabulary_size
-        description = ModelDescription(asdict(model.config), size, source, target, sha256(file), training)
+        description = ModelDescription(asdict(model.config), size, source, target, sha256(file), found.training)
         card = imported_card(description, sum(parameter.numel() for parameter in model.parameters()))
         write_model_directory(Path(config.output), model, file, description, certified(card, told))
 
@@ -215,7 +256,7 @@ def one_path(words: list[str]) -> dict[str, Any]:
 
 COMMAND = Command(
     "import",
-    "Make a model of Marian or OPUS-MT one of nmt's, to translate with and to train on.",
+    "Make a model of Marian, OPUS-MT, CTranslate2 or Argos one of nmt's, to use and to train on.",
     ImportConfig,
     run,
     one_path,

@@ -42,6 +42,8 @@ class ModelConfig:
     """One matrix for source embedding, target embedding and pre-softmax (section 3.4)."""
     source_vocabulary_size: int | None = number(None, 5, 2**20)
     """Entries of a vocabulary of the source alone, whose embedding is then not tied; null: one for both languages."""
+    source_end: bool = True
+    """Attention sees the end symbol of the source; models of OpenNMT-py were trained without one."""
     zero_start: bool = False
     """The decoder starts from zeros, not from an embedding; padding and start symbol have no probability."""
     padding_probability: bool = True

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from safetensors import SafetensorError, safe_open
 from nmt.config import ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
+from nmt.interchange.ctranslate2_variables import VERSIONS, read_index
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
 from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes, tied
 from nmt.search.ctranslate2_engine import positions, vocabulary_files
@@ -33,17 +34,14 @@ from nmt.storage.whole import whole_folder
 from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer
 
 SETTINGS = {
-    **{"add_source_bos": False, "add_source_eos": True, "multi_query_attention": False},
+    **{"add_source_bos": False, "multi_query_attention": False},
     **{"bos_token": "<s>", "decoder_start_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
 }
-"""config.json as CTranslate2 writes it for our models, but for the epsilon of LayerNorm."""
+"""config.json as CTranslate2 writes it for our models, but for what `check_exported` adds."""
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 Vocabularies = tuple[list[str], list[str]]
 """The entries of source and target."""
-NUMBER_BYTES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
-"""Bytes of a number by its type: float32, int8, int16, int32, float16, bfloat16."""
-FORMAT_VERSION = 6
 Weights = Callable[..., NDArray[np.float32]]
 """Gives the values of a parameter by its name and shape: weights(name, *shape)."""
 
@@ -145,7 +143,7 @@ def fill(description: ModelDescription, both: Vocabularies, weights: Weights) ->
             **{"gelu": Activation.GELU, "quick_gelu": Activation.GELUSigmoid},
         }[model.activation],
     )
-    spec.config.add_source_eos = True
+    spec.config.add_source_eos = model.source_end
     spec.config.layer_norm_epsilon = model.norm_epsilon
     learned = model.positions == "learned"
     for side, stack, name, embeddings, entries in (
@@ -212,8 +210,9 @@ def check_exported(folder: Path) -> None:
 
     CTranslate2 does not check the files that it loads, and may crash on others.
     """
-    epsilon = ModelConfig(**read_description(folder).model).norm_epsilon
-    if read_mapping(folder / "config.json", parse_json) != {**SETTINGS, "layer_norm_epsilon": epsilon}:
+    model = ModelConfig(**read_description(folder).model)
+    own = {"layer_norm_epsilon": model.norm_epsilon, "add_source_eos": model.source_end}
+    if read_mapping(folder / "config.json", parse_json) != {**SETTINGS, **own}:
         raise NMTError(f"{folder / 'config.json'}: not as nmt writes it; export the model again")
     both = vocabularies(read_tokenizer(folder))
     for name, entries in zip(vocabulary_files(folder), both, strict=True):
@@ -229,7 +228,11 @@ def check_exported(folder: Path) -> None:
     size = path.stat().st_size
     try:
         with path.open("rb") as file:
-            check_variables(read_variables(file, size), expected(folder, both, size))
+            found = read_index(file, size)
+            if found.version != VERSIONS[-1]:
+                raise ValueError("of an older version")
+            shapes = {name: stored.shape for name, stored in found.variables.items()}
+            check_variables(shapes, expected(folder, both, size))
     except (OSError, ValueError, struct.error) as error:
         raise NMTError(f"{path}: not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
 
@@ -261,33 +264,3 @@ def check_variables(found: Shapes, wanted: Shapes) -> None:
     missing = wanted.keys() - found.keys()
     if missing:
         raise ValueError(f"without {min(missing)!r}")
-
-
-def read_variables(file: BinaryIO, size: int) -> Shapes:
-    """The names and shapes of the variables in model.bin, aliases included; their numbers are skipped."""
-
-    def take(kind: str) -> Any:
-        return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
-
-    def text() -> str:
-        return file.read(take("H")).removesuffix(b"\0").decode()
-
-    if take("I") != FORMAT_VERSION or text() != "TransformerSpec":
-        raise ValueError("of another kind or version")
-    take("I")
-    shapes: Shapes = {}
-    for _ in range(take("I")):
-        name = text()
-        shapes[name] = tuple(take("I") for _ in range(take("B")))
-        width, length = NUMBER_BYTES.get(take("B"), 0), take("I")
-        if math.prod(shapes[name]) * width != length or file.tell() + length > size:
-            raise ValueError(f"{name[:80]!r} is cut")
-        file.seek(length, 1)
-    for _ in range(take("I")):
-        name, other = text(), text()
-        if other not in shapes:
-            raise ValueError(f"{name[:80]!r} is {other[:80]!r}, which is not there")
-        shapes[name] = shapes[other]
-    if file.tell() != size:
-        raise ValueError("longer than what it holds")
-    return shapes

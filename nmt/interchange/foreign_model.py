@@ -42,7 +42,18 @@ class Foreign:
     """decoder.yml."""
     languages: tuple[str, str] = ("und", "und")
     trained_by: str = "marian"
+    length_penalty_kind: str = "marian"
     used: set[str] = field(default_factory=set)
+
+    @property
+    def origin(self) -> str:
+        return f"trained by {self.trained_by}"
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """What the description of the imported model says of it."""
+        penalty = {"length_penalty": self.length_penalty, "length_penalty_kind": self.length_penalty_kind}
+        return {"imported": self.origin, **penalty}
 
     @property
     def has_padding(self) -> bool:

@@ -65,6 +65,7 @@ def check(description: ModelDescription) -> None:
         (model.d_k == model.d_v == model.d_model / model.heads, f"model.d_k={model.d_k}, model.d_v={model.d_v}",
          f"d_k = d_v = d_model / heads = {model.d_model} / {model.heads}"),
         (model.attention == "scaled_dot_product", f"model.attention={model.attention}", "scaled_dot_product"),
+        (model.source_end, f"model.source_end={model.source_end}", "sources with an end symbol"),
         (model.attention_window is None, f"model.attention_window={model.attention_window}",
          "self-attention to all positions"),
     ):  # fmt: skip

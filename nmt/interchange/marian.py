@@ -58,7 +58,9 @@ def read(path: Path, trained_by: str | None) -> Foreign:
         return read_marian(path)
     require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
     there = (path / "config.json").is_file()
-    require(there, f"{path}: neither config.json of MarianMT there, nor decoder.yml of Marian")
+    require(
+        there, f"{path}: neither config.json of MarianMT there, nor decoder.yml of Marian, nor model.bin of CTranslate2"
+    )
     return read_huggingface(path, trained_by)
 
 

@@ -10,16 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nmt.config import PAD, ModelConfig
+from nmt.config import EOS, PAD, ModelConfig
 from nmt.kernels.linear import Linear
 from nmt.model.attention import neighbourhood
 from nmt.model.embedding import Embedding
 from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
-
-
-def padding_mask(tokens_BS: Tensor) -> Tensor:
-    """True at real tokens, in the shape for attention: [B, 1, 1, S]."""
-    return (tokens_BS != PAD)[:, None, None, :]
 
 
 @dataclass
@@ -84,12 +79,20 @@ class Transformer(nn.Module):
         if config.tied_embeddings:
             self.output.weight = self.target_embedding.weight
 
+    def real(self, source_BS: Tensor) -> Tensor:
+        """True at the source positions that attention sees, all but padding, in its shape: [B, 1, 1, S]."""
+        real_BS = source_BS != PAD
+        if not self.config.source_end:
+            real_BS &= source_BS != EOS
+            real_BS[:, 0] = True  # of an empty source the end symbol, because an empty softmax is NaN
+        return real_BS[:, None, None, :]
+
     def source_mask(self, source_BS: Tensor, padded: bool = True) -> Tensor | None:
         """True where a source position sees another: all real ones, [B, 1, 1, S], or those near it, [B, 1, S, S].
 
         None: it sees all; without a mask torch can use its fastest kernels.
         """
-        real = padding_mask(source_BS) if padded else None
+        real = self.real(source_BS) if padded or not self.config.source_end else None
         if self.config.attention_window is None:
             return real
         near_SS = neighbourhood(source_BS.shape[1], self.config.attention_window, source_BS.device)
@@ -117,7 +120,8 @@ class Transformer(nn.Module):
 
     def decode(self, target_BT: Tensor, memory_BSD: Tensor, source_BS: Tensor, padded: bool = True) -> Tensor:
         """Target tokens after the start symbol -> decoder states that predict the next ones, [B, T, D]."""
-        mask, past = padding_mask(source_BS) if padded else None, self.past_mask(target_BT)
+        mask = self.real(source_BS) if padded or not self.config.source_end else None
+        past = self.past_mask(target_BT)
         x_BTD = self.target_embedding(target_BT)
         for layer in self.decoder_layers:
             x_BTD = layer(x_BTD, memory_BSD, mask, past)
@@ -142,9 +146,10 @@ class Transformer(nn.Module):
         """Encode, and prepare incremental decoding with `hypotheses` hypotheses of each sentence."""
         memory_BSD = self.encode(source_BS)
         layers = [layer.start(memory_BSD) for layer in self.decoder_layers]  # type: ignore[operator]
-        mask = torch.zeros_like(source_BS, dtype=memory_BSD.dtype).masked_fill_(source_BS == PAD, -torch.inf)
+        real = self.real(source_BS)
+        mask = torch.zeros_like(real, dtype=memory_BSD.dtype).masked_fill_(~real, -torch.inf)
         ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
-        return DecoderCache(layers, mask[:, None, None, :], ancestors)
+        return DecoderCache(layers, mask, ancestors)
 
     def step(self, tokens_BK: Tensor, cache: DecoderCache) -> Tensor:
         """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`."""

@@ -27,11 +27,11 @@ def imported_card(description: ModelDescription, parameters: int) -> str:
     model, source, target = description.model, plain(description.source), plain(description.target)
     layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers"
     size = f"{layers}, d_model {model['d_model']}, d_ff {model['d_ff']}, {model['heads']} heads"
-    kind = f"length penalty |Y|^{description.training['length_penalty']}"
+    kind = f"length penalty {description.training['length_penalty']} ({description.training['length_penalty_kind']})"
     return f"""# {source}-{target}, imported
 
-A Transformer that translates from {source} to {target}, trained by {plain(description.training["imported"])}
-and imported with nmt {__version__}.
+A Transformer that translates from {source} to {target}, {plain(description.training["imported"])},
+imported with nmt {__version__}.
 
 | | |
 |---|---|

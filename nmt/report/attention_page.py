@@ -91,6 +91,8 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
     inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
+    if source and not model.config.source_end:
+        cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
     stacks = [
         Stack(title, weights, queries, keys, first, *(list(range(1, count + 1)) for count in weights.shape[:2]))
         for title, weights, queries, keys, first in (

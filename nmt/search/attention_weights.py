@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer, EncoderLayer, Residual
-from nmt.model.transformer import padding_mask
 
 
 @contextmanager
@@ -62,7 +61,7 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
     near, visible = model.source_mask(source_BS), model.past_mask(inputs_BT)
     own = [own_weights(layer, x, near) for layer, x in zip(encoder, into_encoder, strict=True)]
     past = [own_weights(layer, x, visible) for layer, x in zip(decoder, into_decoder, strict=True)]
-    real = padding_mask(source_BS)
+    real = model.real(source_BS)
     cross = [cross_weights(layer, x, memory_BSD, real) for layer, x in zip(decoder, into_cross, strict=True)]
     return Attention(torch.stack(own, 1), torch.stack(past, 1), torch.stack(cross, 1))
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from nmt.config import BOS, PAD
 from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer
-from nmt.model.transformer import padding_mask
 from nmt.search.attention_weights import cross_weights, watching
 from nmt.search.beam_search import pad, pad_source
 from nmt.search.engine import Pair, TokenScores, batches_by_length
@@ -55,7 +54,7 @@ def score_batch(
             hidden_BTD = model.decode(inputs_BT, memory_BSD, source_BS)
         log_probabilities.append(token_log_probabilities(model, hidden_BTD[real_BT], tokens_BT[real_BT]))
         if align:
-            attention.append(cross_weights(layer, seen[0], memory_BSD, padding_mask(source_BS)).mean(dim=1))
+            attention.append(cross_weights(layer, seen[0], memory_BSD, model.real(source_BS)).mean(dim=1))
     mean_M = torch.stack(log_probabilities).logsumexp(0) - math.log(len(models))
     return mean_M, torch.stack(attention).mean(dim=0) if align else None
 

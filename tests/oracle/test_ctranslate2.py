@@ -34,6 +34,7 @@ KINDS = {
     "one head": {"heads": 1, "norm": "pre", "tied_embeddings": False},
     "biases": {"attention_bias": True, "output_bias": True, "activation": "swish", "norm_epsilon": 1e-3},
     "zero start": {"zero_start": True, "activation": "quick_gelu", "positions": "tensor2tensor"},
+    "no source end": {"source_end": False, "norm": "pre"},
     "own source matrix": {"source_vocabulary_size": 320, "activation": "gelu", "padding_probability": False},
 }
 
@@ -113,6 +114,10 @@ def assert_same(torch_found, found, least: int = 30) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, alpha):
     assert_same(*searches(each, sentences, beam_size=beam_size, length_penalty=alpha), least=29)
+
+
+def test_nothing_is_translated_as_nothing(each):
+    assert [h.tokens for h in searches(each, [[]])[1][0]] == [[]]
 
 
 @pytest.mark.parametrize("alpha", [0.6, 1.0])

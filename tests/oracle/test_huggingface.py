@@ -217,6 +217,7 @@ def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
         ({"attention_window": 5}, r"model\.attention_window=5"),
         ({"positions": "tensor2tensor"}, r"model\.positions=tensor2tensor"),
         ({"norm_epsilon": 1e-6}, r"model\.norm_epsilon=1e-06"),
+        ({"source_end": False}, r"model\.source_end=False"),
         ({"source_vocabulary_size": 7}, r"model\.source_vocabulary_size=7"),
     ],
     ids=str,

@@ -217,6 +217,27 @@ def test_padding_without_probability_changes_nothing_else():
     assert torch.equal(model(source, target)[..., 1:], paper(source, target)[..., 1:])
 
 
+@pytest.mark.parametrize("changes", [{}, {"attention_window": 3}, {"norm": "pre", "positions": "learned"}], ids=str)
+def test_without_a_source_end_the_model_is_that_of_sources_without_one(changes):
+    model, paper = tiny_model(**changes, source_end=False), tiny_model(**changes)
+    source, target = sentences(6, 3, width=7), prefixes(2, 5)
+    bare = source.masked_fill(source == EOS, PAD)[:, :5]
+    torch.testing.assert_close(model(source, target), paper(bare, target))
+    cache = model.start(source)
+    for position in range(5):
+        logp = model.step(target[:, position : position + 1], cache)
+    torch.testing.assert_close(logp[:, 0].double(), paper(bare, target)[:, -1].log_softmax(1), rtol=1e-5, atol=1e-5)
+    full = sentences(4, 4)
+    hidden = model.decoder_states(full, target, padded=False)  # as a batch says that has no padding
+    torch.testing.assert_close(hidden, paper.decoder_states(full[:, :3], target))
+
+
+def test_an_empty_source_without_end_has_a_translation():
+    model, paper = tiny_model(source_end=False), tiny_model()
+    source, target = sentences(1), prefixes(1, 4)
+    torch.testing.assert_close(model(source, target), paper(source, target))
+
+
 @SHAPES
 def test_a_target_token_changes_nothing_before_it_and_everything_from_it_on(changes):
     model = tiny_model(**changes)

@@ -236,7 +236,7 @@ def test_every_symbol_that_is_named_is_there(known):
 
 
 def test_what_is_not_there_is_found(known):
-    live = "`Transformer.decode`, `nmt.model.transformer.padding_mask()`, `model`"
+    live = "`Transformer.decode`, `nmt.model.embedding.sinusoids()`, `model`"
     dead = "`Transformer.dekode`, `nmt.model.transformer.no_mask`, `nmt.nowhere`"
     assert list(dead_names(f"{live}, {dead}", known, members())) == re.findall("`(.*?)`", dead)
     text = "nmt/model/, conf/{data,model}/NAME.yaml, ~/.cache/nmt/x, nmt/nowhere.py"
