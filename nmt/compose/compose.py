@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from nmt.compose.command import Command
-from nmt.compose.explanations import check_overrides, check_own_groups, explain, one_line, where_missing
+from nmt.compose.explanations import check_overrides, check_own_groups, check_sizes, explain, one_line, where_missing
 from nmt.compose.groups import hydra_tree
 from nmt.compose.overrides import literal, name_words, set_text
 from nmt.config.rules import as_list
@@ -24,6 +24,8 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
     if config_dir is not None and not config_dir.is_dir():
         raise NMTError(f"--config-dir {config_dir}: no such folder")
     check_overrides(command, overrides, config_dir)
+    if config_dir is not None:
+        check_sizes(config_dir)
     search = [set_text("hydra.searchpath", [f"file://{config_dir.resolve()}"])] if config_dir else []
     try:
         tree = hydra_tree(command, [*search, *overrides])

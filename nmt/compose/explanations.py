@@ -2,9 +2,11 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
@@ -16,6 +18,7 @@ from nmt.config.renamed import RENAMED
 from nmt.config.rules import number_words, shown, type_of
 from nmt.config.trainer import check_flag
 from nmt.errors import NMTError
+from nmt.storage.foreign import check_tree
 
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
@@ -101,6 +104,27 @@ def wanted(config: type, key: str) -> str:
         return f"must be {number_words(limits)}{null}"
     names = {bool: "true or false", str: "a text"}
     return next((f"must be {name}{null}" for kind, name in names.items() if kind in kinds), "")
+
+
+def check_sizes(config_dir: Path) -> None:
+    """NMTError for a file of one's own whose aliases stand for so many values that composing them would not end."""
+    for file in config_dir.glob("*/**/*.yaml"):
+        try:
+            tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, ValueError, ArithmeticError, AttributeError, OSError, RecursionError):
+            continue  # Hydra says what is wrong, if it reads this file
+        try:
+            check_tree(tree, values_in, OWN_VALUES)
+        except ValueError as error:
+            raise NMTError(f"{file}: {error}") from error
+
+
+def values_in(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+OWN_VALUES = 10_000
+"""Most values in a file of one's own."""
 
 
 def check_own_groups(tree: DictConfig, config_dir: Path, experiment: str) -> None:

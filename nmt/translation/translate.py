@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from nmt.config import TranslateConfig
+from nmt.config.rules import shown
 from nmt.translation.devices import DeviceTranslator, on_devices
 from nmt.translation.job import open_job, warn
 from nmt.translation.load import load_translator
@@ -48,7 +49,7 @@ def open_translator(config: TranslateConfig, stack: ExitStack) -> Translator | D
 
 def remark(translation: Translation, where: str, counts: dict[str, int], notice: Callable[[str], None]) -> None:
     """Count a line that was cut or copied from, with a notice for the first line of each kind."""
-    found = ", ".join(map(repr, translation.copied))
+    found = shown(", ".join(map(repr, translation.copied)))
     copied = f"characters that the model was not trained on, copied as they are: {found}" if found else ""
     for kind, words in (("split", translation.split), ("copied", copied)):
         if words and not counts[kind]:

@@ -1,6 +1,7 @@
 """Composition: the defaults are the paper's, every group composes, and a mistake is one line that helps."""
 
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -559,3 +560,12 @@ def test_a_name_that_looks_like_a_number_stays_as_it_was_written(word: str) -> N
 def test_a_sweep_has_an_end(sweep: str) -> None:
     with pytest.raises(NMTError, match="more than 10,000"):
         expand(COMMANDS["train"], sweep.split())
+
+
+def test_aliases_that_stand_for_billions_of_values_are_one_line(tmp_path):
+    file = tmp_path / "experiment" / "mine.yaml"
+    file.parent.mkdir()
+    lines = [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghij")]
+    file.write_text("\n".join(["# @package _global_", "a: &a [x, x, x, x, x, x, x, x, x]", *lines]) + "\n")
+    with pytest.raises(NMTError, match=r"mine\.yaml: it holds more than 10,000 values"):
+        compose("train", ["experiment=mine"], tmp_path)

@@ -15,7 +15,7 @@ from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
 from nmt.translation.job import input_lines
 from nmt.translation.load import choose_device, load_translator
-from nmt.translation.translate import render, translate
+from nmt.translation.translate import remark, render, translate
 from nmt.translation.translator import Translation
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -198,3 +198,10 @@ def test_an_interrupt_ends_a_translation_that_waits_for_input(checkpoint):
             assert b"Traceback" not in process.stderr.read()
         finally:
             process.kill()
+
+
+def test_a_notice_about_what_was_copied_is_short_whatever_was():
+    said: list[str] = []
+    remark(Translation("", 0.0, 0.0, copied=["[" * 100_000]), "line 1", {"split": 0, "copied": 0}, said.append)
+    assert said[0].startswith("line 1: characters that the model was not trained on")
+    assert len(said[0]) < 200
