@@ -46,7 +46,7 @@ reproduce-table4: $(INSTALLED) ## Table 4: constituency parsing; needs OPTIONS=t
 
 # A process for each of two cores, with a thread each: more threads than cores would wait for one another.
 test: $(INSTALLED) ## Run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-slow: $(INSTALLED) ## Run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
