@@ -14,8 +14,9 @@ nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=4000 che
 nmt preprocess "${domain[@]}"
 nmt train "${domain[@]}" trainer.max_steps=3000 checkpoints.every_steps=200
 
-# The domain in the general translator's vocabulary, alone and mixed with a third of general text.
-adapt=(init=runs/adapt/general optim=adapt batching.tokens_per_update=1000 batching.micro_batches=1
+# The domain in the general translator's vocabulary, alone and mixed with general text. A tiny model learns little at
+# the rate of optim=adapt, which is for larger ones.
+adapt=(init=runs/adapt/general optim=adapt optim.learning_rate=1.5e-3 batching.tokens_per_update=1000 batching.micro_batches=1
     validation.every_steps=500 validation.bleu_sentences=100 checkpoints.every_steps=100 trainer.max_steps=1500)
 here=$(dirname "$0")
 replay=(--config-dir "$here" data=replay "data.train=$corpus/train" "data.valid=$corpus/valid")
