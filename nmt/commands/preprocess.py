@@ -87,5 +87,6 @@ COMMAND = Command(
         "model optim batching checkpoints validation decode trainer"
     ),
     root="train",
+    texts=("data.tag",),
     memory="pass fewer workers",
 )

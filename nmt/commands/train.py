@@ -80,5 +80,6 @@ COMMAND = Command(
         "--sweep": Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=sweep),
         "--dry-run": Option("With --sweep: print the command of each training, and start none.", run=sweep),
     },
+    texts=("data.tag",),
     memory="other programs may have taken it since training began; the same command goes on from the last checkpoint",
 )

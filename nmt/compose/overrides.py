@@ -14,8 +14,8 @@ from nmt.compose.command import Command
 from nmt.config.rules import shown, type_of
 from nmt.errors import NMTError
 
-FILES = ("data.train", "data.valid", "data.test", "data.extra", "data.path", "data.tag")
-"""Keys whose values are file names, lists of them in brackets, or a tag; these need no quotes either."""
+FILES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
+"""Keys whose values are file names, or lists of them in brackets; these need no quotes either."""
 KEY = re.compile(r"\$\{\.*\w+(\.\w+)*\}")
 """An interpolation that names another key."""
 ENVIRONMENT = re.compile(r"\$\{oc\.env:")

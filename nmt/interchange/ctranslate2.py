@@ -24,6 +24,7 @@ from safetensors import SafetensorError, safe_open
 from nmt.config import ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
+from nmt.interchange.ctranslate2_positions import sinusoids
 from nmt.interchange.ctranslate2_variables import VERSIONS, read_index
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
 from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes, tied
@@ -59,13 +60,6 @@ def check(description: ModelDescription) -> None:
          f"model.attention_window={model.attention_window} hides positions from self-attention"),
     ):  # fmt: skip
         require(expressible, f"format=ctranslate2: {problem}, which CTranslate2 cannot compute; use engine=torch")
-
-
-def sinusoids(length: int, d_model: int, kind: str = "sinusoidal") -> NDArray[np.float32]:
-    """The table of nmt.model.embedding.sinusoids, without torch: [length, d_model]."""
-    exponents = np.arange(0, d_model, 2) / (d_model - 2 * (kind == "tensor2tensor"))
-    angles = np.arange(length)[:, None] / 10000**exponents
-    return np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(length, d_model).astype(np.float32)
 
 
 def write(folder: Path, output: Path, precision: str) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import BOS, EOS, PAD, UNK
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError
+from nmt.interchange.ctranslate2_positions import generated_positions, known_sinusoids
 from nmt.interchange.ctranslate2_variables import VERSIONS, Matrix, Variables
-from nmt.storage.foreign import LARGE, build, opened, parse_json, read_mapping, read_text
+from nmt.storage.foreign import LARGE, build, opened, parse_json, read_mapping, read_text, read_tree
 from nmt.text.tokenizers import SYMBOLS
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu", 4: "quick_gelu"}
@@ -92,14 +93,10 @@ def read_vocabulary(folder: Path, side: str) -> list[str]:
         found = f"{paths[0].name} and {paths[1].name}" if paths else f"no {names[0]}, and no {names[2]}"
         raise NMTError(f"{folder}: {found}; each side has one vocabulary")
     [path] = paths
-    text = read_text(path, LARGE)
     if path.suffix == ".txt":
-        lines = text.removesuffix("\n").split("\n")
+        lines = read_text(path, LARGE).removesuffix("\n").split("\n")
         return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines
-    try:
-        tokens = parse_json(text)
-    except ValueError as error:
-        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    tokens = read_tree(path, parse_json, LARGE)
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise NMTError(f"{path}: not a list of tokens")
     return tokens
@@ -335,35 +332,6 @@ class Reader:
         if name not in self.variables:
             return generated_positions(GENERATED_POSITIONS, self.d_model), 0.0
         return self.variables.array(name, None, self.d_model), ROUNDING.get(self.variables.stored[name].type, 0.0)
-
-
-def angles(length: int, width: int, kind: str) -> NDArray[np.float64]:
-    """What the sinusoids of each position are sines and cosines of: [length, width / 2]."""
-    exponents = np.arange(0, width, 2) / (width - 2 * (kind == "tensor2tensor"))
-    return np.arange(length)[:, None] / 10000**exponents
-
-
-def generated_positions(length: int, width: int) -> Matrix:
-    """The positions of CTranslate2 for a model without a table: from 1 on, sines first, then cosines."""
-    if width % 2 or width < 4:
-        raise NMTError(f"a width of {width} has no sinusoids in CTranslate2")
-    each = angles(length + 1, width, "tensor2tensor")[1:]
-    return np.concatenate((np.sin(each), np.cos(each)), axis=1).astype(np.float32)
-
-
-def known_sinusoids(table: Matrix, rounding: float) -> tuple[str, bool] | None:
-    """The name that a table has in nmt, and True if it has all sines first; None for any other table."""
-    length, width = table.shape
-    # In float32, as OpenNMT-py computes it, an angle has an error of 1e-7 of itself.
-    allowed = rounding + 1e-6 * (1 + np.arange(length)[:, None])
-    for kind in ("sinusoidal", "tensor2tensor") if width % 2 == 0 and width >= 4 else ():
-        each = angles(length, width, kind)
-        pairs = np.stack((np.sin(each), np.cos(each)), axis=1)
-        for halves in (False, True):
-            wanted = (pairs if halves else pairs.transpose(0, 2, 1)).reshape(length, width)
-            if (abs(table - wanted) <= allowed).all():
-                return kind, halves
-    return None
 
 
 COLUMNS = re.compile(r".*(embedding|output)\.weight|.*attention\.input|.*feed_forward\.0\.weight|.*\.table")

@@ -129,13 +129,18 @@ def parse_yaml(text: str) -> Any:
     return tree
 
 
-def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> dict[str, Any]:
-    """Read the mapping in a JSON or YAML file (`parse_json`, `parse_yaml`); NMTError where it holds none."""
+def read_tree(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> Any:
+    """Read the value in a JSON or YAML file (`parse_json`, `parse_yaml`); NMTError where it holds none."""
     text = read_text(path, limit)
     try:
-        tree = parse(text)
+        return parse(text)
     except ValueError as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+
+
+def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> dict[str, Any]:
+    """Read the mapping in a JSON or YAML file; NMTError where it holds none."""
+    tree = read_tree(path, parse, limit)
     if not isinstance(tree, dict) or not all(isinstance(key, str) for key in tree):
         raise NMTError(f"{path}: cannot be read (not a mapping of names to values)")
     return tree

@@ -37,13 +37,25 @@ from nmt.translation.translator import Translator
 BATCH_TOKENS = 4000
 
 
+Texts = tuple[list[str], list[str]]
+"""Translations, and references."""
+
+
 def translated(
-    translator: Translator, corpus: PreparedCorpus, domain: Domain, sentences: int | None
-) -> tuple[list[str], list[str]]:
-    """Translations and references of the first `sentences` of a domain (None: all); all processes share the work."""
+    translator: Translator, corpus: PreparedCorpus, domains: list[Domain], sentences: int | None
+) -> list[Texts]:
+    """Translations and references of the first `sentences` of each domain (None: all)."""
     sources, targets = corpus.text("valid")
-    rows = domain.rows[:sentences]
-    source, reference = [domain.tag + sources[row] for row in rows], [targets[row] for row in rows]
+    found = []
+    for domain in domains:
+        rows = domain.rows[:sentences]
+        translations = translated_together(translator, corpus, [domain.tag + sources[row] for row in rows])
+        found.append((translations, [targets[row] for row in rows]))
+    return found
+
+
+def translated_together(translator: Translator, corpus: PreparedCorpus, source: list[str]) -> list[str]:
+    """The best translation of each line, or its tree; all processes share the work."""
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     own_source = source[rank::world_size]
     if corpus.manifest.is_treebank:
@@ -54,10 +66,10 @@ def translated(
     if world_size > 1:
         parts = [[] for _ in range(world_size)]
         dist.all_gather_object(parts, own)
-    return [parts[line % world_size][line // world_size] for line in range(len(source))], reference
+    return [parts[line % world_size][line // world_size] for line in range(len(source))]
 
 
-def joint_score(corpus: PreparedCorpus, parts: list[tuple[list[str], list[str]]]) -> Score:
+def joint_score(corpus: PreparedCorpus, parts: list[Texts]) -> Score:
     """BLEU, or the F1 of trees, of translations and references of several domains together."""
     hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
     return score(hypotheses, references, ["brackets" if corpus.manifest.is_treebank else "bleu"])[0]
@@ -140,10 +152,10 @@ class Validation(UpdateCallback):
         sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
         metrics = losses([sum(part) for part in zip(*sums, strict=True)])
         words = f"loss {metrics['valid_loss']:.3f}, perplexity {metrics['valid_perplexity']:.2f}"
-        texts: list[tuple[list[str], list[str]]] = []
+        texts: list[Texts] = []
         if self.config.bleu_sentences != 0:
             translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
-            texts = [translated(translator, self.corpus, domain, self.config.bleu_sentences) for domain in self.domains]
+            texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
             scored = joint_score(self.corpus, texts)
             metrics[self.score_key] = scored.value
             words += f", {scored.name} {scored.value:.1f}"

@@ -23,7 +23,8 @@ from nmt.config import BOS, EOS, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.interchange.argos import open_package
 from nmt.interchange.ctranslate2 import write
-from nmt.interchange.from_ctranslate2 import CTranslate2Model, generated_positions, read_model
+from nmt.interchange.ctranslate2_positions import generated_positions
+from nmt.interchange.from_ctranslate2 import CTranslate2Model, read_model
 from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription, read_description
 from nmt.model_directory.weights import write_model_directory
