@@ -161,7 +161,7 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
     from nmt.model_directory.description import ModelDescription
     from nmt.model_directory.weights import write_model_directory
     from nmt.storage.foreign import sha256
-    from nmt.text.tokenizers import train_tokenizer
+    from nmt.text.vocabulary import train_tokenizer
 
     draw = random.Random(1)
     syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]

@@ -88,7 +88,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     from nmt.model_directory.description import ModelDescription
     from nmt.model_directory.weights import write_model_directory
     from nmt.storage.foreign import sha256
-    from nmt.text.tokenizers import train_tokenizer
+    from nmt.text.vocabulary import train_tokenizer
 
     folder = tmp_path_factory.mktemp("translate")
     lines = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]

@@ -18,7 +18,8 @@ from nmt.data.arrow import IDS_SCHEMA, arrow_blocks, list_column, text_block, te
 from nmt.parsing.treebank import model_pair
 from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
-from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, train_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer
+from nmt.text.vocabulary import train_tokenizer
 
 BLOCK_PAIRS = 5000
 Item = TypeVar("Item")

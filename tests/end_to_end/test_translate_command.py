@@ -22,7 +22,7 @@ from nmt.model import Transformer
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import write_model_directory
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import train_tokenizer
+from nmt.text.vocabulary import train_tokenizer
 
 TEXT = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 SHORT = ["device=cpu", "decode.max_length=3", "decode.beam_size=2"]

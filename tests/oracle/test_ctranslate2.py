@@ -23,7 +23,7 @@ from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.search.engine import length_penalty
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import train_tokenizer
+from nmt.text.vocabulary import train_tokenizer
 
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
 KINDS = {

@@ -30,7 +30,7 @@ from nmt.model_directory.description import ModelDescription, read_description
 from nmt.model_directory.weights import write_model_directory
 from nmt.report.attention_page import attend
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import train_tokenizer
+from nmt.text.vocabulary import train_tokenizer
 
 WIDTH, INNER, WORDS = 16, 24, 30
 OPENNMT = ["<unk>", "<blank>", "<s>", "</s>"]

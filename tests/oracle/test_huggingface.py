@@ -17,7 +17,8 @@ from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import load_model, write_model_directory
 from nmt.search.beam_search import pad_source
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean
+from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.load import load_translator
 
 transformers = pytest.importorskip("transformers")

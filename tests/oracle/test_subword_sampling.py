@@ -19,7 +19,8 @@ from nmt.errors import NMTError
 from nmt.text import subword_sampling
 from nmt.text.noise import sentence_generator
 from nmt.text.subword_sampling import BpeDropout, SubwordSampler, UnigramSampler, subword_sampler
-from nmt.text.tokenizers import SentencePieceTokenizer, Tokenizer, train_tokenizer
+from nmt.text.tokenizers import SentencePieceTokenizer, Tokenizer
+from nmt.text.vocabulary import train_tokenizer
 
 SYLLABLES = ["ba", "na", "an", "ana", "ban", "ni", "in", "es", "est", "ne", "new", "we", "wes", "t", "s", "öß", "日本"]
 

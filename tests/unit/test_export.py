@@ -22,7 +22,7 @@ from nmt.model_directory.description import EXPORTED, ModelDescription
 from nmt.model_directory.weights import write_model_directory
 from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import train_tokenizer
+from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.load import converted_folder, load_translator
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]

@@ -18,7 +18,8 @@ from nmt.model_directory.weights import write_model_directory
 from nmt.search.engine import Hypothesis, length_penalty
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean
+from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.job import input_lines
 from nmt.translation.load import load_translator
 from nmt.translation.segments import Limits, Segment, Segmenter, split_sentences

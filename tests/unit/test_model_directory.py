@@ -17,7 +17,8 @@ from nmt.model_directory.description import FORMAT_VERSION, ModelDescription, fi
 from nmt.model_directory.weights import load_model, write_model_directory
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import load_tokenizer, train_tokenizer
+from nmt.text.tokenizers import load_tokenizer
+from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.load import load_translator
 from nmt.translation.translator import Translator
 

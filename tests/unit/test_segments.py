@@ -13,7 +13,8 @@ from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.data.manifest import read_manifest
 from nmt.model_directory.description import ModelDescription, read_description
 from nmt.search.engine import Hypothesis, TokenScores
-from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean
+from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.segments import Limits, Segmenter, limits, unknown_spans
 from nmt.translation.translate import render
 from nmt.translation.translator import Translator

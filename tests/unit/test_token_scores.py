@@ -12,7 +12,8 @@ from nmt.model import Transformer
 from nmt.search.engine import Hypothesis, TokenScores
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
-from nmt.text.tokenizers import META, Tokenizer, clean, train_tokenizer
+from nmt.text.tokenizers import META, Tokenizer, clean
+from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.segments import Limits, Segment, join
 from nmt.translation.token_scores import Details, SourceWords, describe, words_of_tokens
 from nmt.translation.translate import render

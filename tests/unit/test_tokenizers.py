@@ -19,7 +19,8 @@ import sentencepiece
 from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer, train_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer
+from nmt.text.vocabulary import train_tokenizer
 
 KINDS = ["bpe", "unigram", "wordpiece"]
 SPECIAL = {0, 1, 2, 3}

@@ -12,7 +12,8 @@ from nmt.model import Transformer
 from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import batches_by_length
 from nmt.search.torch_engine import TorchEngine
-from nmt.text.tokenizers import Tokenizer, clean, train_tokenizer
+from nmt.text.tokenizers import Tokenizer, clean
+from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.segments import text
 from nmt.translation.translator import Translation, Translator
 
