@@ -10,6 +10,7 @@ from itertools import count, islice
 
 import numpy as np
 from lightning import LightningDataModule
+from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import DataConfig, ExperimentConfig, NoiseConfig, sources_of
@@ -76,8 +77,18 @@ class UpdateDataModule(LightningDataModule):
             return {}
         stage = self.planner.stage_of(update)
         counts = self.mixture.stages[stage].copies * np.diff(self.mixture.bounds)
-        names = (source.name for source in self.sources)
-        return {name: count / counts.sum() for name, count in zip(names, counts, strict=True) if count}
+        return self.by_source(counts / counts.sum())
+
+    def by_source(self, values: NDArray[np.float64]) -> dict[str, float]:
+        return {source.name: value for source, value in zip(self.sources, values.tolist(), strict=True)}
+
+    def realised_shares(self, updates: range) -> dict[str, float]:
+        """The share of each source in the sentences of these updates; empty without a mixture."""
+        if self.mixture is None or len(self.sources) == 1:
+            return {}
+        rows = np.concatenate([planned.indices for update in updates for planned in self.planner.update(update)])
+        # A row at the end of the last source would count as one of it, but there is none.
+        return self.by_source(np.histogram(rows, self.mixture.bounds)[0] / len(rows))
 
     def train_dataloader(self) -> DataLoader[Batch]:
         assert self.trainer is not None

@@ -19,6 +19,7 @@ CHARTS = (
     Chart("Perplexity", "log axis", ("perplexity", "valid_perplexity"), log=True, best="lowest"),
     Chart("BLEU", "", ("", "valid_bleu"), metric="bleu", best="highest"),
     Chart("F1", "", ("", "valid_f1"), metric="brackets", best="highest"),
+    Chart("Sources", "percent of the sentences", ("", "share"), percent=True),
     Chart("Learning rate", "", ("learning_rate", "")),
     Chart("Gradient norm", "log axis", ("gradient_norm", ""), log=True),
     Chart("Throughput", "target tokens per second", ("tokens_per_second", "")),
@@ -30,20 +31,19 @@ CHARTS = (
 
 def curves(run: Run, chart: Chart) -> Curves:
     """The curves of a chart."""
-    training, validation = (series(run.rows, column) for column in chart.columns)
+    factor = 100 if chart.percent else 1
+
+    def points(column: str) -> list[tuple[int, float]]:
+        return [(step, factor * value) for step, value in series(run.rows, column)]
+
     if chart.title == "Skipped updates" and not last(run.rows, "skipped"):
         return {}
     score = run.model.score if run.model else None
     averaged = [(run.model.updates, score.value)] if run.model and score and score.metric == chart.metric else []
-    factor = 100 if chart.percent else 1
     names = {key.partition("/")[2] for row in run.rows for key in row if key.startswith(f"{chart.columns[1]}/")}
-    domains = {name: series(run.rows, f"{chart.columns[1]}/{name}") for name in sorted(names)}
-    return {
-        "training": [(step, factor * value) for step, value in training],
-        "validation": validation,
-        "averaged": averaged,
-        **domains,
-    }
+    of_sources = {name: points(f"{chart.columns[1]}/{name}") for name in sorted(names)}
+    training, validation = map(points, chart.columns)
+    return {"training": training, "validation": validation, "averaged": averaged, **of_sources}
 
 
 def parameters(run: Run, facts: Facts | None) -> int | None:

@@ -29,17 +29,22 @@ COLUMNS = (
 )
 
 
-def domain_column(column: str, domain: str) -> str:
-    """The column of a domain's own figure."""
-    return f"{column}/{domain}"
+SHARE = "share"
+"""The column of a source's share in the sentences since the last report."""
+
+
+def source_column(column: str, source: str) -> str:
+    """The column of a figure of one of `data.sources`."""
+    return f"{column}/{source}"
 
 
 class Logbook:
     """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
 
-    def __init__(self, run: Path, step: int, domains: Sequence[str] = ()) -> None:
+    def __init__(self, run: Path, step: int, more: Sequence[str] = ()) -> None:
+        """`more` are columns of a mixture's sources."""
         self.path = run / "metrics.csv"
-        self.columns = [*COLUMNS, *(domain_column(column, name) for name in domains for column in VALIDATION_COLUMNS)]
+        self.columns = [*COLUMNS, *more]
         rows = [row for row in read_metrics(run) if int(row["step"]) <= step]
         write_file(self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows))
 
@@ -69,9 +74,9 @@ def check_installed(names: Sequence[str]) -> None:
         raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
 
 
-def open_loggers(run: Path, step: int, config: dict[str, Any], domains: Sequence[str]) -> list[Logger]:
+def open_loggers(run: Path, step: int, config: dict[str, Any], more: Sequence[str]) -> list[Logger]:
     """metrics.csv and the loggers of `config` (tensorboard, wandb), continued after update `step`."""
-    names, loggers = config["logger"], list[Logger]([Logbook(run, step, domains)])
+    names, loggers = config["logger"], list[Logger]([Logbook(run, step, more)])
     if "tensorboard" in names:
         loggers.append(TensorBoardLogger(run, name="tensorboard", version="", purge_step=step + 1))
     if "wandb" in names:

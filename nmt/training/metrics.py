@@ -12,11 +12,12 @@ import torch
 from lightning import LightningModule, Trainer
 from rich.console import Console
 
+from nmt.data.datamodule import UpdateDataModule
 from nmt.data.planning import UpdateSize
 from nmt.hardware import processor
 from nmt.model.flops import training_flops
 from nmt.training.checkpoints import RunState
-from nmt.training.logbook import Logger, open_loggers, write_environment
+from nmt.training.logbook import SHARE, VALIDATION_COLUMNS, Logger, open_loggers, source_column, write_environment
 from nmt.training.module import TranslationModule
 from nmt.training.peak_flops import peak_flops_per_second, precision_dtype, synchronize
 from nmt.training.progress import ProgressLine
@@ -55,10 +56,13 @@ class MetricsCallback(UpdateCallback):
         config: dict[str, Any],
         console: Console,
         max_seconds: float | None,
+        updates: UpdateDataModule,
         domains: Sequence[str] = (),
     ) -> None:
         """`domains` are the parts of the validation set that have figures of their own."""
-        self.run, self.config, self.console, self.domains = run, config, console, domains
+        self.run, self.config, self.console, self.updates = run, config, console, updates
+        self.columns = [source_column(SHARE, name) for name in updates.shares(0)]
+        self.columns += [source_column(column, name) for name in domains for column in VALIDATION_COLUMNS]
         self.every: int = config["trainer"]["log_every_n_steps"]
         self.seconds = 0.0
         """Training time over all restarts: updates and saving, but neither memory check nor validation."""
@@ -84,7 +88,7 @@ class MetricsCallback(UpdateCallback):
         self.peak = self.find_peak(trainer, pl_module.device)
         if trainer.is_global_zero:
             write_environment(self.run, trainer, self.devices, self.peaks)
-            self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.domains)
+            self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.columns)
             self.line.start(trainer.global_step, trainer.max_steps)
         self.clock = time.monotonic()
 
@@ -107,9 +111,11 @@ class MetricsCallback(UpdateCallback):
         if step % self.every and step != trainer.max_steps:
             return
         metrics = self.take_metrics(module, step)
-        self.report(step, metrics)
         if trainer.is_global_zero:
-            self.line.report(step, metrics)
+            # Updates are planned anew for this, because no process sees all of their sentences.
+            shares = self.updates.realised_shares(range((step - 1) // self.every * self.every, step))
+            self.report(step, metrics | {source_column(SHARE, name): share for name, share in shares.items()})
+            self.line.report(step, metrics, shares)
 
     def take_metrics(self, module: TranslationModule, step: int) -> dict[str, float]:
         """Metrics of the updates since the last report; the speed is that of the updates of this process."""

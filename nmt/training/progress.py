@@ -71,8 +71,9 @@ class ProgressLine:
         """Show `step` updates as made."""
         self.progress.update(self.task, completed=step, left=clock(self.left(step)))
 
-    def report(self, step: int, metrics: dict[str, float]) -> None:
-        text = METRICS.format(**metrics)
+    def report(self, step: int, metrics: dict[str, float], shares: dict[str, float]) -> None:
+        """Show metrics, and the shares of a mixture's sources."""
+        text = "  ".join([METRICS.format(**metrics), *(f"{name} {share:.1%}" for name, share in shares.items())])
         self.progress.update(self.task, metrics=text)
         now, left = time.monotonic(), self.left(step)
         if self.console.is_terminal or (now - self.told < REPORT_SECONDS and step != self.total):

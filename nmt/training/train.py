@@ -133,7 +133,7 @@ def fit(
     )
     updates = UpdateDataModule(corpus, config)
     domains = [domain.name for domain in corpus.domains("valid", config.data)]
-    metrics = MetricsCallback(run, tree, console, max_seconds, domains if len(domains) > 1 else [])
+    metrics = MetricsCallback(run, tree, console, max_seconds, updates, domains if len(domains) > 1 else [])
     validation = Validation(corpus, config, metrics)
     saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
     # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
@@ -177,7 +177,7 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
     parameters = sum(parameter.numel() for parameter in module.parameters())
     per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
     start = f"from update {update:,} " if update else ""
-    parts = [f"{name} {share:.1%}" for name, share in updates.shares(update).items()]
+    parts = [f"{name} {share:.1%}" for name, share in updates.shares(update).items() if share]
     mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
     return (
         f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "

@@ -26,7 +26,7 @@ from nmt.search.beam_search import beam_search
 from nmt.search.engine import batches_by_length
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import load_tokenizer
-from nmt.training.logbook import domain_column
+from nmt.training.logbook import source_column
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule
 from nmt.training.strategies import whole_weights
@@ -163,7 +163,7 @@ class Validation(UpdateCallback):
             own = losses(own_sums)
             if own_texts:
                 own[self.score_key] = joint_score(self.corpus, [own_texts]).value
-            metrics |= {domain_column(key, domain.name): value for key, value in own.items()}
+            metrics |= {source_column(key, domain.name): value for key, value in own.items()}
             bleu = f", {own[self.score_key]:.1f}" if own_texts else ""
             words += f"; {domain.name} {own['valid_perplexity']:.2f}{bleu}"
         return metrics, words

@@ -50,6 +50,11 @@ sources:
     return [str(folder / "prepared"), *(word for word in plain if not word.startswith(("tokenizer", "workers")))]
 
 
+def metrics(run: str) -> list[dict[str, str]]:
+    with Path(run, "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def test_a_killed_run_on_a_mixture_with_noise_ends_with_the_same_bits(mixture, nmt, training_state):
     straight = nmt("train", *mixture, *MORE, "run=straight")
     assert straight.code == 0
@@ -65,9 +70,15 @@ def test_a_killed_run_on_a_mixture_with_noise_ends_with_the_same_bits(mixture, n
     again = nmt("train", *mixture, *MORE, "run=killed")
     assert "of the sentences, german 60.0%, french 40.0%" in again.err
     torch.testing.assert_close(training_state(Path("straight")), training_state(Path("killed")), rtol=0, atol=0)
-    with Path("straight/metrics.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["valid_loss"]]
-    for row in rows:
+    rows = metrics("straight")
+    reported = [(int(row["step"]), float(row["share/french"])) for row in rows if row["share/french"]]
+    assert reported == [
+        (int(row["step"]), float(row["share/french"])) for row in metrics("killed") if row["share/french"]
+    ]
+    assert all((share > 0) == (step > 10) for step, share in reported)
+    assert dict(reported)[24] == pytest.approx(0.4, abs=0.1)
+    assert f"french {dict(reported)[24]:.1%}" in straight.err
+    for row in (row for row in rows if row["valid_loss"]):
         one, other, both = (float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss"))
         assert min(one, other) <= both <= max(one, other)
         assert row["valid_bleu/french"]
