@@ -34,7 +34,7 @@ from nmt.preparation.blocks import (
     encode_block,
     learn_vocabulary,
 )
-from nmt.preparation.reading import Reading, Say
+from nmt.preparation.reading import EMPTY, Reading, Say
 from nmt.text.files import Pair
 
 SIDES, SPLITS = ("source", "target"), ("train", "valid", "test")
@@ -91,7 +91,11 @@ class Preparation:
         for number, source in enumerate(sources_of(self.data)):
             text = self.folder / f"text-{number}.arrow"
             self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map))
-            self.readings[-1].run()
+            self.readings[-1].read_held_out()
+        given = [hashes for reading in self.readings for hashes in reading.given.values()]
+        for reading in self.readings:
+            reading.run(np.concatenate([EMPTY, *given]))
+        self.compare_sources()
         self.counts = {split: joined([reading.counts[split] for reading in self.readings]) for split in SPLITS}
         if not any(reading.held_out["valid"] for reading in self.readings):
             raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
@@ -105,6 +109,18 @@ class Preparation:
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
+
+    def compare_sources(self) -> None:
+        """Drop what is like a held-out line of another source, and count what train has of the sets that are given."""
+        in_train = np.concatenate([reading.in_given for reading in self.readings])
+        for reading in self.readings:
+            for other in self.readings:
+                if other is not reading and any(other.drawn):
+                    reading.drop_alike(other.drawn)
+            if not reading.keep.any():
+                raise reading.nothing_left()
+            for split, own in reading.given.items():
+                reading.counts[split]["in_train"] = int(np.isin(own, in_train).sum())
 
     def learn_vocabulary(self) -> None:
         """Train the tokenizer on a sample of the kept pairs, both sides, or copy that of `init`."""

@@ -39,7 +39,7 @@ def first_of_equals(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 @dataclass
 class Reading:
-    """One source of a corpus, read by `run`."""
+    """One source of a corpus, read by `read_held_out` and then `run`."""
 
     data: DataConfig
     seed: int
@@ -53,6 +53,10 @@ class Reading:
     """Split -> hashes of its pairs, for a validation or test set that is not drawn from train."""
     held_out: dict[str, list[Pair]] = field(default_factory=dict)
     """The raw pairs of valid and test."""
+    drawn: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
+    """The letters of both sides of the pairs that are drawn from train for these."""
+    in_given: NDArray[np.uint64] = field(default_factory=lambda: EMPTY)
+    """Hashes of the training pairs that are in a set that is given."""
     keep: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     """True for each pair of `text` that is trained on."""
 
@@ -60,38 +64,35 @@ class Reading:
     def is_treebank(self) -> bool:
         return self.data.kind == "treebank"
 
-    def run(self) -> None:
-        """Read everything, and draw the validation and test sets that are not given."""
-        self.counts["train"] = {}
-        found = {split: self.read_held_out(split) for split in ("valid", "test")}
-        self.keep = self.collect_train()
-        missing = [split for split, pairs in found.items() if pairs is None]
-        drawn = self.hold_out(self.keep, missing) if missing else {}
+    def read_held_out(self) -> None:
+        """Read all raw pairs of the validation and test sets that are given, unfiltered."""
+        for split in ("valid", "test"):
+            dropped: Counter[str] = Counter()
+            pairs = read_split(self.data, split, dropped)
+            if pairs is None:
+                continue
+            self.held_out[split] = list(pairs)
+            if split == "valid" and not self.held_out[split]:
+                raise NMTError("data.valid holds no pair: training needs some to be validated on")
+            self.counts[split] = {"read": len(self.held_out[split]) + dropped.total(), "dropped": dropped}
+            self.given[split] = pair_hashes([clean_pair(pair, self.data) for pair in self.held_out[split]])
+
+    def run(self, given: NDArray[np.uint64]) -> None:
+        """Read train, and draw the sets that are not given from it; `given` are hashes of those of all sources."""
+        self.keep = self.collect_train(given)
+        missing = [split for split in ("valid", "test") if split not in self.given]
+        drawn = self.hold_out(missing) if missing else {}
         for split, pairs in drawn.items():
             self.counts[split] = {"read": len(pairs), "dropped": Counter()}
-        self.held_out = {split: drawn.get(split, pairs or []) for split, pairs in found.items()}
+        self.held_out |= drawn
 
-    def read_held_out(self, split: str) -> list[Pair] | None:
-        """All raw pairs of a validation or test set, unfiltered; None if it is to be drawn from train."""
-        dropped: Counter[str] = Counter()
-        pairs = read_split(self.data, split, dropped)
-        if pairs is None:
-            return None
-        kept = list(pairs)
-        if split == "valid" and not kept:
-            raise NMTError("data.valid holds no pair: training needs some to be validated on")
-        self.counts[split] = {"read": len(kept) + dropped.total(), "dropped": dropped}
-        self.given[split] = pair_hashes([clean_pair(pair, self.data) for pair in kept])
-        return kept
-
-    def collect_train(self) -> NDArray[np.bool_]:
+    def collect_train(self, given: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Read, clean and filter the training pairs into `text`; returns True for each pair that is no duplicate."""
         broken: Counter[str] = Counter()
         dropped: Counter[str] = Counter()
         read = kept = 0
         hashes, in_given = [EMPTY], [EMPTY]
         deduplicate = self.data.filters.deduplicate
-        given = np.concatenate([EMPTY, *self.given.values()])
         pairs = read_split(self.data, "train", broken)
         assert pairs is not None
         process = partial(clean_and_filter, data=self.data, hashed=deduplicate or len(given) > 0)
@@ -105,8 +106,7 @@ class Reading:
                 dropped += reasons
                 self.say(f"read {read:,} pairs")
         self.counts["train"] = {"read": read + broken.total(), "dropped": broken + dropped}
-        for split, own in self.given.items():
-            self.counts[split]["in_train"] = int(np.isin(own, np.concatenate(in_given)).sum())
+        self.in_given = np.concatenate(in_given)
         keep = first_of_equals(np.concatenate(hashes)) if deduplicate else np.ones(kept, dtype=bool)
         if repeated := int((~keep).sum()):
             self.counts["train"]["dropped"]["duplicates"] = repeated
@@ -119,25 +119,20 @@ class Reading:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in train["dropped"].items()) or "none was read"
         return NMTError(f"no training pair is left of {train['read']:,} ({reasons}): check data.train and data.filters")
 
-    def hold_out(self, keep: NDArray[np.bool_], splits: list[str]) -> dict[str, list[Pair]]:
-        """Draw the missing splits from the pairs in `keep`, and drop all pairs with the same letters from it.
+    def hold_out(self, splits: list[str]) -> dict[str, list[Pair]]:
+        """Draw the missing splits from the training pairs, and drop all pairs with the same letters.
 
         So no held-out line occurs in training on either side, not even with other digits, case or punctuation.
         """
         import datasets
 
         text = datasets.Dataset.from_file(str(self.text))
-        order = iter(np.random.default_rng(self.seed).permutation(np.flatnonzero(keep)).tolist())
+        order = iter(np.random.default_rng(self.seed).permutation(np.flatnonzero(self.keep)).tolist())
         sizes = {"valid": self.data.valid_size, "test": self.data.test_size}
-        found: tuple[set[str], set[str]] = (set(), set())
         # The test set comes first, so that it is the same one whether or not data.valid is given.
-        drawn = {split: self.draw(text, order, sizes[split], found) for split in reversed(splits)}
-        flags = self.map(partial(shares_letters, sides=found), arrow_blocks(self.text))
-        alike = np.concatenate(list(flags))
-        if others := int((keep & alike).sum()) - sum(map(len, drawn.values())):
-            self.counts["train"]["dropped"]["like a held-out line"] = others
-        keep &= ~alike
-        if any(len(drawn[split]) < sizes[split] for split in splits) or not keep.any():
+        drawn = {split: self.draw(text, order, sizes[split]) for split in reversed(splits)}
+        self.drop_alike(self.drawn, sum(map(len, drawn.values())))
+        if any(len(drawn[split]) < sizes[split] for split in splits) or not self.keep.any():
             raise NMTError(
                 f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
                 f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
@@ -145,9 +140,17 @@ class Reading:
         pairs = self.raw_pairs if self.is_treebank else lambda rows: [(row["source"], row["target"]) for row in rows]
         return {split: pairs([text[index] for index in drawn[split]]) for split in splits}
 
-    def draw(self, text: Any, order: Iterator[int], size: int, found: tuple[set[str], set[str]]) -> list[int]:
-        """Take the next `size` indices of `order` whose letters are not in `found` yet, and add their letters to it."""
+    def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
+        """Drop the training pairs with these letters on either side; `held_out` of them are not lost."""
+        alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
+        if others := int((self.keep & alike).sum()) - held_out:
+            self.counts["train"]["dropped"]["like a held-out line"] += others
+        self.keep &= ~alike
+
+    def draw(self, text: Any, order: Iterator[int], size: int) -> list[int]:
+        """Take the next `size` indices of `order` whose letters are not drawn yet."""
         drawn: list[int] = []
+        found = self.drawn
         while len(drawn) < size and (index := next(order, None)) is not None:
             source, target = text[index]["source"], text[index]["target"]
             new = letters(source) not in found[0] and letters(target) not in found[1]

@@ -132,6 +132,25 @@ def test_no_held_out_line_occurs_in_train_not_even_with_other_digits_case_or_pun
     assert counts["train"]["kept"] > 500
 
 
+def test_no_line_held_out_of_one_source_occurs_in_train_of_another(tmp_path: Path) -> None:
+    own, common = sentences(600), sentences(200, seed=1)
+    given = sentences(100, seed=2)
+    write(tmp_path / "train", [*own[:300], *variants(common)])
+    write(tmp_path / "other", [*own[300:], *variants(common), *given[:30]])
+    write(tmp_path / "valid", given)
+    files = f"{tmp_path}/other.en:{tmp_path}/other.de"
+    entries = [{"name": "one", "valid": f"{tmp_path}/valid.en:{tmp_path}/valid.de"}, {"name": "two", "train": files}]
+    counts = prepare(tmp_path, sources=entries)
+    border = counts["valid"]["sources"]["one"]
+    lines = {split: prepared_pairs(tmp_path, split) for split in SPLITS}
+    drawn = [*lines["valid"][border:], *lines["test"]]
+    assert (border, len(drawn)) == (100, 80)
+    for side in (0, 1):
+        of_train = {letters_only(pair[side]) for pair in lines["train"]}
+        assert not of_train & {letters_only(pair[side]) for pair in drawn}
+    assert counts["valid"]["in_train"] == 30
+
+
 def test_held_out_pairs_have_the_words_asked_for(tmp_path: Path) -> None:
     pairs = sentences(200)
     short = [(source.split()[0] + letter, target) for (source, target), letter in zip(pairs, "xyz" * 70, strict=False)]
