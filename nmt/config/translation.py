@@ -77,6 +77,8 @@ class TranslateConfig(SearchConfig):
     """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
     input: str = "-"
     """File to translate, plain or compressed; -: standard input."""
+    input_format: str = "text"
+    """text; tsv (target language, tab, text) or jsonl ("source" and "target"), for lines into different languages."""
     output: str = "-"
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
     format: str = "text"
@@ -86,6 +88,7 @@ class TranslateConfig(SearchConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice("format", self.format, ("text", "tsv", "jsonl"))
+        require_choice("input_format", self.input_format, ("text", "tsv", "jsonl"))
         if isinstance(self.split, bool):
             self.split = "auto" if self.split else "never"
         require_choice("split", self.split, ("auto", "always", "never"))
@@ -102,6 +105,8 @@ class TranslateConfig(SearchConfig):
         require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
         require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
+        if self.input_format != "text":
+            raise NMTError(f"input_format={self.input_format}: --ray has ray.column for Parquet; leave it out")
         require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
         if self.device not in ("auto", "cpu", "cuda", "mps"):
             raise NMTError(f"device={self.device}: Ray chooses which one; device=cuda")

@@ -25,6 +25,7 @@ from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer
 from nmt.translation.segments import limits
+from nmt.translation.targets import language_tag
 from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -81,17 +82,6 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     found = limits(descriptions, config.split)
     prefix = language_tag(config.target, tokenizer) + config.source_prefix
     return Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
-
-
-def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
-    """The tag of a target language, or none; NMTError where the model has no such tag."""
-    if target is None:
-        return ""
-    tags = [tag for tag in tokenizer.tags if target in (tag, tag.strip("<>"), tag.strip("<>").removeprefix("2"))]
-    if not tags:
-        names = ", ".join(tag.strip("<>").removeprefix("2") for tag in tokenizer.tags)
-        raise NMTError(f"target={target}: the model has {f'{names}' if names else 'one target language; leave it out'}")
-    return f"{tags[0]} "
 
 
 def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":

@@ -22,6 +22,8 @@ from nmt.model_directory.description import find_model_directory
 from nmt.storage.foreign import build, parse_json, read_mapping, sha256
 from nmt.storage.whole import cannot_write, sync, write_file
 
+UNDECISIVE = ("run", "input", "output", "text", "format", "buffer", "device", "devices", "threads", "ray", "decode")
+"""Keys that decide nothing, or are looked at in another way. A key that is new decides."""
 SAVE_SECONDS = 5.0
 """Seconds between saves, which bring the file to the disk."""
 
@@ -30,10 +32,9 @@ def what_decides(config: TranslateConfig) -> dict[str, Any]:
     """The models and keys, by name, that decide what lines become; without the input."""
     settings = asdict(config)
     decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
-    keys = ("engine", "precision", "source_prefix", "target_prefix", "split")
     return {
         "model": [model_hash(find_model_directory(name)) for name in config.run],
-        **{key: settings[key] for key in keys},
+        **{key: value for key, value in settings.items() if key not in UNDECISIVE},
         "decode": decode,
     }
 

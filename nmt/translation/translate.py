@@ -8,7 +8,8 @@ from nmt.config import TranslateConfig
 from nmt.config.rules import shown
 from nmt.translation.devices import DeviceTranslator, on_devices
 from nmt.translation.job import open_job, warn
-from nmt.translation.load import load_translator
+from nmt.translation.load import find_models, load_translator
+from nmt.translation.targets import with_tags
 from nmt.translation.translator import Translation, Translator
 
 SUMMARIES = {
@@ -69,6 +70,9 @@ def translate(config: TranslateConfig) -> None:
     with ExitStack() as stack:
         translator = open_translator(config, stack)
         job = open_job(config, {"command": "translate", "format": config.format}, stack)
+        if config.input_format != "text":
+            tokenizer = find_models(config.run)[2]
+            job.lines = with_tags(job.lines, config.input_format, tokenizer, job.output.notes.lines + 1)
         counts = job.output.notes.counts
         for number, source, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             job.output.write(render(number, source, translations, config.format), number)

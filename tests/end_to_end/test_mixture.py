@@ -12,6 +12,10 @@ import torch
 from conftest import toy_options, write_toy_text
 from preloaded import python
 
+from nmt.errors import NMTError
+from nmt.text.tokenizers import Tokenizer, load_tokenizer
+from nmt.translation.targets import with_tags
+
 MORE = ("trainer.max_steps=24", "validation.every_steps=8", "checkpoints.every_steps=6", "validation.bleu_sentences=3")
 
 
@@ -48,6 +52,10 @@ sources:
     options = [*plain, "data=mixed", f"prepared={folder / 'prepared'}"]
     preprocess(compose("preprocess", options, folder), lambda words: None)
     return [str(folder / "prepared"), *(word for word in plain if not word.startswith(("tokenizer", "workers")))]
+
+
+def tokenizer_of(mixture: list[str]) -> Tokenizer:
+    return load_tokenizer(Path(mixture[0]) / "tokenizer.model")
 
 
 def metrics(run: str) -> list[dict[str, str]]:
@@ -93,6 +101,34 @@ def test_a_target_language_is_a_tag_and_a_line_may_have_its_own(mixture, nmt):
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
     assert nmt("translate", "run", "text=<2fr> ka lo", "format=jsonl").code == 0
     nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model has de, fr")
+
+    def translated(text: str, *options: str) -> str:
+        Path("lines").write_text(text)
+        return nmt("translate", "run", "format=tsv", "input=lines", *options).out
+
+    both = translated("<2fr> ka lo\n\n<2de> ka lo\n")
+    assert both.count("\n") == 3
+    assert both != translated("ka lo\n\nka lo\n", "target=fr")
+    assert translated("\tka lo\n\nde\tka lo\n", "target=fr", "input_format=tsv") == both
+    records = '{"source": "ka lo", "line": 1}\n\n{"source": "ka lo", "target": "de"}\n'
+    assert translated(records, "target=fr", "input_format=jsonl") == both
+
+
+@pytest.mark.parametrize(
+    ("format", "line", "problem"),
+    [
+        ("tsv", "ka lo", "line 2: no tab"),
+        ("tsv", "cs\tka", "line 2: target=cs: the model has de, fr"),
+        ("jsonl", '{"target": "de"}', "line 2: no text"),
+        ("jsonl", '{"source": "ka", "target": 5}', "line 2: no text"),
+        ("jsonl", "ka", "line 2: no JSON"),
+    ],
+)
+def test_a_line_without_its_columns_is_refused_by_its_number(mixture, format, line, problem):
+    lines = with_tags(["fr\tlo" if format == "tsv" else '{"source": "lo"}', line], format, tokenizer_of(mixture), 1)
+    assert next(lines).endswith("lo")
+    with pytest.raises(NMTError, match=problem):
+        next(lines)
 
 
 def test_each_source_has_test_files_of_its_own(mixture):

@@ -1,0 +1,62 @@
+"""The target languages of a model for several: tags such as <2fr> or >>fra<<, with which a source begins."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+from nmt.errors import NMTError
+from nmt.storage.foreign import parse_json
+from nmt.text.files import is_text
+from nmt.text.tokenizers import Tokenizer
+
+
+def language_of(tag: str) -> str:
+    return tag.strip("<>").removeprefix("2")
+
+
+def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
+    """The tag of a target language with a blank, or none; NMTError where the model has no such tag."""
+    if not target:
+        return ""
+    tags = [tag for tag in tokenizer.tags if target in (tag, tag.strip("<>"), language_of(tag))]
+    if not tags:
+        names = ", ".join(map(language_of, tokenizer.tags))
+        raise NMTError(f"target={target:.40}: the model has {names or 'one target language; leave it out'}")
+    return f"{tags[0]} "
+
+
+def fields_of_tsv(line: str) -> tuple[str, str]:
+    """The text and the target language of a line."""
+    target, tab, text = line.partition("\t")
+    if not tab:
+        raise NMTError("no tab; a target language, a tab and a text, please, as 'fr\tGood morning'")
+    return text, target.strip()
+
+
+def fields_of_json(line: str) -> tuple[str, str]:
+    """The text and the target language, or "", of a line."""
+    try:
+        record: Any = parse_json(line)
+    except ValueError as error:
+        raise NMTError(f"no JSON ({error})") from error
+    text, target = (record.get("source"), record.get("target", "")) if isinstance(record, dict) else (None, "")
+    if not is_text(text) or not isinstance(target, str):
+        raise NMTError('no text; {"source": "Good morning", "target": "fr"}, please')
+    return " ".join(text.split()), target
+
+
+READERS: dict[str, Callable[[str], tuple[str, str]]] = {"tsv": fields_of_tsv, "jsonl": fields_of_json}
+
+
+def with_tags(lines: Iterable[str], format: str, tokenizer: Tokenizer, first: int) -> Iterator[str]:
+    """The texts of lines with columns, each after the tag of its target language if it has one.
+
+    `first` is the number of the first line. Raises NMTError, which names the line, for one that cannot be read.
+    """
+    tag_of = cache(lambda target: language_tag(target, tokenizer))
+    for number, line in enumerate(lines, first):
+        try:
+            text, target = READERS[format](line) if line.strip() else ("", "")
+            yield tag_of(target) + text
+        except NMTError as error:
+            raise NMTError(f"line {number:,}: {error}") from error
