@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# One model from English into German, French, Spanish, Czech and Swedish, and five models of one language each, which
+# train for as many updates as the one. The share of wrong languages needs `pip install '.[languages]'`.
+set -euo pipefail
+here=$(dirname "$0")
+languages=(de fr es cs sv)
+tiny=(model=tiny model.encoder_layers=2 model.decoder_layers=2 model.norm=pre model.dropout=0.1 seed=1
+    optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 batching.tokens_per_update=700 batching.micro_batches=1
+    trainer.max_steps=2500 checkpoints.every_steps=100 validation.every_steps=1000 validation.bleu_sentences=50)
+
+nmt preprocess --config-dir "$here" data=multilingual tokenizer=bpe8k seed=1
+nmt train data/multilingual "${tiny[@]}" name=multilingual/all
+for language in "${languages[@]}"; do
+    nmt preprocess data=quickstart "target=$language" data.valid_size=100 data.test_size=500 tokenizer=bpe4k seed=1
+    nmt train "data/quickstart_en_$language" "${tiny[@]}" "name=multilingual/$language"
+done
+
+for language in "${languages[@]}"; do
+    test=data/quickstart_en_$language/test
+    cmp "$test.en" "data/multilingual/test.$language.en"
+    nmt translate runs/multilingual/all "target=$language" "input=$test.en" "output=runs/multilingual/all/$language.txt"
+    nmt translate "runs/multilingual/$language" "input=$test.en" "output=runs/multilingual/$language/$language.txt"
+    for run in all "$language"; do
+        echo "== $run into $language"
+        nmt score "runs/multilingual/$run/$language.txt" "$test.$language" metrics=[bleu,chrf]
+    done
+    python "$here/wrong_language.py" "$language" \
+        "$test.$language" "runs/multilingual/all/$language.txt" "runs/multilingual/$language/$language.txt"
+done
