@@ -36,6 +36,7 @@ from nmt.preparation.blocks import (
 )
 from nmt.preparation.reading import EMPTY, Reading, Say
 from nmt.text.files import Pair
+from nmt.text.tokenizers import Tokenizer
 
 SIDES, SPLITS = ("source", "target"), ("train", "valid", "test")
 RECORDED_CHARACTERS = 20_000
@@ -71,6 +72,8 @@ class Preparation:
     pool: ProcessPoolExecutor
     readings: list[Reading] = field(default_factory=list)
     """The sources of the corpus."""
+    tokenizer: Tokenizer | None = None
+    """That of the model `init`."""
     counts: dict[str, Any] = field(default_factory=dict)
     characters: dict[str, str] | None = None
     """The characters of the training pairs by side; None if they are too many."""
@@ -88,9 +91,13 @@ class Preparation:
 
     def run(self) -> None:
         """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
+        clean = Tokenizer.clean
+        if self.config.init is not None:
+            self.tokenizer = read_tokenizer(find_model_directory(self.config.init, "init"))
+            clean = self.tokenizer.clean
         for number, source in enumerate(sources_of(self.data)):
             text = self.folder / f"text-{number}.arrow"
-            self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map))
+            self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map, clean))
             self.readings[-1].read_held_out()
         given = [hashes for reading in self.readings for hashes in reading.given.values()]
         for reading in self.readings:
@@ -127,11 +134,10 @@ class Preparation:
         config = self.config.tokenizer
         tags = sorted({reading.data.tag for reading in self.readings if reading.data.tag})
         path = self.folder / "tokenizer.model"
-        if self.config.init is not None:
-            tokenizer = read_tokenizer(find_model_directory(self.config.init, "init"))
+        if self.tokenizer:
             for tag in tags:
-                tokenizer.tag_id(tag)
-            tokenizer.save(path)
+                self.tokenizer.tag_id(tag)
+            self.tokenizer.save(path)
             return
         keep = np.concatenate([reading.keep for reading in self.readings])
         sample, indices = keep, np.flatnonzero(keep)
@@ -167,7 +173,9 @@ class Preparation:
         if split == "train":
             return chosen_blocks(reading.text, reading.keep)
         return (
-            text_block([clean_pair(pair, reading.data) for _, pair in block], [line for line, _ in block])
+            text_block(
+                [clean_pair(pair, reading.data, reading.clean) for _, pair in block], [line for line, _ in block]
+            )
             for block in blocks(enumerate(reading.held_out[split], start=1))
         )
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nmt.config import DataConfig
 from nmt.data.arrow import TEXT_SCHEMA, arrow_blocks, arrow_writer
 from nmt.errors import NMTError
-from nmt.preparation.blocks import blocks, clean_and_filter, clean_pair, pair_hashes, shares_letters
+from nmt.preparation.blocks import Clean, blocks, clean_and_filter, clean_pair, pair_hashes, shares_letters
 from nmt.preparation.corpora import read_split
 from nmt.text.files import Pair
 from nmt.text.filters import letters, words
@@ -47,6 +47,8 @@ class Reading:
     """The file of clean training pairs that pass the filters."""
     say: Say
     map: Map
+    clean: Clean
+    """The tokenizer's."""
     counts: dict[str, Any] = field(default_factory=dict)
     """For each split, pairs read and dropped, by reason."""
     given: dict[str, NDArray[np.uint64]] = field(default_factory=dict)
@@ -75,7 +77,7 @@ class Reading:
             if split == "valid" and not self.held_out[split]:
                 raise NMTError("data.valid holds no pair: training needs some to be validated on")
             self.counts[split] = {"read": len(self.held_out[split]) + dropped.total(), "dropped": dropped}
-            self.given[split] = pair_hashes([clean_pair(pair, self.data) for pair in self.held_out[split]])
+            self.given[split] = pair_hashes([clean_pair(pair, self.data, self.clean) for pair in self.held_out[split]])
 
     def run(self, given: NDArray[np.uint64]) -> None:
         """Read train, and draw the sets that are not given from it; `given` are hashes of those of all sources."""
@@ -95,7 +97,7 @@ class Reading:
         deduplicate = self.data.filters.deduplicate
         pairs = read_split(self.data, "train", broken)
         assert pairs is not None
-        process = partial(clean_and_filter, data=self.data, hashed=deduplicate or len(given) > 0)
+        process = partial(clean_and_filter, data=self.data, clean=self.clean, hashed=deduplicate or len(given) > 0)
         with arrow_writer(self.text, TEXT_SCHEMA) as write:
             for block, block_hashes, reasons in self.map(process, blocks(enumerate(pairs, start=1))):
                 write(block)

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,14 @@ def nfkc(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
+def single_blanks(line: str) -> str:
+    """A line with its white space collapsed to single blanks."""
+    return " ".join(line.split())
+
+
 def clean(line: str) -> str:
-    """Normalise a line, as for everything that a model sees: NFKC, and white space collapsed to single blanks."""
-    return " ".join(nfkc(line).split())
+    """Normalise a line, as for all that a model of ours sees: NFKC, and white space collapsed to single blanks."""
+    return single_blanks(nfkc(line))
 
 
 class Tokenizer(ABC):
@@ -45,6 +50,8 @@ class Tokenizer(ABC):
 
     vocabulary_size: int
     """Entries of the target's vocabulary."""
+    clean: Callable[[str], str] = staticmethod(clean)
+    """A line, normalised for `encode`."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -56,10 +63,6 @@ class Tokenizer(ABC):
     def source_vocabulary_size(self) -> int | None:
         """Entries of the source's vocabulary; None where there is one for both sides."""
         return None
-
-    def clean(self, line: str) -> str:
-        """A line, normalised for `encode`."""
-        return clean(line)
 
     @abstractmethod
     def symbol(self, id: int, side: int = TARGET) -> str:
@@ -189,6 +192,8 @@ class MarianTokenizer(Tokenizer):
     With `tags`, a tag such as >>fra<< at the beginning is one entry, which sentencepiece does not see.
     """
 
+    clean = staticmethod(single_blanks)
+
     def __init__(self, content: bytes) -> None:
         import sentencepiece
 
@@ -212,9 +217,6 @@ class MarianTokenizer(Tokenizer):
     @property
     def source_vocabulary_size(self) -> int | None:
         return len(self.entries[SOURCE]) if len(self.tables) == 2 else None
-
-    def clean(self, line: str) -> str:
-        return " ".join(line.split())
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.entries[side][id])

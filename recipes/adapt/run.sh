@@ -10,14 +10,15 @@ domain=(experiment=quickstart name=adapt/domain)
 
 # The general translator, and for comparison one that knows the domain alone.
 nmt preprocess "${general[@]}" tokenizer=bpe8k
-nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=4000 checkpoints.every_steps=200 name=adapt/general
+nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=2500 checkpoints.every_steps=200 name=adapt/general
 nmt preprocess "${domain[@]}"
-nmt train "${domain[@]}" batching.tokens_per_update=1000 trainer.max_steps=2000 checkpoints.every_steps=100
+nmt train "${domain[@]}" batching.tokens_per_update=1000 optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 \
+    trainer.max_steps=1200 checkpoints.every_steps=100
 
 # The domain in the general translator's vocabulary, alone and mixed with general text. A tiny model learns little at
 # the rate of optim=adapt, which is for larger ones.
 adapt=(init=runs/adapt/general optim=adapt optim.learning_rate=1.5e-3 batching.tokens_per_update=1000 batching.micro_batches=1
-    validation.every_steps=500 validation.bleu_sentences=100 checkpoints.every_steps=100 trainer.max_steps=2000)
+    validation.every_steps=400 validation.bleu_sentences=100 checkpoints.every_steps=100 trainer.max_steps=1200)
 here=$(dirname "$0")
 replay=(--config-dir "$here" data=replay "data.train=$corpus/train" "data.valid=$corpus/valid")
 nmt preprocess data=quickstart data.name=domain init=runs/adapt/general

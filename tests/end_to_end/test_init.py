@@ -10,7 +10,9 @@ import torch
 from conftest import toy_options, write_toy_text
 from safetensors.torch import load_file
 
+from nmt.data.prepared import open_corpus
 from nmt.storage.foreign import sha256
+from nmt.text.tokenizers import load_tokenizer
 
 SHORT = ["trainer.max_steps=20", "validation.every_steps=100", "validation.bleu_sentences=0", "run=run"]
 STILL = ["optim.learning_rate=1e-12", "optim.warmup=1"]
@@ -116,7 +118,13 @@ def test_an_imported_model_is_trained_further(other_text, nmt, name):
     fixture = Path(__file__).parents[1] / "fixtures" / "marian" / name
     assert nmt("import", str(fixture), "output=theirs", "source=en", "target=de").code == 0
     texts = [word for word in other_text if word.startswith(("data", "workers"))]
-    assert nmt("preprocess", *texts, "init=theirs", "prepared=data/mine").code == 0
+    [valid] = (word.partition("=")[2] for word in texts if word.startswith("data.valid="))
+    line = "\u00bd ka \u2026"  # which NFKC would change, but this vocabulary does not
+    for language in ("en", "de"):
+        Path(f"valid.{language}").write_text(f"{Path(f'{valid}.{language}').read_text()}{line}\n")
+    assert nmt("preprocess", *texts, "data.valid=valid", "init=theirs", "prepared=data/mine").code == 0
+    rows = open_corpus(Path("data/mine")).split("valid").table
+    assert rows[len(rows) - 1]["source"].to_pylist() == load_tokenizer(Path("theirs/tokenizer.model")).encode([line])
     options = ["data/mine", "init=theirs", "batching.tokens_per_update=2000", "batching.micro_batches=2", *SHORT]
     assert nmt("train", *options, *STILL, "trainer.max_steps=1", "run=still").code == 0
     own, theirs = (load_file(path) for path in ("still/model/model.safetensors", "theirs/model.safetensors"))
