@@ -17,7 +17,7 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 # These are passed to pip, so the patterns admit no option, URL, path or second requirement.
 PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
-TAG = re.compile(r"<[\w-]{1,30}>|>>[\w-]{1,30}<<")
+TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code; file names end in it."""
 
@@ -106,7 +106,7 @@ class DataConfig:
         check_numbers(self, "data.")
         require(
             self.tag is None or bool(TAG.fullmatch(self.tag)),
-            f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>",
+            f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, and not <s>, <pad> or <unk>",
         )
         check_name("data.name", self.name)
         require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
@@ -114,6 +114,8 @@ class DataConfig:
         require_choice("data.errors", self.errors, ("strict", "skip"))
         for key in ("source", "target"):
             code = str(getattr(self, key))
+            # YAML takes no, the code of Norwegian, for false.
+            require(code not in ("True", "False"), f"data.{key}={code}: write a language code such as 'no' in quotes")
             if not LANGUAGE.fullmatch(code):
                 raise NMTError(
                     f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'"

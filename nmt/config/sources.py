@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from omegaconf import MISSING
+from omegaconf import MISSING, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from nmt.config.corpus import DataConfig
-from nmt.config.rules import check_name, check_numbers, number, require
+from nmt.config.rules import as_list, check_name, check_numbers, number, require
 from nmt.errors import NMTError
 
 
@@ -28,15 +29,11 @@ class SourceConfig:
     """The update from which on it is not used any more; null: it is used until the end."""
 
     def __post_init__(self) -> None:
-        where = f"data.sources, {self.name}"
-        check_numbers(self, f"{where}, ")
-        check_name("data.sources, name", self.name)
+        check_numbers(self)
+        check_name("name", self.name)
+        require(self.stop is None or self.start < self.stop, f"stop={self.stop} is not after start={self.start}")
         require(
-            self.stop is None or self.start < self.stop, f"{where}: stop={self.stop} is not after start={self.start}"
-        )
-        require(
-            self.share is None or self.weight == 1,
-            f"{where}: share={self.share} and weight={self.weight}: one of them, please",
+            self.share is None or self.weight == 1, f"share={self.share} and weight={self.weight}: one of them, please"
         )
 
 
@@ -52,9 +49,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
         isinstance(data.sources, list), "data.sources: a list of sources, as [{train: corpus/a}, {train: corpus/b}]"
     )
     # A validation or test set of all of them is that of the first one.
-    found = [
-        source_of(data if not index else without_held_out(data), entry) for index, entry in enumerate(data.sources)
-    ]
+    found = [source_of(without_held_out(data) if number else data, entry) for number, entry in enumerate(data.sources)]
     names = [source.name for source in found]
     require(
         len(set(names)) == len(names), f"data.sources: two are called {max(names, key=names.count)}; give each a name"
@@ -78,18 +73,28 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """The source of an entry of `data.sources`."""
     if not isinstance(entry, dict):
         raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a, weight: 2}}")
-    for key in entry:
+    for key, value in entry.items():
         require(
             key in (*OWN, *OF_DATA), f"data.sources: unknown key {key!r:.40}; there are {', '.join((*OWN, *OF_DATA))}"
         )
-    changed: dict[str, Any] = {key: value for key, value in entry.items() if key in OF_DATA}
+        # What YAML takes for true or false was hardly meant so: `no` is Norwegian.
+        require(not isinstance(value, bool), f"data.sources: {key}={value}: write it in quotes if it is a text")
+        group = key in ("filters", "noise")
+        require(
+            group == isinstance(value, dict), f"data.sources: {key}={value!r:.60} is {'no' if group else 'a'} mapping"
+        )
+    train = as_list(entry.get("train"))
+    of_file = Path(train[0]).name.partition(".")[0] if train and "target" not in entry else ""
+    name = entry.get("name") or of_file or entry.get("target") or data.target
+    where = f"data.sources, {name!s:.40}: "
+    own = {key: value for key, value in entry.items() if key in OWN}
+    of_data = {key: value for key, value in entry.items() if key in OF_DATA}
+    plain = OmegaConf.structured(SourceConfig(replace(data, sources=[], temperature=1.0), "source"))
     try:
-        for group in ("filters", "noise"):
-            if group in changed:
-                changed[group] = replace(getattr(data, group), **changed[group])
-        own = replace(data, sources=[], temperature=1.0, **changed)
-    except TypeError as error:
-        raise NMTError(f"data.sources: {str(error).partition(') ')[2] or error}") from error
-    given = {key: value for key, value in entry.items() if key in OWN}
-    of_file = Path(own.train[0]).name.partition(".")[0] if own.train and "target" not in entry else own.target
-    return SourceConfig(own, **{"name": of_file, **given})
+        # Like Hydra's, the values get the types of their keys.
+        return cast(SourceConfig, OmegaConf.to_object(OmegaConf.merge(plain, {"data": of_data, **own, "name": name})))
+    except (OmegaConfBaseException, ValueError) as error:
+        key = str(getattr(error, "full_key", None) or "")
+        raise NMTError(f"{where}{key.removeprefix('data.')}: {str(error).splitlines()[0]}") from error
+    except NMTError as error:
+        raise NMTError(f"{where}{error}") from error

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from nmt.config import SourceConfig
 from nmt.errors import NMTError
 
+MOST_COPIES = 64
+"""The most sentences in a pass, for each pair of the corpus."""
+
 
 @dataclass
 class Stage:
@@ -21,7 +24,7 @@ class Stage:
     start: int
     """Its first update, counted from 0."""
     copies: NDArray[np.float64]
-    """For each source, the occurrences of each of its pairs in a pass, 1 or more; 0 for one that is not used."""
+    """For each source, the occurrences of each of its pairs in a pass, mostly 1 or more; 0 for one that is not used."""
 
 
 def shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[float]:
@@ -56,10 +59,17 @@ def stages(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: f
     for start in starts:
         used = [number for number, source in enumerate(sources) if is_used(source, start)]
         if not used:
-            raise NMTError(f"data.sources: none of them is used from update {start:,} on; leave out stop in the last")
+            raise NMTError(f"data.sources: none of them is used from update {start:,} on; raise stop of one")
+        own = np.array([sizes[number] for number in used])
+        chosen = np.array(shares([sources[number] for number in used], own.tolist(), temperature))
+        # Every pair occurs once in a pass, or more often, unless that would make passes too long.
+        taken = chosen * min(np.max(own / np.maximum(chosen, 1e-12)), MOST_COPIES * own.sum())
+        if taken.min() < 1:
+            name = sources[used[int(taken.argmin())]].name
+            raise NMTError(
+                f"data.sources: the shares and weights leave {name} less than a sentence in {taken.sum():,.0f}"
+            )
         copies = np.zeros(len(sources))
-        chosen = shares([sources[number] for number in used], [sizes[number] for number in used], temperature)
-        for number, share in zip(used, chosen, strict=True):
-            copies[number] = share / sizes[number]
-        found.append(Stage(start, copies / copies[used].min()))
+        copies[used] = taken / own
+        found.append(Stage(start, copies))
     return found

@@ -108,6 +108,15 @@ def within(tree: Any, *keys: str) -> Any:
     return tree
 
 
+def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
+    """NMTError where a model, found at `where`, is for other languages than a corpus."""
+    if (description.source, description.target) != (source, target):
+        raise NMTError(
+            f"{where} is {description.source} to {description.target}, but the corpus {source} to {target}: "
+            f"data.source and data.target name its languages"
+        )
+
+
 def is_parser(description: ModelDescription) -> bool:
     """True for a model that was trained on a treebank."""
     return bool(within(description.training, "config", "data", "kind") == "treebank")

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
@@ -20,10 +21,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nmt.config import DataConfig, ExperimentConfig, sources_of
+from nmt.config import DataConfig, ExperimentConfig, SourceConfig, sources_of
 from nmt.data.arrow import IDS_SCHEMA, arrow_writer, text_block
+from nmt.data.mixture import stages
 from nmt.errors import NMTError
-from nmt.model_directory.description import find_model_directory, read_tokenizer
+from nmt.model_directory.description import check_direction, find_model_directory, read_description, read_tokenizer
 from nmt.preparation.blocks import (
     Item,
     Result,
@@ -93,16 +95,22 @@ class Preparation:
         """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
         clean = Tokenizer.clean
         if self.config.init is not None:
-            self.tokenizer = read_tokenizer(find_model_directory(self.config.init, "init"))
+            model = find_model_directory(self.config.init, "init")
+            check_direction(f"init={self.config.init}", read_description(model), self.data.source, self.data.target)
+            self.tokenizer = read_tokenizer(model)
             clean = self.tokenizer.clean
-        for number, source in enumerate(sources_of(self.data)):
+        sources = sources_of(self.data)
+        for number, source in enumerate(sources):
             text = self.folder / f"text-{number}.arrow"
             self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map, clean))
-            self.readings[-1].read_held_out()
+            with self.naming(source):
+                self.readings[-1].read_held_out()
         given = [hashes for reading in self.readings for hashes in reading.given.values()]
-        for reading in self.readings:
-            reading.run(np.concatenate([EMPTY, *given]))
+        for source, reading in zip(sources, self.readings, strict=True):
+            with self.naming(source):
+                reading.run(np.concatenate([EMPTY, *given]))
         self.compare_sources()
+        stages(sources, [int(reading.keep.sum()) for reading in self.readings], self.data.temperature)
         self.counts = {split: joined([reading.counts[split] for reading in self.readings]) for split in SPLITS}
         if not any(reading.held_out["valid"] for reading in self.readings):
             raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
@@ -116,6 +124,16 @@ class Preparation:
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
+
+    @contextmanager
+    def naming(self, source: SourceConfig) -> Iterator[None]:
+        """Errors within the block name the source, if there are several."""
+        try:
+            yield
+        except NMTError as error:
+            if not self.data.sources:
+                raise
+            raise NMTError(f"data.sources, {source.name}: {error}") from error
 
     def compare_sources(self) -> None:
         """Drop what is like a held-out line of another source, and count what train has of the sets that are given."""
@@ -135,8 +153,12 @@ class Preparation:
         tags = sorted({reading.data.tag for reading in self.readings if reading.data.tag})
         path = self.folder / "tokenizer.model"
         if self.tokenizer:
-            for tag in tags:
-                self.tokenizer.tag_id(tag)
+            if missing := [tag for tag in tags if tag not in self.tokenizer.tags]:
+                there = ", ".join(self.tokenizer.tags) or "no tags"
+                raise NMTError(
+                    f"tag {missing[0]}: the vocabulary of init={self.config.init} has {there}; leave the tag out, or "
+                    "begin with a model whose corpus had it"
+                )
             self.tokenizer.save(path)
             return
         keep = np.concatenate([reading.keep for reading in self.readings])

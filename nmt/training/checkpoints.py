@@ -209,7 +209,9 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
         state = RunState(**content["nmt"])
         check_origin(path, state, corpus)
         if state.init != init:
-            raise NMTError(f"{path} was trained from other weights than those of init: pass name=OTHER for a new run")
+            began = "other weights than those of init" if state.init and init else "the weights of a model: pass init"
+            began = began if state.init else "random weights: leave init out"
+            raise NMTError(f"{path} began with {began}, or pass name=OTHER for a new run")
         update, patience = int(content["global_step"]), config.validation.patience
         stopped_early = patience is not None and state.validation["worse"] >= patience
         return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))

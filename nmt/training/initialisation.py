@@ -12,6 +12,7 @@ from nmt.model import Transformer
 from nmt.model_directory.description import (
     ModelDescription,
     architecture,
+    check_direction,
     find_model_directory,
     is_exported,
     read_description,
@@ -68,9 +69,7 @@ def find_initial(config: ExperimentConfig, corpus: PreparedCorpus) -> Initial | 
             f"{where} has another vocabulary than {corpus.folder}: prepare the corpus with it, "
             f"`nmt preprocess init={config.init} ...`"
         )
-    direction = f"{corpus.source_language} to {corpus.target_language}"
-    if direction != f"{description.source} to {description.target}":
-        raise NMTError(f"{where} is {description.source} to {description.target}, but {corpus.folder} is {direction}")
+    check_direction(where, description, corpus.source_language, corpus.target_language)
     if changed := difference(architecture(description.model), architecture(asdict(config.model))):
         raise NMTError(f"{where} is another model ({changed}): leave model out")
     return Initial(folder, description, sha256(folder / "model.safetensors"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, OptimConfig
 from nmt.config.renamed import with_defaults, with_new_names, without_defaults
+from nmt.config.rules import shown
 from nmt.config.trainer import SHORT_PRECISIONS
 from nmt.data.manifest import Manifest, difference
 from nmt.errors import NMTError, one_line
@@ -109,10 +110,12 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
     path = run / "config.yaml"
     if path.exists() and (list_checkpoints(run) or (run / "model").exists()):
         every_steps = config.checkpoints.every_steps
-        changed = difference(decisive(read_config(run), every_steps), decisive(asdict(config), every_steps))
+        was = read_config(run)
+        changed = difference(decisive(was, every_steps), decisive(asdict(config), every_steps))
         if changed:
+            begun = f"began with init={shown(was['init'])}, and " if was.get("init") and not config.init else ""
             raise NMTError(
-                f"{run} holds a run of another configuration ({changed}): "
+                f"{run} {begun}holds a run of another configuration ({changed}): "
                 "pass name=OTHER for a new run, or remove that folder"
             )
 

@@ -5,13 +5,13 @@ set -euo pipefail
 here=$(dirname "$0")
 languages=(de fr es cs sv)
 tiny=(model=tiny model.encoder_layers=2 model.decoder_layers=2 model.norm=pre model.dropout=0.1 seed=1
-    optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 batching.tokens_per_update=700 batching.micro_batches=1
-    trainer.max_steps=1500 checkpoints.every_steps=100 validation.every_steps=500 validation.bleu_sentences=50)
+    optim.schedule=linear optim.learning_rate=2.5e-3 optim.warmup=300 batching.tokens_per_update=1000 batching.micro_batches=1
+    trainer.max_steps=2000 checkpoints.every_steps=100 validation.every_steps=500 validation.bleu_sentences=50)
 
 nmt preprocess --config-dir "$here" data=multilingual tokenizer=bpe8k seed=1
 nmt train data/multilingual "${tiny[@]}" name=multilingual/all
 for language in "${languages[@]}"; do
-    nmt preprocess data=quickstart "target=$language" data.valid_size=100 data.test_size=500 tokenizer=bpe4k seed=1
+    nmt preprocess data=quickstart "data.target=$language" data.valid_size=100 data.test_size=500 tokenizer=bpe4k seed=1
     nmt train "data/quickstart_en_$language" "${tiny[@]}" "name=multilingual/$language"
 done
 

@@ -68,9 +68,9 @@ def test_a_run_of_another_start_is_not_gone_on_with(domain, toy, finished, nmt):
     from safetensors.torch import save_file
 
     save_file({name: tensor * 1.01 for name, tensor in weights.items()}, other / "model/model.safetensors")
-    nmt("train", *domain, *SHORT, f"init={other}").refused("other weights than those of init", "name=OTHER")
+    nmt("train", *domain, *SHORT, f"init={other}").refused("began with other weights than those of init", "name=OTHER")
     from_random = [word for word in toy if word.startswith("model")]
-    nmt("train", domain[0], *domain[2:], *from_random, *SHORT).refused("other weights than those of init")
+    nmt("train", domain[0], *domain[2:], *from_random, *SHORT).refused("pass init, or pass name=OTHER")
 
 
 def test_a_schedule_that_ends_belongs_to_a_run(domain, nmt):

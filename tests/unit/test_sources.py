@@ -39,6 +39,11 @@ def test_stages_begin_where_a_source_comes_or_goes():
     found = stages([source("a", stop=50), source("b", start=20), source("c", start=50)], [100, 300, 50], 1.0)
     assert [stage.start for stage in found] == [0, 20, 50]
     assert [stage.copies.tolist() for stage in found] == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+    [rare] = stages([source("a", share=0.001), source("b")], [3000, 2], 1.0)
+    assert rare.copies * [3000, 2] == pytest.approx([3000 * 64 / 1000, 3000 * 64 * 0.999], rel=0.01)
+    for share in (1.0, 0.9999999, 1e-9):
+        with pytest.raises(NMTError, match=r"leave . less than a sentence"):
+            stages([source("a", share=share), source("b")], [30, 200], 1.0)
     with pytest.raises(NMTError, match="none of them is used from update 9 on"):
         stages([source("a", stop=9)], [5], 1.0)
 
@@ -135,9 +140,17 @@ def test_a_tag_is_only_known_where_it_was_reserved(prepared):
         ("[{train: a, start: 3}]", "none of them is used from the beginning"),
         ("[{train: a, share: 0.7}, {train: b, share: 0.6}]", "their shares are 1.3 together"),
         ("[{train: a, share: 0.5, weight: 2}]", "a: share=0.5 and weight=2"),
-        ("[{train: a, weight: -1}]", "data.sources, a, weight=-1: must be a number between"),
-        ("[{train: a, filters: {max_wrods: 2}}]", "unexpected keyword argument 'max_wrods'"),
-        ("[{train: a, tag: 2de}]", "data.tag='2de': must be a word in angle brackets"),
+        ("[{train: a, weight: -1}]", "data.sources, a: weight=-1.0: must be a number between"),
+        ("[{train: a, filters: {max_wrods: 2}}]", "data.sources, a: filters.max_wrods: Key 'max_wrods' not in"),
+        ("[{train: a, tag: 2de}]", "data.sources, a: data.tag='2de': must be a word in angle brackets"),
+        ("[{train: a, tag: '<unk>'}]", "and not <s>, <pad> or <unk>"),
+        ("[{train: a, tag: 5}]", "data.tag='5': must be a word in angle brackets"),
+        ("[{train: a, name: true}]", "name=True: write it in quotes"),
+        ("[{train: a, name: [b]}]", "name: Cannot convert"),
+        ("[{train: a, filters: 5}]", "filters=5 is no mapping"),
+        ("[{train: a, noise: null}]", "noise=None is no mapping"),
+        ("[{train: a, share: half}]", "share: Value 'half'"),
+        ("[{train: a, start: 2.5}]", "start: Value '2.5'"),
         ("[{train: a, stop: 3, start: 5}]", "stop=3 is not after start=5"),
     ],
 )
@@ -146,6 +159,27 @@ def test_sources_that_cannot_be_are_refused(sources, problem):
         compose("preprocess", ["data=files", "data.name=x", f"data.sources={sources}"])
     assert problem in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_name_or_a_language_may_be_a_number_and_norwegian_needs_quotes(tmp_path):
+    [own] = sources_of(compose("preprocess", ["data=files", "data.name=x", "data.sources=[{train: a, name: 5}]"]).data)
+    assert own.name == "5"
+    (tmp_path / "data").mkdir()
+    for text, problem in (("target: no", "data.target=False"), ("sources: [{train: a, target: no}]", "target=False")):
+        (tmp_path / "data/mine.yaml").write_text(f"defaults: [files]\nname: x\n{text}\n")
+        with pytest.raises(NMTError, match=f"{problem}: write"):
+            sources_of(compose("preprocess", ["data=mine"], tmp_path).data)
+
+
+def test_a_source_without_a_pair_is_named(tmp_path):
+    for name, lines in (("some", 40), ("none", 0)):
+        for language in ("en", "de"):
+            (tmp_path / f"{name}.{language}").write_text("".join(f"{language} {i}\n" for i in range(lines)))
+    entries = f"[{{train: {tmp_path}/some}},{{train: {tmp_path}/none}}]"
+    words = ["data=files", "data.name=x", f"data.sources={entries}", "data.valid_size=5", "data.test_size=5"]
+    config = compose("preprocess", [*words, f"prepared={tmp_path}/prepared", "workers=1"])
+    with pytest.raises(NMTError, match=r"data.sources, none: no training pair is left of 0"):
+        preprocess(config, lambda words: None)
 
 
 def test_a_corpus_without_sources_is_its_own():
