@@ -51,6 +51,9 @@ class ExportConfig:
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
 
 
+TRAINED_BY_MARIAN = "as transformers has other sinusoids, another epsilon and another start than this model"
+
+
 @dataclass
 class Exported:
     """A model that was written for another program, and what that program makes of it."""
@@ -58,6 +61,8 @@ class Exported:
     folder: Path
     translate: Callable[[list[str]], list[str]]
     scores: "Callable[[list[Pair]], Scores]"
+    note: str = ""
+    """Why both differ, if it is known."""
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
@@ -100,7 +105,7 @@ def compare(translator: "Translator", exported: Exported, lines: list[str], orig
     yield from same_translations(lines, {"torch": by_torch, "exported": exported.translate(lines)}, origin)
     pairs = list(zip(lines, by_torch, strict=True))
     ours = [score.token_log_probabilities for score in score_pairs(translator, pairs)]
-    yield str(certificate("torch", exported.scores(encode_pairs(translator.tokenizer, pairs)), ours))
+    yield str(certificate("torch", exported.scores(encode_pairs(translator.tokenizer, pairs)), ours, exported.note))
 
 
 def write(config: ExportConfig, folder: Path, description: "ModelDescription", decode: DecodeConfig) -> Exported:
@@ -116,6 +121,7 @@ def write(config: ExportConfig, folder: Path, description: "ModelDescription", d
             output,
             lambda lines: huggingface.translate(*huggingface.load(output), lines, decode),
             lambda pairs: huggingface.scores(huggingface.load(output)[0], read_tokenizer(folder), pairs),
+            TRAINED_BY_MARIAN if description.model.get("positions") == "tensor2tensor" else "",
         )
     from nmt.translation.load import load_translator, require_ctranslate2
 

@@ -22,7 +22,10 @@ def run(config: ExperimentConfig) -> None:
         console.print(f"{config.prepared} is already prepared with this configuration: nothing to do")
         return
     for split, counts in manifest.counts.items():
-        dropped = ", ".join(f"{count:,} {reason}" for reason, count in counts["dropped"].items())
+        lost = dict(counts["dropped"])
+        if held_out := counts["read"] - counts["kept"] - sum(lost.values()):
+            lost["drawn for validation and testing"] = held_out
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
         console.print(
             f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
             + (f" (dropped: {dropped})" if dropped else "")

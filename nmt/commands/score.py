@@ -37,6 +37,8 @@ class ScoreConfig:
     """text or json; with run: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
     run: Any = None
     """A run, or a list of them, to score by; log P of each hypothesis, given its source, may filter a corpus."""
+    target: str | None = None
+    """run: target language of a model for several, whose sources begin with a tag for it."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
@@ -103,7 +105,9 @@ def run(config: ScoreConfig) -> None:
         assert config.source is not None
         pairs = read_pairs(config.source, config.hypothesis)
         decode = DecodeConfig(batch_tokens=config.batch_tokens)
-        translator = load_translator(TranslateConfig(config.run, device=config.device, decode=decode), warn)
+        translator = load_translator(
+            TranslateConfig(config.run, target=config.target, device=config.device, decode=decode), warn
+        )
         write_scores(translator, pairs, config.format, config.buffer)
     else:
         sys.stdout.write(scores_of(config))
@@ -129,6 +133,7 @@ COMMAND = Command(
         "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
         "examples=10 format=json run=runs/mine device=cpu"
     ),
+    texts=("target",),
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens or buffer",
 )

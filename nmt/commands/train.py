@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import talker
-from nmt.compose import Command, Option
-from nmt.config import ExperimentConfig
+from nmt.compose import Command, Option, compose
+from nmt.config import EOS, PAD, ExperimentConfig
 from nmt.errors import NMTError
 
 
@@ -39,6 +39,22 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
         return train_points(points, console)
     sys.stdout.write(command_lines(points))
     return None
+
+
+def show(overrides: list[str], config_dir: Path | None, options: set[str]) -> None:
+    """Print the pairs of the first update as the model gets them, in subwords, with tags and noise."""
+    from nmt.data.datamodule import UpdateDataModule, batch_of
+    from nmt.data.prepared import open_corpus
+    from nmt.text.tokenizers import load_tokenizer
+
+    config = compose(COMMAND, overrides, config_dir)
+    corpus = open_corpus(Path(config.prepared))
+    updates, tokenizer = UpdateDataModule(corpus, config), load_tokenizer(corpus.tokenizer_file)
+    for planned in updates.planner.update(0):
+        batch = batch_of(updates.batches, planned)
+        for pair in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True):
+            sides = ([id for id in ids if id not in (PAD, EOS)] for ids in pair)
+            print(*(" ".join(tokenizer.subwords(ids, side)) for side, ids in enumerate(sides)), sep="\t")
 
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:
@@ -78,6 +94,7 @@ COMMAND = Command(
     hides="data tokenizer workers overwrite",
     options={
         "--sweep": Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=sweep),
+        "--show": Option("Print the pairs of the first update as the model gets them, with noise.", run=show),
         "--dry-run": Option("With --sweep: print the command of each training, and start none.", run=sweep),
     },
     texts=("data.tag",),

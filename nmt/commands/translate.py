@@ -35,7 +35,7 @@ COMMAND = Command(
         "run=runs/mine input=input.en output=output.de decode.beam_size=8 decode=greedy decode.n_best=4 "
         "format=jsonl engine=ctranslate2 precision=int8 devices=4 device=cpu"
     ),
-    texts=("text", "source_prefix", "target_prefix"),
+    texts=("text", "target", "source_prefix", "target_prefix"),
     options={"--ray": Option("Short for ray.enabled=true.", override="ray.enabled=true")},
     memory=LESS_MEMORY,
 )

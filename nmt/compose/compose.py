@@ -14,7 +14,7 @@ from nmt.compose.explanations import check_overrides, check_own_groups, check_si
 from nmt.compose.groups import hydra_tree
 from nmt.compose.overrides import literal, name_words, set_text
 from nmt.config.rules import as_list
-from nmt.data.manifest import difference, flatten
+from nmt.data.manifest import IN_TRAINING, difference, flatten
 from nmt.errors import NMTError
 
 
@@ -59,6 +59,9 @@ def settle(tree: DictConfig, group: str, values: dict[str, Any], keys: list[str]
     known = flatten(values, f"{group}.")
     # Only what `keys` set is compared. A single text counts as a list of one, null as an empty list.
     said = [key for key in known if any(f"{key}.".startswith(f"{name}.") for name in keys)]
+    for key in [key for key in said if key.split(".")[1] in IN_TRAINING]:
+        said.remove(key)
+        OmegaConf.update(tree, key, given[key])
     given |= {key: as_list(given[key]) for key in said if isinstance(known[key], list)}
     if changed := difference({key: known[key] for key in said}, {key: given.get(key) for key in said}):
         raise NMTError(f"the corpus was prepared with another configuration ({changed}): leave {group} out")

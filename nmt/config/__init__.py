@@ -10,7 +10,7 @@ from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
 from nmt.config.noise import NoiseConfig
 from nmt.config.rules import field_help
-from nmt.config.sources import SourceConfig, sources_of
+from nmt.config.sources import SourceConfig, held_out_name, sources_of
 from nmt.config.training import (
     BatchingConfig,
     CheckpointConfig,
@@ -41,5 +41,6 @@ __all__ = [
     "TranslateConfig",
     "ValidationConfig",
     "field_help",
+    "held_out_name",
     "sources_of",
 ]

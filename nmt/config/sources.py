@@ -1,5 +1,6 @@
 """The sources of a mixture: corpora that are trained on together."""
 
+import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
@@ -7,8 +8,8 @@ from typing import Any, cast
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from nmt.config.corpus import DataConfig
-from nmt.config.rules import as_list, check_name, check_numbers, number, require
+from nmt.config.corpus import LANGUAGE, DataConfig
+from nmt.config.rules import as_list, check_numbers, number, require, shown
 from nmt.errors import NMTError
 
 
@@ -30,7 +31,6 @@ class SourceConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self)
-        check_name("name", self.name)
         require(self.stop is None or self.start < self.stop, f"stop={self.stop} is not after start={self.start}")
         require(
             self.share is None or self.weight == 1, f"share={self.share} and weight={self.weight}: one of them, please"
@@ -56,11 +56,24 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     )
     first = [source for source in found if source.start == 0]
     require(bool(first), "data.sources: none of them is used from the beginning; one needs start=0")
+    targets = {source.data.target for source in found}
+    untagged = [source.name for source in found if not source.data.tag]
+    require(
+        len(targets) == 1 or not untagged,
+        f"data.sources: {', '.join(sorted(targets))} are several targets, so each source needs a tag, such as <2de>; "
+        f"{', '.join(untagged[:5])} has none",
+    )
     taken = sum(source.share or 0 for source in found if source.share is not None)
     require(
         taken <= 1 or len({source.start for source in found}) > 1, f"data.sources: their shares are {taken:g} together"
     )
     return found
+
+
+def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: str) -> str:
+    """The name of a set that is read with the source of that number: "all" if `data` gives it for all of them."""
+    of_all = number == 0 and data.sources and split not in data.sources[0] and getattr(data, split)
+    return "all" if of_all else source.name
 
 
 def without_held_out(data: DataConfig) -> DataConfig:
@@ -84,9 +97,13 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
             group == isinstance(value, dict), f"data.sources: {key}={value!r:.60} is {'no' if group else 'a'} mapping"
         )
     train = as_list(entry.get("train"))
-    of_file = Path(train[0]).name.partition(".")[0] if train and "target" not in entry else ""
-    name = entry.get("name") or of_file or entry.get("target") or data.target
-    where = f"data.sources, {name!s:.40}: "
+    of_file = re.sub(r"[^\w-]", "_", Path(train[0]).name.partition(".")[0])[:50] if train else ""
+    name = entry.get("name") or entry.get("target") or of_file or data.target
+    where = f"data.sources, {shown(name)}: "
+    require(
+        isinstance(name, str | int) and bool(LANGUAGE.fullmatch(str(name))),
+        f"{where}name: it names files, so letters, digits, '-', '_' and '.', please",
+    )
     own = {key: value for key, value in entry.items() if key in OWN}
     of_data = {key: value for key, value in entry.items() if key in OF_DATA}
     plain = OmegaConf.structured(SourceConfig(replace(data, sources=[], temperature=1.0), "source"))

@@ -30,6 +30,11 @@ def leave_signals_to_training(worker: int) -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+def batch_of(split: PreparedSplit | NoisySplit, planned: MicroBatch) -> Batch:
+    """The sentences of a micro-batch, with the noise of their sources."""
+    return split.batch(planned) if isinstance(split, NoisySplit) else split.batch(planned.indices)
+
+
 class UpdateDataset(IterableDataset[Batch]):
     """The endless stream of one rank's micro-batches, from update `start` on."""
 
@@ -49,9 +54,7 @@ class UpdateDataset(IterableDataset[Batch]):
         # worker plans all batches, but builds only its own.
         own = islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
         for planned in own:
-            batch = (
-                self.split.batch(planned) if isinstance(self.split, NoisySplit) else self.split.batch(planned.indices)
-            )
+            batch = batch_of(self.split, planned)
             yield batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
 
 

@@ -39,8 +39,21 @@ def shortened(value: Any) -> Any:
     return value[:8] if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) else value
 
 
+IN_TRAINING = {"noise", "temperature", "weight", "share", "start", "stop"}
+"""Keys of a corpus or a source that training alone reads."""
+
+
+def as_prepared(data: dict[str, Any]) -> dict[str, Any]:
+    """The keys of `data` that decide what is prepared."""
+    kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
+    if isinstance(entries := kept.get("sources"), list):
+        kept["sources"] = [as_prepared(each) if isinstance(each, dict) else each for each in entries]
+    return kept
+
+
 def fingerprint(content: dict[str, Any]) -> str:
     """SHA-256 of everything that determines the content of a prepared corpus."""
+    content = {**content, "data": as_prepared(content["data"])}
     text = json.dumps({"format_version": FORMAT_VERSION, **content}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -81,7 +94,8 @@ class Manifest:
 
     def difference(self, content: dict[str, Any]) -> str:
         """The difference between the content of this corpus and another."""
-        return difference(self.content, content) or "an older format"
+        own, other = ({**each, "data": as_prepared(each["data"])} for each in (self.content, content))
+        return difference(own, other) or "an older format"
 
 
 @dataclass

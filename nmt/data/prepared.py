@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt.config import BOS, EOS, PAD, UNK, DataConfig, sources_of
+from nmt.config import BOS, EOS, PAD, UNK, DataConfig, held_out_name, sources_of
 from nmt.data.arrow import IDS_SCHEMA
 from nmt.data.manifest import Manifest, read_manifest
 from nmt.data.planning import UpdateSize
@@ -214,10 +214,11 @@ class PreparedCorpus:
     def domains(self, split: str, data: DataConfig) -> list[Domain]:
         """The sources that have pairs in a validation or test set."""
         bounds = self.bounds(split).tolist()
+        rows = map(range, bounds, bounds[1:])
         return [
-            Domain(source.name, range(begin, end), f"{source.data.tag} " if source.data.tag else "")
-            for source, begin, end in zip(sources_of(data), bounds, bounds[1:], strict=False)
-            if begin < end
+            Domain(held_out_name(data, number, source, split), own, f"{source.data.tag} " if source.data.tag else "")
+            for number, (source, own) in enumerate(zip(sources_of(data), rows, strict=False))
+            if own
         ]
 
     def bounds(self, split: str) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 model.bin               weights, in float32 or int8
 config.json             CTranslate2's own
 shared_vocabulary.json  how tokens are written; source_vocabulary.json and target_vocabulary.json where these differ
-tokenizer.model         as in the model directory
+tokenizer.model         as in the model directory; of a model of Marian also source.spm and target.spm
 nmt.json                config.json of the model directory
 README.md               how to use it, and how far its results are those of the original
 """
@@ -32,13 +32,14 @@ from nmt.search.ctranslate2_engine import positions, vocabulary_files
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
 from nmt.storage.markdown import plain
 from nmt.storage.whole import whole_folder
-from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer
+from nmt.text.tokenizers import SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, Tokenizer
 
 SETTINGS = {
     **{"add_source_bos": False, "multi_query_attention": False},
     **{"bos_token": "<s>", "decoder_start_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
 }
 """config.json as CTranslate2 writes it for our models, but for what `check_exported` adds."""
+MODELS = "source.spm", "target.spm"
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 Vocabularies = tuple[list[str], list[str]]
@@ -68,7 +69,8 @@ def write(folder: Path, output: Path, precision: str) -> None:
     check(description)
     if output.exists() and not is_exported(output):
         raise NMTError(f"output={output}: there already, and no exported model; name another folder")
-    stored, both = stored_shapes(path), vocabularies(read_tokenizer(folder))
+    tokenizer = read_tokenizer(folder)
+    stored, both = stored_shapes(path), vocabularies(tokenizer)
     check_positions(ModelConfig(**description.model), stored, str(path))
     try:
         with safe_open(path, framework="numpy") as file:
@@ -84,13 +86,32 @@ def write(folder: Path, output: Path, precision: str) -> None:
             spec.save(str(temporary))
             shutil.copyfile(folder / "tokenizer.model", temporary / "tokenizer.model")
             shutil.copyfile(folder / "config.json", temporary / EXPORTED)
-            (temporary / "README.md").write_text(card(description), encoding="utf-8")
+            models = [tokenizer.content] if isinstance(tokenizer, SentencePieceTokenizer) else []
+            if isinstance(tokenizer, MarianTokenizer):
+                models = tokenizer.models
+                for name, model in zip(MODELS, models, strict=True):
+                    (temporary / name).write_bytes(model)
+            (temporary / "README.md").write_text(card(description, len(models)), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise NMTError(f"cannot write {folder} as {output} ({one_line(error)})") from error
 
 
-def card(description: ModelDescription) -> str:
+def card(description: ModelDescription, models: int) -> str:
+    """How to use an exported model with that number of sentencepiece models."""
     source, target = plain(description.source), plain(description.target)
+    own, other = ("tokenizer.model",) * 2 if models == 1 else MODELS
+    without = f"""
+Without nmt (normalise text by NFKC first, unless the vocabulary is Marian's; a tag of the target language is a piece):
+
+```python
+import ctranslate2
+from sentencepiece import SentencePieceProcessor
+
+pieces = SentencePieceProcessor(model_file="{own}").encode("A line.", out_type=str)
+[found] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
+print(SentencePieceProcessor(model_file="{other}").decode(found.hypotheses[0]))
+```
+"""
     return f"""# {source}-{target}
 
 Exported by `nmt export` for CTranslate2. A Transformer that translates from {source} to {target}:
@@ -98,7 +119,7 @@ Exported by `nmt export` for CTranslate2. A Transformer that translates from {so
 ```
 nmt translate run=THIS_FOLDER engine=ctranslate2 < input
 ```
-"""
+{without if models else ""}"""
 
 
 @contextmanager

@@ -66,6 +66,7 @@ class Foreign:
         if found is None or tuple(found.shape) != shape:
             there = "missing" if found is None else f"{list(found.shape)}"
             raise NMTError(f"{self.where}: {name} is {there}, where there should be {list(shape)}")
+        require(bool(found.isfinite().all()), f"{self.where}: {name} holds values that are no finite numbers")
         self.used.add(name)
         return found.float()
 

@@ -12,7 +12,9 @@ the imported model, unless transformers trained it: then the row of <pad>, from 
 zero.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -59,6 +61,7 @@ def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
         "activation": "swish" if activation == "silu" else activation,
     }
     tokenizer = read_tokenizer(folder, [read_ids(folder / name) for name in vocabulary_names(folder)], tags=True)
+    check_ids(where, tree, tokenizer.tables)
     weights = with_embeddings(folder, tensors(folder))
     search = folder / "generation_config.json"
     penalty = (read_mapping(search, parse_json) if search.exists() else tree).get("length_penalty", 1.0)
@@ -71,6 +74,19 @@ def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
         f"{folder}: its vocabulary has no <pad>, from which a decoder of transformers starts",
     )
     return found
+
+
+def check_ids(where: Path, tree: dict[str, Any], tables: Sequence[Sequence[str]]) -> None:
+    """NMTError where sizes and numbers of symbols in config.json are not those of the vocabularies."""
+    for key, table in (("vocab_size", tables[0]), ("decoder_vocab_size", tables[-1])):
+        size = tree.get(key)
+        require(
+            size in (None, len(table)), f"{where}: {key}={shown(size)}, but the vocabulary has {len(table):,} entries"
+        )
+    end, padding = MARIAN_SYMBOLS[0], MARIAN_SYMBOLS[2]
+    for key, symbol in (("eos_token_id", end), ("pad_token_id", padding), ("decoder_start_token_id", padding)):
+        id, own = tree.get(key), tables[-1].index(symbol) if symbol in tables[-1] else None
+        require(id in (None, own), f"{where}: {key}={shown(id)}, but {symbol} is {own} in the vocabulary")
 
 
 def padding_row(found: Foreign) -> Tensor | None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nmt.config import DataConfig, ExperimentConfig, SourceConfig, sources_of
+from nmt.config import DataConfig, ExperimentConfig, SourceConfig, held_out_name, sources_of
 from nmt.data.arrow import IDS_SCHEMA, arrow_writer, text_block
 from nmt.data.mixture import stages
 from nmt.errors import NMTError
@@ -38,7 +38,8 @@ from nmt.preparation.blocks import (
 )
 from nmt.preparation.reading import EMPTY, Reading, Say
 from nmt.text.files import Pair
-from nmt.text.tokenizers import Tokenizer
+from nmt.text.subword_sampling import subword_sampler
+from nmt.text.tokenizers import Tokenizer, load_tokenizer
 
 SIDES, SPLITS = ("source", "target"), ("train", "valid", "test")
 RECORDED_CHARACTERS = 20_000
@@ -115,11 +116,14 @@ class Preparation:
         if not any(reading.held_out["valid"] for reading in self.readings):
             raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
         self.learn_vocabulary()
+        for source in sources:
+            subword_sampler(load_tokenizer(self.folder / "tokenizer.model"), source.data.noise)  # NMTError if it cannot
         for split in ("valid", "test"):
             self.write_text(split, self.data, [pair for reading in self.readings for pair in reading.held_out[split]])
-            for source, reading in zip(sources_of(self.data), self.readings, strict=True):
-                if self.data.sources and reading.held_out[split]:
-                    self.write_text(f"{split}.{source.name}", source.data, reading.held_out[split])
+            for number, (source, reading) in enumerate(zip(sources, self.readings, strict=True)):
+                name = held_out_name(self.data, number, source, split)
+                if self.data.sources and reading.held_out[split] and name != "all":
+                    self.write_text(f"{split}.{name}", reading.data, reading.held_out[split])
         for split in SPLITS:
             self.write_ids(split)
         for reading in self.readings:

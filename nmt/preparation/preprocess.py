@@ -49,6 +49,9 @@ def prepared_already(config: ExperimentConfig, content: dict[str, Any]) -> Manif
             f"{config.prepared} was prepared with another configuration ({there.difference(content)}): "
             "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         )
+    if there and there.content != content:  # in keys that training alone reads
+        there.content = content
+        there.write(Path(config.prepared))
     return there
 
 

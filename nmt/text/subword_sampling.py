@@ -21,7 +21,7 @@ import numpy as np
 
 from nmt.config import UNK, NoiseConfig
 from nmt.errors import NMTError
-from nmt.text.tokenizers import META, SentencePieceTokenizer, Tokenizer, escaped
+from nmt.text.tokenizers import META, MarianTokenizer, SentencePieceTokenizer, Tokenizer, escaped
 
 Generator = np.random.Generator
 
@@ -199,9 +199,9 @@ class UnigramSampler(SubwordSampler):
 
 
 def kind_of(tokenizer: Tokenizer) -> str:
-    """bpe, unigram or wordpiece."""
+    """bpe, unigram, wordpiece or marian."""
     if not isinstance(tokenizer, SentencePieceTokenizer):
-        return "wordpiece"
+        return "marian" if isinstance(tokenizer, MarianTokenizer) else "wordpiece"
     trainer = parsed(tokenizer).trainer_spec
     return "unigram" if trainer.model_type == trainer.UNIGRAM else "bpe"
 

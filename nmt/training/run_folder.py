@@ -11,7 +11,7 @@ from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, OptimCon
 from nmt.config.renamed import with_defaults, with_new_names, without_defaults
 from nmt.config.rules import shown
 from nmt.config.trainer import SHORT_PRECISIONS
-from nmt.data.manifest import Manifest, difference
+from nmt.data.manifest import Manifest, as_prepared, difference
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping
 
@@ -122,9 +122,9 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
 
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
-    prepared = {key: manifest.content[key] for key in ("data", "tokenizer")}
     changed = difference(
-        prepared, {"data": without_defaults(asdict(config.data)), "tokenizer": asdict(config.tokenizer)}
+        {"data": as_prepared(manifest.content["data"]), "tokenizer": manifest.content["tokenizer"]},
+        {"data": as_prepared(without_defaults(asdict(config.data))), "tokenizer": asdict(config.tokenizer)},
     )
     if changed:
         raise NMTError(

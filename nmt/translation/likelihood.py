@@ -41,7 +41,8 @@ def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> lis
     """The scores of pairs of source and target line, by the models of a translator."""
     engine, tokenizer = translator.engine, translator.tokenizer
     assert isinstance(engine, TorchEngine)
-    encoded = encode_pairs(tokenizer, pairs)
+    tagged = map("".join, zip(*translator.split_tags([source for source, _ in pairs]), strict=True))
+    encoded = encode_pairs(tokenizer, [(source, target) for source, (_, target) in zip(tagged, pairs, strict=True)])
     scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
     return [
         PairScore(tokenizer.subwords(target), score.log_probabilities)

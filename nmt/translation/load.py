@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import nmt
 from nmt.config import TranslateConfig
-from nmt.config.rules import require
+from nmt.config.rules import require, shown
 from nmt.errors import NMTError, how_to_install
 from nmt.model_directory.description import (
     ModelDescription,
@@ -25,7 +25,7 @@ from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import Tokenizer
 from nmt.translation.segments import limits
-from nmt.translation.targets import language_tag
+from nmt.translation.targets import LANGUAGE_TAG, language_tag, languages
 from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
             scorer = partial(forced_decoding, engine.models, budget=config.decode.batch_tokens, align=True)
     found = limits(descriptions, config.split)
     prefix = language_tag(config.target, tokenizer) + config.source_prefix
+    tagged = config.input_format != "text" or LANGUAGE_TAG.match(config.text or "")
+    if (known := languages(tokenizer)) and not prefix and not tagged:
+        into = shown(", ".join(known))
+        notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
     return Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
 
 

@@ -18,7 +18,7 @@ from nmt.model_directory.description import find_model_directory
 from nmt.translation.load import load_translator
 from nmt.translation.parquet import Block, claim, cut, find_files, read_block, write_block
 from nmt.translation.resumption import what_decides
-from nmt.translation.segments import LongLine
+from nmt.translation.segments import RefusedLine
 from nmt.translation.translate import SUMMARIES, remark, summarize
 from nmt.translation.translator import Translator, lines_of
 
@@ -37,7 +37,7 @@ class BlockTranslator:
         name = Path(block.file).name
         try:
             self.translate(block, name)
-        except LongLine as problem:
+        except RefusedLine as problem:
             error = f"{name}, line {block.first + problem.index}: {problem.problem}"
         except NMTError as problem:
             error = str(problem)

@@ -89,8 +89,8 @@ class Segment:
     """The number of tokens of the longer segment that it is cut from, if any."""
 
 
-class LongLine(NMTError):
-    """The model has no positions for the line at `index`, counted from 0."""
+class RefusedLine(NMTError):
+    """The line at `index`, counted from 0, is too long for the model, or has a tag that it does not have."""
 
     def __init__(self, index: int, problem: str) -> None:
         super().__init__(index, problem)
@@ -166,7 +166,7 @@ class Segmenter:
         return self.tokenizer.encode([clean(self.source_prefix + text) if text.strip() else "" for text in texts])
 
     def segment(self, lines: list[str]) -> list[list[Segment]]:
-        """The segments of each line, none for an empty one; LongLine if the model has no positions for one."""
+        """The segments of each line, none for an empty one; RefusedLine if the model has no positions for one."""
         rows = [list(self.stretches(line)) for line in lines]
         translated = [stretch for row in rows for stretch in row if not stretch.copied]
         for stretch, ids in zip(translated, self.encode([stretch.text for stretch in translated]), strict=True):
@@ -176,7 +176,7 @@ class Segmenter:
         for index, line in enumerate(segments):
             longest = max((len(segment.ids) for segment in line), default=0)
             if positions is not None and longest > positions:
-                raise LongLine(
+                raise RefusedLine(
                     index,
                     f"{longest:,} tokens and an end symbol are more than the model has positions for "
                     f"(model.max_positions={positions + 1}); split=auto translates such lines sentence by sentence",

@@ -1,5 +1,6 @@
 """The target languages of a model for several: tags such as <2fr> or >>fra<<, with which a source begins."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
@@ -9,9 +10,23 @@ from nmt.storage.foreign import parse_json
 from nmt.text.files import is_text
 from nmt.text.tokenizers import Tokenizer
 
+LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
+
 
 def language_of(tag: str) -> str:
     return tag.strip("<>").removeprefix("2")
+
+
+def languages(tokenizer: Tokenizer) -> list[str]:
+    """The target languages that the model has tags for."""
+    return [language_of(tag) for tag in tokenizer.tags if LANGUAGE_TAG.fullmatch(tag)]
+
+
+def unknown_tag(line: str, tokenizer: Tokenizer) -> str:
+    """The tag that a line begins with, if it looks like the model's but is none of them."""
+    found = LANGUAGE_TAG.match(line)
+    alike = found and any(tag[:2] == found[1][:2] for tag in tokenizer.tags)
+    return found[1] if found and alike and found[1] not in tokenizer.tags else ""
 
 
 def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
@@ -21,7 +36,7 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
     tags = [tag for tag in tokenizer.tags if target in (tag, tag.strip("<>"), language_of(tag))]
     if not tags:
         names = ", ".join(map(language_of, tokenizer.tags))
-        raise NMTError(f"target={target:.40}: the model has {names or 'one target language; leave it out'}")
+        raise NMTError(f"target={target:.40}: the model has {names or 'no tags, as it has one target language'}")
     return f"{tags[0]} "
 
 

@@ -10,7 +10,8 @@ from typing import TypeVar
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, Scorer, penalty
 from nmt.text.tokenizers import TARGET, Tokenizer
-from nmt.translation.segments import Limits, LongLine, Segment, Segmenter, join
+from nmt.translation.segments import Limits, RefusedLine, Segment, Segmenter, join
+from nmt.translation.targets import unknown_tag
 from nmt.translation.token_scores import Details, SourceWords, describe
 
 Item = TypeVar("Item")
@@ -30,8 +31,8 @@ class Translation:
     """Stretches of the line that were copied, because the model does not know their characters."""
 
 
-Block = tuple[list[list[Translation]], LongLine | None]
-"""Translations of the lines of a block, up to the first line that the model has no positions for, and that error."""
+Block = tuple[list[list[Translation]], RefusedLine | None]
+"""Translations of the lines of a block, up to the first line that cannot be translated, and that error."""
 
 
 class Translator:
@@ -68,7 +69,7 @@ class Translator:
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; an empty line has one, which is empty.
 
-        Raises LongLine for the first line that the model has no positions for.
+        Raises RefusedLine for the first line that the model has no positions or no tag for.
         """
         prefixes, lines = self.split_tags(lines)
         segments = self.segments(prefixes, lines)
@@ -90,15 +91,23 @@ class Translator:
         ]
 
     def split_tags(self, lines: list[str]) -> tuple[list[str], list[str]]:
-        """The source prefix of each line, which is its own tag if it has one, and the rest of it."""
-        tags = [self.tokenizer.leading_tag(line) for line in lines]
-        prefixes = [f"{tag} " if tag else self.segmenter.source_prefix for tag in tags]
-        return prefixes, [line.removeprefix(tag) for line, tag in zip(lines, tags, strict=True)]
+        """The source prefix of each line, which is its own tag if it has one, and the rest of it.
+
+        Raises RefusedLine for one that begins with a tag of another language.
+        """
+        prefixes, rest = list[str](), list[str]()
+        for index, line in enumerate(lines):
+            tag = self.tokenizer.leading_tag(line.lstrip())
+            if not tag and (other := unknown_tag(line, self.tokenizer)):
+                raise RefusedLine(index, f"{other}: the model has {', '.join(self.tokenizer.tags)}")
+            prefixes.append(f"{tag} " if tag else self.segmenter.source_prefix)
+            rest.append(line.lstrip().removeprefix(tag) if tag else line)
+        return prefixes, rest
 
     def segments(self, prefixes: list[str], lines: list[str]) -> list[list[Segment]]:
-        """The segments of each line; LongLine for the first one that the model has no positions for."""
+        """The segments of each line; RefusedLine for the first one that the model has no positions for."""
         rows: list[list[Segment]] = [[] for _ in lines]
-        too_long: list[LongLine] = []
+        too_long: list[RefusedLine] = []
         for prefix in sorted(set(prefixes)):
             own = [index for index, other in enumerate(prefixes) if other == prefix]
             plain = prefix == self.segmenter.source_prefix
@@ -106,8 +115,8 @@ class Translator:
             try:
                 for index, row in zip(own, segmenter.segment([lines[index] for index in own]), strict=True):
                     rows[index] = row
-            except LongLine as error:
-                too_long.append(LongLine(own[error.index], error.problem))
+            except RefusedLine as error:
+                too_long.append(RefusedLine(own[error.index], error.problem))
         if too_long:
             raise min(too_long, key=lambda error: error.index)
         return rows
@@ -137,26 +146,26 @@ class Translator:
         """The translations of a block of lines."""
         try:
             return self.translate(lines), None
-        except LongLine as error:
+        except RefusedLine as error:
             return self.translate(lines[: error.index]), error
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
         """The translations of a stream of lines, in order and as soon as possible.
 
         At most about twice `buffer` lines are in memory. The lines that have arrived are translated together, without
-        waiting for more. Raises LongLine where `translate` does, after the translations of the lines before.
+        waiting for more. Raises RefusedLine where `translate` does, after the translations of the lines before.
         """
         return lines_of(map(self.translate_block, arriving_blocks(lines, buffer)))
 
 
 def lines_of(blocks: Iterable[Block]) -> Iterator[list[Translation]]:
-    """The translations of each line, block after block; raises LongLine, counted from the first block's first line."""
+    """The translations of each line, block after block; RefusedLine counts from the first block's first line."""
     done = 0
     for translations, error in blocks:
         yield from translations
         done += len(translations)
         if error:
-            raise LongLine(done, error.problem) from error
+            raise RefusedLine(done, error.problem) from error
 
 
 def read_by_thread(items: Iterable[Item], size: int) -> "queue.Queue[Item | BaseException | None]":

@@ -12,6 +12,7 @@ import torch
 from conftest import toy_options, write_toy_text
 from preloaded import python
 
+from nmt.data.manifest import fingerprint, read_manifest
 from nmt.errors import NMTError
 from nmt.text.tokenizers import Tokenizer, load_tokenizer
 from nmt.translation.targets import with_tags
@@ -95,12 +96,41 @@ def test_a_killed_run_on_a_mixture_with_noise_ends_with_the_same_bits(mixture, n
     assert "french" in Path("straight/report.html").read_text()
 
 
+def test_the_pairs_of_the_first_update_can_be_looked_at(mixture, nmt):
+    first = ["train", *mixture, *MORE, "--show"]
+    plain, noisy = (nmt(*first, f"data.noise.bpe_dropout={share}").out.splitlines() for share in (0, 0.9))
+    for line in (*plain, *noisy):
+        assert line.startswith("<2de> \u2581")
+        assert line.count("\t") == 1
+    whole, cut = ("".join(lines).count(" ") / len("".join(lines)) for lines in (plain, noisy))
+    assert cut > 1.3 * whole > 0
+
+
+def test_shares_and_noise_are_not_of_the_prepared_corpus(mixture, nmt):
+    prepared = Path(mixture[0])
+    before = read_manifest(prepared)
+    assert nmt("train", *mixture, *MORE, "trainer.max_steps=1", "data.temperature=3", "data.noise.upper=0.5").code == 0
+    changed = {**before.content, "data": {**before.content["data"], "temperature": 3.0, "noise": {"upper": 0.5}}}
+    assert fingerprint(changed) == before.fingerprint
+    assert fingerprint({**changed, "seed": 5}) != before.fingerprint
+    sources = [{**entry, "weight": 7, "filters": {}} for entry in before.content["data"]["sources"]]
+    assert fingerprint({**changed, "data": {**changed["data"], "sources": sources}}) != before.fingerprint
+
+
 def test_a_target_language_is_a_tag_and_a_line_may_have_its_own(mixture, nmt):
     assert nmt("train", *mixture, *MORE, "trainer.max_steps=8", "run=run").code == 0
     tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
     assert nmt("translate", "run", "text=<2fr> ka lo", "format=jsonl").code == 0
     nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model has de, fr")
+    nmt("translate", "run", "text= <2cs> ka lo").refused("line 1: <2cs>: the model has <2de>, <2fr>")
+    assert "without a tag need target=de" in nmt("translate", "run", "text=ka lo").err
+    for name in ("source", "hypothesis"):
+        Path(name).write_text("ka lo\n")
+    score = ["score", "run", "source=source", "hypothesis=hypothesis", "format=tsv"]
+    assert nmt(*score, "target=fr").out != nmt(*score, "target=de").out
+    Path("source").write_text("<2fr> ka lo\n")
+    assert nmt(*score, "target=de").out == nmt(*score, "target=fr").out
 
     def translated(text: str, *options: str) -> str:
         Path("lines").write_text(text)

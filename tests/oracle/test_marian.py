@@ -6,6 +6,8 @@ tests/fixtures/marian holds models of Marian, with what Marian made of them; mak
 import json
 import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -279,7 +281,7 @@ def test_the_certificate_is_printed_and_in_the_card(transformers, pieces, nmt, t
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_imported_model_translates_scores_and_is_exported(nmt, tmp_path, name):
+def test_an_imported_model_translates_scores_and_is_exported(nmt, tmp_path, monkeypatch, name):
     folder = FIXTURES / name
     files = [f"{key}={folder / file}" for key, file in (("sample", "test.src"), ("reference", "test.trg"))]
     done = nmt("import", str(folder), "output=opus", *files, f"scores={folder / 'scores.txt'}")
@@ -306,6 +308,14 @@ def test_an_imported_model_translates_scores_and_is_exported(nmt, tmp_path, name
     assert "24 of 24 lines" in done.out
     out = nmt("translate", "ct2", "engine=ctranslate2", *short, f"input={folder / 'test.src'}").out
     assert out.splitlines() == found
+    if name != "tagged":
+        line = lines_of(folder / "test.src")[0]
+        snippet = (
+            (tmp_path / "ct2/README.md").read_text().split("```python")[1].split("```")[0].replace("A line.", line)
+        )
+        monkeypatch.chdir("ct2")
+        alone = subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, check=True)
+        assert alone.stdout.strip() == nmt("translate", ".", "engine=ctranslate2", f"text={line}").out.strip()
 
 
 def test_an_alpha_needs_its_kind_for_a_model_that_expects_another(nmt, tmp_path):

@@ -103,6 +103,9 @@ def test_a_missing_file_is_named(nmt, hub, name, words):
         ({"encoder_layers": 2}, ("layers.1", "missing")),
         ({"decoder_layers": 0}, ("model.decoder_layers=0",)),
         ({"encoder_layers": None}, ("model.encoder_layers=None",)),
+        ({"vocab_size": 10}, ("vocab_size=10, but the vocabulary has 143 entries",)),
+        ({"eos_token_id": 5}, ("eos_token_id=5, but </s> is 0",)),
+        ({"decoder_start_token_id": 0}, ("decoder_start_token_id=0, but <pad> is 142",)),
     ],
     ids=str,
 )
@@ -121,6 +124,7 @@ def test_settings_that_do_not_fit_are_named(nmt, hub, values, words):
         ({"lm_head.weight": torch.zeros(7, 24)}, ("lm_head.weight", "[7, 24]")),
         ({"model.shared.weight": torch.zeros(143, 24)}, ("is not model.shared",)),
         ({"model.encoder.layers.0.fc1.bias": None}, ("fc1.bias is missing",)),
+        ({"model.encoder.layers.0.fc1.bias": torch.full((48,), torch.nan)}, ("fc1.bias", "no finite numbers")),
         ({"model.decoder.embed_tokens.weight": None}, ("no embeddings",)),
         ({"model.encoder.layers.0.fc1.bias": torch.zeros(48, dtype=torch.int8)}, ("numbers of type I8",)),
     ],
@@ -155,7 +159,7 @@ def test_pytorch_model_bin_is_read(nmt, hub):
         ({"</s>": 0, "<unk>": 1, "a": 3}, ("numbers of its entries",)),
         ({"</s>": 0, "<unk>": 1, "a": "x"}, ("numbers of its entries",)),
         ({"a": 0, "<pad>": 1}, ("no </s> and <unk>",)),
-        ({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, ("[143, 24]", "[4, 24]")),
+        ({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, ("vocab_size=143, but the vocabulary has 4 entries",)),
     ],
     ids=str,
 )

@@ -146,12 +146,16 @@ def test_a_tag_is_only_known_where_it_was_reserved(prepared):
         ("[{train: a, tag: '<unk>'}]", "and not <s>, <pad> or <unk>"),
         ("[{train: a, tag: 5}]", "data.tag='5': must be a word in angle brackets"),
         ("[{train: a, name: true}]", "name=True: write it in quotes"),
-        ("[{train: a, name: [b]}]", "name: Cannot convert"),
+        ("[{train: a, name: [b]}]", "name: it names files"),
         ("[{train: a, filters: 5}]", "filters=5 is no mapping"),
         ("[{train: a, noise: null}]", "noise=None is no mapping"),
         ("[{train: a, share: half}]", "share: Value 'half'"),
         ("[{train: a, start: 2.5}]", "start: Value '2.5'"),
         ("[{train: a, stop: 3, start: 5}]", "stop=3 is not after start=5"),
+        (
+            "[{train: a, target: de, tag: '<2de>'}, {train: b, target: fr}]",
+            "each source needs a tag, such as <2de>; fr has",
+        ),
     ],
 )
 def test_sources_that_cannot_be_are_refused(sources, problem):
@@ -174,7 +178,7 @@ def test_a_name_or_a_language_may_be_a_number_and_norwegian_needs_quotes(tmp_pat
 def test_a_source_without_a_pair_is_named(tmp_path):
     for name, lines in (("some", 40), ("none", 0)):
         for language in ("en", "de"):
-            (tmp_path / f"{name}.{language}").write_text("".join(f"{language} {i}\n" for i in range(lines)))
+            (tmp_path / f"{name}.{language}").write_text("".join(f"{language} {'ka' * i}\n" for i in range(lines)))
     entries = f"[{{train: {tmp_path}/some}},{{train: {tmp_path}/none}}]"
     words = ["data=files", "data.name=x", f"data.sources={entries}", "data.valid_size=5", "data.test_size=5"]
     config = compose("preprocess", [*words, f"prepared={tmp_path}/prepared", "workers=1"])
