@@ -5,15 +5,15 @@ set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_TATOEBA}
 tiny=(model=tiny model.norm=pre model.dropout=0.1 batching.tokens_per_update=1000 batching.micro_batches=1
     validation.bleu_sentences=100 seed=1)
-general=(data=files data.name=tatoeba "data.train=$corpus/train" "data.valid=$corpus/valid" data.test_size=1000)
-domain=(experiment=quickstart name=adapt/domain)
+general=(data=files data.name=tatoeba "data.train=$corpus/train" "data.valid=$corpus/valid")
+domain=(experiment=quickstart name=adapt/domain batching.tokens_per_update=1000 trainer.max_steps=1200
+    optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 checkpoints.every_steps=100)
 
 # The general translator, and for comparison one that knows the domain alone.
 nmt preprocess "${general[@]}" tokenizer=bpe8k
 nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=2500 checkpoints.every_steps=200 name=adapt/general
 nmt preprocess "${domain[@]}"
-nmt train "${domain[@]}" batching.tokens_per_update=1000 optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 \
-    trainer.max_steps=1200 checkpoints.every_steps=100
+nmt train "${domain[@]}"
 
 # The domain in the general translator's vocabulary, alone and mixed with general text. A tiny model learns little at
 # the rate of optim=adapt, which is for larger ones.
@@ -27,9 +27,11 @@ nmt preprocess "${replay[@]}" init=runs/adapt/general
 nmt train data/replay "${adapt[@]}" name=adapt/replay
 
 for run in general domain fine-tuned replay; do
-    for test in tatoeba quickstart_en_de; do
-        nmt translate "runs/adapt/$run" "input=data/$test/test.en" "output=runs/adapt/$run/$test.de"
+    # What is drawn from the general text for testing may be among what is replayed, so its validation set is the test.
+    for test in "$corpus/valid" data/quickstart_en_de/test; do
+        output=runs/adapt/$run/$(basename "$test").de
+        nmt translate "runs/adapt/$run" "input=$test.en" "output=$output"
         echo "== $run on $test"
-        nmt score "runs/adapt/$run/$test.de" "data/$test/test.de" metrics=[bleu,chrf]
+        nmt score "hypothesis=$output" "reference=$test.de" metrics=[bleu,chrf]
     done
 done

@@ -22,7 +22,7 @@ for language in "${languages[@]}"; do
     nmt translate "runs/multilingual/$language" "input=$test.en" "output=runs/multilingual/$language/$language.txt"
     for run in all "$language"; do
         echo "== $run into $language"
-        nmt score "runs/multilingual/$run/$language.txt" "$test.$language" metrics=[bleu,chrf]
+        nmt score "hypothesis=runs/multilingual/$run/$language.txt" "reference=$test.$language" metrics=[bleu,chrf]
     done
     python "$here/wrong_language.py" "$language" \
         "$test.$language" "runs/multilingual/all/$language.txt" "runs/multilingual/$language/$language.txt"

@@ -72,8 +72,11 @@ def write_what_words_name(command, words):
 def test_commands_in_pages_compose(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = tmp_path if write_examples(page.read_text(), tmp_path) else None
+    if "--config-dir" in page.read_text() and (page.parent / "data").is_dir():
+        own = page.parent
     for command, *words in commands(page.read_text()):
         overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
+        overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
         if command != "reproduce":
             write_what_words_name(command, overrides)
         if "--sweep" in words:
