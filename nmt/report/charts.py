@@ -28,6 +28,8 @@ MAX_STOPS = 100
 """About the number of updates at which the pointer shows values."""
 MAX_DOTS = 60
 """A curve of at most so many points is drawn with dots."""
+NAME_HEIGHT = 11
+"""Least distance between the names of two curves."""
 VARIABLES = ("ground", "quiet", "grid", "training", "validation", "averaged")
 """Colours of the style sheet. matplotlib gets a placeholder for each, which is replaced in the SVG."""
 
@@ -142,13 +144,11 @@ def scale_values(axes: Axes, chart: Chart, values: list[float]) -> None:
 def draw_curve(axes: Axes, kind: str, points: list[Point], index: int) -> int:
     """Draw a curve, with dots if it has few points, and a triangle at the edge for each value off the scale.
 
-    That of a domain, whose `index` among the curves decides its dashes, has its name at the end. Returns the number of
-    values off the scale.
+    That of a source has dashes, by its `index` among the curves. Returns the number of values off the scale.
     """
     steps, values = zip(*points, strict=True)
     if kind not in VARIABLES:
         axes.plot(steps, values, color=colour("validation"), linewidth=1.2, linestyle=(0, (1 + index, 2)))
-        axes.annotate(kind, (steps[-1], values[-1]), color=colour("quiet"), fontsize=10, ha="right", va="bottom")
         return 0
     marks: dict[str, Any] = {"color": colour(kind), "linestyle": "", "markeredgewidth": 0}
     if kind == "averaged":
@@ -164,6 +164,18 @@ def draw_curve(axes: Axes, kind: str, points: list[Point], index: int) -> int:
         edge, marker = (low, "v") if value < low else (high, "^")
         axes.plot(step, edge, marker=marker, markersize=5, clip_on=False, **marks)
     return len(stray)
+
+
+def name_curves(axes: Axes, curves: Curves) -> None:
+    """Write the name of each source at the end of its curve, and none above another."""
+    ends = {name: points[-1] for name, points in curves.items() if name not in VARIABLES}
+    before = -math.inf
+    for name, end in sorted(ends.items(), key=lambda item: item[1][1]):
+        place = axes.transData.transform(end)[1] + 2
+        shift = max(before + NAME_HEIGHT - place, 0.0) + 2
+        before = place + shift - 2
+        text = axes.annotate(name, end, (0, shift), textcoords="offset points", ha="right", va="bottom")
+        text.set(color=colour("quiet"), fontsize=10)
 
 
 def hover_stops(curves: Curves, last_update: int) -> list[tuple[float, float, float, str]]:
@@ -196,6 +208,7 @@ def draw(chart: Chart, curves: Curves, last_update: int) -> Drawing | None:
     axes.set_xticks(ticks, [number(tick) for tick in ticks])
     scale_values(axes, chart, [value for points in curves.values() for _, value in points])
     stray = sum(draw_curve(axes, kind, points, index) for index, (kind, points) in enumerate(curves.items()))
+    name_curves(axes, curves)
     best = None
     if chart.best and "validation" in curves:
         choose = min if chart.best == "lowest" else max
