@@ -29,7 +29,7 @@ def shown(width: int) -> str:
     line.start(12_000, 100_000)
     for step in (12_050, 12_100):
         line.made(step)
-        line.report(step, METRICS)
+        line.report(step, METRICS, {})
     line.progress.refresh()
     line.stop()
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", file.getvalue())
@@ -59,7 +59,7 @@ def test_without_a_terminal_there_is_a_line_for_a_report_now_and_then_and_for_th
         now += 1.0
         line.made(step)
         if step % 3 == 0 or step == 100:
-            line.report(step, METRICS)
+            line.report(step, METRICS, {})
     line.stop()
     lines = file.getvalue().splitlines()
     assert [int(text.split()[1]) for text in lines] == [3, 15, 27, 39, 51, 63, 75, 87, 99, 100]
