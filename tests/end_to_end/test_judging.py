@@ -110,5 +110,8 @@ def test_translations_have_the_log_probability_that_score_gives_them(nmt, finish
             )
             assert {target for _, target in translation["alignment"]} == set(range(len(translation["text"].split())))
     assert records[2]["translations"] == [
-        {"text": "", "score": 0.0, "log_probability": 0.0, "tokens": [], "token_log_probabilities": [], "alignment": []}
+        {
+            **{"text": "", "score": 0.0, "log_probability": 0.0, "flags": []},
+            **{"tokens": [], "token_log_probabilities": [], "alignment": []},
+        }
     ]
