@@ -66,9 +66,10 @@ class ScoreConfig:
     def check_without_run(self) -> None:
         require(self.contrast is None, f"contrast={self.contrast}: a model scores its pairs; pass run=RUN")
         if self.reference is None:
-            require(self.flags and self.source is not None, f"reference: a value is needed; {FORMS}")
+            require(self.flags, f"reference: a value is needed; {FORMS}")
             require(self.examples == 0, f"examples={self.examples}: show references too; pass reference=FILE")
-        require(not self.flags or self.source is not None, "source: a value is needed with flags; pass source=FILE")
+        no_source = self.flags and self.source is None
+        require(not no_source, "source: a value is needed with flags=true; pass source=FILE")
 
     def check_with_run(self) -> None:
         name = f"run={','.join(self.run)}"
@@ -136,7 +137,6 @@ def scores_of(config: ScoreConfig) -> str:
 
 def by_model(config: ScoreConfig) -> None:
     """Write what the models of a run, or several, think of pairs, or of contrastive pairs."""
-    from nmt.evaluation.contrast import read_contrast
     from nmt.translation.job import warn
     from nmt.translation.likelihood import read_pairs, write_contrast, write_scores
     from nmt.translation.load import load_translator
@@ -144,8 +144,7 @@ def by_model(config: ScoreConfig) -> None:
     decode = DecodeConfig(batch_tokens=config.batch_tokens)
     translate = TranslateConfig(config.run, device=config.device, decode=decode)
     if config.contrast:
-        contrastive = read_contrast(config.contrast)
-        write_contrast(load_translator(translate, warn), contrastive, config.format, config.buffer)
+        write_contrast(load_translator(translate, warn), config.contrast, config.format, config.buffer)
         return
     assert config.source is not None
     pairs = read_pairs(config.source, config.hypothesis)

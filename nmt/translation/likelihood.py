@@ -10,7 +10,8 @@ from itertools import chain, islice
 from rich.console import Console
 from rich.status import Status
 
-from nmt.evaluation.contrast import ContrastivePair, Tally
+from nmt.errors import NMTError
+from nmt.evaluation.contrast import ContrastivePair, Tally, read_contrast
 from nmt.search.engine import Pair
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
@@ -110,8 +111,9 @@ def contrast_scores(translator: Translator, pairs: Sequence[ContrastivePair]) ->
     return [(found[right], found[wrong]) for right, wrong in zip(keys[::2], keys[1::2], strict=True)]
 
 
-def write_contrast(translator: Translator, pairs: Iterator[ContrastivePair], format: str, buffer: int) -> None:
+def write_contrast(translator: Translator, name: str, format: str, buffer: int) -> None:
     """Write the share of pairs whose right side is likelier, by category, or with tsv the log P of each pair."""
+    pairs = read_contrast(name)
     total, tallies = Tally("all"), dict[str, Tally]()
     with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
         while block := list(islice(pairs, buffer)):
@@ -125,6 +127,8 @@ def write_contrast(translator: Translator, pairs: Iterator[ContrastivePair], for
                     sys.stdout.buffer.write(row.encode())
             sys.stdout.buffer.flush()
             status.update(f"scored {total.pairs:,} pairs")
+    if not total.pairs:
+        raise NMTError(f"{name}: no contrastive pairs: the file is empty")
     rows = [*(tally for category, tally in sorted(tallies.items()) if category), total]
     if format == "json":
         print(json.dumps([tally.record() for tally in rows], indent=2, ensure_ascii=False))
