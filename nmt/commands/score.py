@@ -21,24 +21,30 @@ class ScoreConfig:
     hypothesis: str = "-"
     """File of translations; -: standard input."""
     reference: str | None = None
-    """File of reference translations; needed, unless a model is to score the translations."""
+    """File of reference translations; needed, but for flags and for scores by a model."""
     source: str | None = None
-    """File of source lines; shown beside the examples, or read by the model."""
+    """File of source lines; shown beside the examples, or read for flags or by the model."""
     metrics: Any = field(default_factory=list)
     """bleu, chrf, ter, tokenised, split, brackets; the first three are sacreBLEU's, then the paper's BLEUs, then
     EVALB's of trees."""
     language: str = "de"
-    """Target language, for the paper's Moses tokenisation."""
+    """Target language, for the paper's Moses tokenisation and for flags."""
     lowercase: bool = False
     """Ignore case, in every metric."""
     examples: int = number(0, 0, 1_000_000)
     """Examples to show; source, reference and translation, spread evenly over the file."""
     format: str = "text"
-    """text or json; with run: text, tsv (line number, log probability, perplexity, tokens) or jsonl."""
+    """text or json; with run: text, tsv (line number, log probability, perplexity, tokens) or jsonl; with contrast:
+    text, json or tsv (pair number, 1 if right, log P of the right and of the wrong side, category)."""
+    flags: bool = False
+    """Count likely failures, such as repetitions and lost numbers, by source and translation."""
     run: Any = None
     """A run, or a list of them, to score by; log P of each hypothesis, given its source, may filter a corpus."""
     target: str | None = None
     """run: target language of a model for several, whose sources begin with a tag for it."""
+    contrast: str | None = None
+    """run: file of contrastive pairs, TSV or JSONL: source, right, wrong, category. How often is log P (the sum, not
+    divided by the length) of the right translation higher than that of the wrong one? Ties count as wrong."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
@@ -49,18 +55,38 @@ class ScoreConfig:
     def __post_init__(self) -> None:
         check_numbers(self)
         self.run, self.metrics = as_list(self.run), as_list(self.metrics)
-        require_choice("format", self.format, ("text", "json", "tsv", "jsonl") if self.run else ("text", "json"))
+        formats = ("text", "json", "tsv") if self.contrast else ("text", "json", "tsv", "jsonl")
+        require_choice("format", self.format, formats if self.run else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
         for metric in self.metrics:
             require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split", "brackets"))
-        if not self.run:
-            require(self.reference is not None, f"reference: a value is needed; {FORMS}")
-            return
-        require(self.source is not None, "source: a value is needed with run; pass source=VALUE")
+        if self.run:
+            self.check_with_run()
+        else:
+            self.check_without_run()
+
+    def check_without_run(self) -> None:
+        require(self.contrast is None, f"contrast={self.contrast}: a model scores its pairs; pass run=RUN")
+        if self.reference is None:
+            require(self.flags, f"reference: a value is needed; {FORMS}")
+            require(self.examples == 0, f"examples={self.examples}: show references too; pass reference=FILE")
+        no_source = self.flags and self.source is None
+        require(not no_source, "source: a value is needed with flags=true; pass source=FILE")
+
+    def check_with_run(self) -> None:
+        name = f"run={','.join(self.run)}"
+        require(not self.flags, f"{name}: leave it out with flags=true, which no model is needed for")
         require(
             self.reference is None and self.examples == 0,
-            f"run={','.join(self.run)}: scores hypotheses by their sources alone; leave reference and examples out",
+            f"{name}: scores hypotheses by their sources alone; leave reference and examples out",
         )
+        if self.contrast is not None:
+            require(
+                self.source is None and self.hypothesis == "-",
+                f"contrast={self.contrast}: has sources and translations; leave source and hypothesis out",
+            )
+            return
+        require(self.source is not None, "source: a value is needed with run; pass source=VALUE")
         require(
             (self.source, self.hypothesis) != ("-", "-"),
             "source=- and hypothesis=-: standard input is one file; name the other",
@@ -78,37 +104,59 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
     return "\n\n".join(blocks) + "\n\n" if blocks else ""
 
 
-def scores_of(config: ScoreConfig) -> str:
-    """The scores, as text or JSON; NMTError if a file cannot be read or line counts differ."""
-    from nmt.evaluation.scores import score
+def read_files(config: ScoreConfig) -> list[list[str]]:
+    """The lines of hypothesis, reference and source, none of a file that is not given; NMTError if counts differ."""
     from nmt.text.files import not_parallel, read_texts
 
-    assert config.reference is not None
-    hypotheses, references = list(read_texts(config.hypothesis)), list(read_texts(config.reference))
-    sources = list(read_texts(config.source)) if config.source else None
-    for name, lines in ((config.source, sources), (config.hypothesis, hypotheses)):
-        if lines is not None and len(lines) != len(references):
-            raise not_parallel((str(name), config.reference), (len(lines), len(references)))
-    scores = score(hypotheses, references, config.metrics, config.language, config.lowercase)
+    names = [config.hypothesis, config.reference, config.source]
+    lines = [list(read_texts(name)) if name else [] for name in names]
+    whole = 0 if config.reference is None else 1
+    for name, found in zip(names, lines, strict=True):
+        if name and len(found) != len(lines[whole]):
+            raise not_parallel((name, str(names[whole])), (len(found), len(lines[whole])))
+    return lines
+
+
+def scores_of(config: ScoreConfig) -> str:
+    """The scores and the flags, as text or JSON; NMTError if a file cannot be read or line counts differ."""
+    from nmt.evaluation.flags import count_flags
+    from nmt.evaluation.scores import score
+    from nmt.text.scripts import scripts_of_language
+
+    hypotheses, references, sources = read_files(config)
+    scores, counts = [], []
+    if config.reference:
+        scores = score(hypotheses, references, config.metrics, config.language, config.lowercase)
+    if config.flags:
+        counts = count_flags(sources, hypotheses, references, scripts_of_language(config.language))
     if config.format == "json":
-        return json.dumps([asdict(item) for item in scores], indent=2, ensure_ascii=False) + "\n"
-    return example_text(sources, references, hypotheses, config.examples) + "".join(f"{item}\n" for item in scores)
+        records = [asdict(item) for item in scores]
+        tree = {"scores": records, "flags": [asdict(count) for count in counts]} if config.flags else records
+        return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+    rows = [*scores, *(count for count in counts if count.count or count.flag == "any")]
+    return example_text(sources, references, hypotheses, config.examples) + "".join(f"{row}\n" for row in rows)
+
+
+def by_model(config: ScoreConfig) -> None:
+    """Write what the models of a run, or several, think of pairs, or of contrastive pairs."""
+    from nmt.translation.job import warn
+    from nmt.translation.likelihood import read_pairs, write_contrast, write_scores
+    from nmt.translation.load import load_translator
+
+    decode = DecodeConfig(batch_tokens=config.batch_tokens)
+    translate = TranslateConfig(config.run, target=config.target, device=config.device, decode=decode)
+    if config.contrast:
+        write_contrast(load_translator(translate, warn), config.contrast, config.format, config.buffer)
+        return
+    assert config.source is not None
+    pairs = read_pairs(config.source, config.hypothesis)
+    write_scores(load_translator(translate, warn), pairs, config.format, config.buffer)
 
 
 def run(config: ScoreConfig) -> None:
     """Score a file of translations by metrics, or by a model."""
     if config.run:
-        from nmt.translation.job import warn
-        from nmt.translation.likelihood import read_pairs, write_scores
-        from nmt.translation.load import load_translator
-
-        assert config.source is not None
-        pairs = read_pairs(config.source, config.hypothesis)
-        decode = DecodeConfig(batch_tokens=config.batch_tokens)
-        translator = load_translator(
-            TranslateConfig(config.run, target=config.target, device=config.device, decode=decode), warn
-        )
-        write_scores(translator, pairs, config.format, config.buffer)
+        by_model(config)
     else:
         sys.stdout.write(scores_of(config))
 
@@ -131,7 +179,7 @@ COMMAND = Command(
     example="out.de ref.de",
     keys=(
         "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
-        "examples=10 format=json run=runs/mine device=cpu"
+        "examples=10 format=json flags=true run=runs/mine contrast=pairs.tsv device=cpu"
     ),
     texts=("target",),
     options={"--json": Option("Short for format=json.", override="format=json")},

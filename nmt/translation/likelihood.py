@@ -1,4 +1,4 @@
-"""`nmt score run=...`: the log probability of each translation, given its source, by a model or an ensemble."""
+"""`nmt score run=...`: log P of each translation, given its source, by a model or an ensemble; contrastive sets."""
 
 import json
 import math
@@ -10,6 +10,8 @@ from itertools import chain, islice
 from rich.console import Console
 from rich.status import Status
 
+from nmt.errors import NMTError
+from nmt.evaluation.contrast import ContrastivePair, Tally, read_contrast
 from nmt.search.engine import Pair
 from nmt.search.forced_decoding import forced_decoding
 from nmt.search.torch_engine import TorchEngine
@@ -37,12 +39,18 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
     return list(zip(*sides, strict=True))
 
 
+def encode_tagged(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """The tokens of pairs, of which each source has the tag of its line, or that of the translator."""
+    tagged = map("".join, zip(*translator.split_tags([source for source, _ in pairs]), strict=True))
+    texts = [(source, target) for source, (_, target) in zip(tagged, pairs, strict=True)]
+    return encode_pairs(translator.tokenizer, texts)
+
+
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
     """The scores of pairs of source and target line, by the models of a translator."""
     engine, tokenizer = translator.engine, translator.tokenizer
     assert isinstance(engine, TorchEngine)
-    tagged = map("".join, zip(*translator.split_tags([source for source, _ in pairs]), strict=True))
-    encoded = encode_pairs(tokenizer, [(source, target) for source, (_, target) in zip(tagged, pairs, strict=True)])
+    encoded = encode_tagged(translator, pairs)
     scores = forced_decoding(engine.models, encoded, engine.config.batch_tokens)
     return [
         PairScore(tokenizer.subwords(target), score.log_probabilities)
@@ -95,3 +103,42 @@ def write_scores(translator: Translator, pairs: Iterator[tuple[str, str]], forma
         return
     total = f"log probability {log_probability:.4f}, perplexity {perplexity(log_probability, tokens):.4f}"
     warn(f"{count:,} pairs, {tokens:,} tokens, {total}")
+
+
+def contrast_scores(translator: Translator, pairs: Sequence[ContrastivePair]) -> list[tuple[float, float]]:
+    """log P of the right and of the wrong side of each pair; the same where both have the same tokens."""
+    engine = translator.engine
+    assert isinstance(engine, TorchEngine)
+    sides = [(pair.source, side) for pair in pairs for side in (pair.right, pair.wrong)]
+    keys = [(tuple(source), tuple(target)) for source, target in encode_tagged(translator, sides)]
+    # Each once: log P differs by rounding from batch to batch, and often the right side stands against several others.
+    unique = [(list(source), list(target)) for source, target in dict.fromkeys(keys)]
+    scores = forced_decoding(engine.models, unique, engine.config.batch_tokens)
+    found = dict(zip(dict.fromkeys(keys), (sum(score.log_probabilities) for score in scores), strict=True))
+    return [(found[right], found[wrong]) for right, wrong in zip(keys[::2], keys[1::2], strict=True)]
+
+
+def write_contrast(translator: Translator, name: str, format: str, buffer: int) -> None:
+    """Write the share of pairs whose right side is likelier, by category, or with tsv the log P of each pair."""
+    pairs = read_contrast(name)
+    total, tallies = Tally("all"), dict[str, Tally]()
+    with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
+        while block := list(islice(pairs, buffer)):
+            for pair, scores in zip(block, contrast_scores(translator, block), strict=True):
+                of_category = tallies.setdefault(pair.category, Tally(pair.category))
+                for tally in (of_category, total):
+                    tally.add(*scores)
+                if format == "tsv":
+                    right, wrong = scores
+                    row = f"{total.pairs}\t{int(right > wrong)}\t{right:.4f}\t{wrong:.4f}\t{pair.category}\n"
+                    sys.stdout.buffer.write(row.encode())
+            sys.stdout.buffer.flush()
+            status.update(f"scored {total.pairs:,} pairs")
+    if not total.pairs:
+        raise NMTError(f"{name}: no contrastive pairs: the file is empty")
+    rows = [*(tally for category, tally in sorted(tallies.items()) if category), total]
+    if format == "json":
+        print(json.dumps([tally.record() for tally in rows], indent=2, ensure_ascii=False))
+        return
+    for tally in rows:
+        print(tally, file=sys.stderr if format == "tsv" else sys.stdout)

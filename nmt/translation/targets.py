@@ -1,4 +1,4 @@
-"""The target languages of a model for several: tags such as <2fr> or >>fra<<, with which a source begins."""
+"""The target languages of a model: tags such as <2fr> or >>fra<<, with which a source begins, and scripts."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -6,8 +6,10 @@ from functools import cache
 from typing import Any
 
 from nmt.errors import NMTError
+from nmt.model_directory.description import ModelDescription, within
 from nmt.storage.foreign import parse_json
 from nmt.text.files import is_text
+from nmt.text.scripts import scripts_of_characters, scripts_of_language
 from nmt.text.tokenizers import Tokenizer
 
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
@@ -75,3 +77,10 @@ def with_tags(lines: Iterable[str], format: str, tokenizer: Tokenizer, first: in
             yield tag_of(target) + text
         except NMTError as error:
             raise NMTError(f"line {number:,}: {error}") from error
+
+
+def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | None:
+    """The scripts that a model writes: those of its training's targets if these are known, else of its language."""
+    characters = within(descriptions[0].training, "characters", "target")
+    found = scripts_of_characters(characters) if isinstance(characters, str) else frozenset()
+    return found or scripts_of_language(descriptions[0].target)

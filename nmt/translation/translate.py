@@ -6,10 +6,11 @@ from contextlib import ExitStack
 
 from nmt.config import TranslateConfig
 from nmt.config.rules import shown
+from nmt.evaluation.flags import flags
 from nmt.translation.devices import DeviceTranslator, on_devices
 from nmt.translation.job import open_job, warn
 from nmt.translation.load import find_models, load_translator
-from nmt.translation.targets import with_tags
+from nmt.translation.targets import target_scripts, with_tags
 from nmt.translation.translator import Translation, Translator
 
 SUMMARIES = {
@@ -17,6 +18,19 @@ SUMMARIES = {
     "copied": "held characters that the model was not trained on, which were copied",
 }
 """The end of the summary for each kind of line that gets a notice."""
+
+
+def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
+    """The function that finds the flags of a line's translation."""
+    _, descriptions, tokenizer = find_models(config.run)
+    scripts = target_scripts(descriptions)
+
+    def flags_of(source: str, translation: Translation) -> list[str]:
+        details = translation.details
+        untagged = source.removeprefix(tokenizer.leading_tag(source))
+        return flags(untagged, translation.text, scripts, details.token_log_probabilities if details else [])
+
+    return flags_of
 
 
 def render(number: int, source: str, translations: list[Translation], format: str) -> str:
@@ -31,6 +45,7 @@ def render(number: int, source: str, translations: list[Translation], format: st
             "text": t.text,
             "score": t.score,
             "log_probability": t.log_probability,
+            "flags": t.flags,
             **(vars(t.details) if t.details else {}),
         }
         for t in translations
@@ -73,8 +88,11 @@ def translate(config: TranslateConfig) -> None:
         if config.input_format != "text":
             tokenizer = find_models(config.run)[2]
             job.lines = with_tags(job.lines, config.input_format, tokenizer, job.output.notes.lines + 1)
-        counts = job.output.notes.counts
+        counts, flags_of = job.output.notes.counts, flagger(config) if config.format == "jsonl" else None
         for number, source, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
+            if flags_of:
+                for translation in translations:
+                    translation.flags = flags_of(source, translation)
             job.output.write(render(number, source, translations, config.format), number)
             remark(translations[0], f"line {number}", counts, warn)
     summarize(counts, warn)

@@ -29,6 +29,8 @@ class Translation:
     """The reason why the line was cut into sentences or parts of them, if it was."""
     copied: list[str] = field(default_factory=list)
     """Stretches of the line that were copied, because the model does not know their characters."""
+    flags: list[str] = field(default_factory=list)
+    """Likely failures, as far as they were looked for (nmt/evaluation/flags.py)."""
 
 
 Block = tuple[list[list[Translation]], RefusedLine | None]

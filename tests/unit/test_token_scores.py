@@ -191,6 +191,7 @@ def test_jsonl_holds_the_details():
                 "text": "zwei",
                 "score": -1.0,
                 "log_probability": -2.0,
+                "flags": [],
                 "tokens": ["\u2581zw", "ei"],
                 "token_log_probabilities": [-0.5, -0.5, -1.0],
                 "alignment": [[1, 0]],

@@ -20,7 +20,7 @@ from nmt.translation.translator import Translation
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 BOM = b"\xef\xbb\xbf"
-TWO = [Translation("Grüße", -0.123456, -0.5), Translation("zwei Wörter", -2.0, -3.0)]
+TWO = [Translation("Grüße", -0.123456, -0.5, flags=["number"]), Translation("zwei Wörter", -2.0, -3.0)]
 
 
 def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
@@ -106,8 +106,8 @@ def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
         "line": 7,
         "source": "zwei",
         "translations": [
-            {"text": "Grüße", "score": -0.123456, "log_probability": -0.5},
-            {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0},
+            {"text": "Grüße", "score": -0.123456, "log_probability": -0.5, "flags": ["number"]},
+            {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0, "flags": []},
         ],
     }
 
