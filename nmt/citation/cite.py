@@ -63,7 +63,7 @@ def commands(config: CiteConfig, cited: Cited, decode: DecodeConfig) -> list[str
     source, target = cited.description.source, cited.description.target
     trained = read_object(cited.run / "environment.json").get("command") if cited.run else None
     tag = [f"target={config.target}"] if config.target else []
-    words = shlex.join([f"run={config.run}", *tag, *search_words(decode)])
+    words = shlex.join([f"run={cited.run or cited.folder}", *tag, *search_words(decode)])
     metrics = f"metrics=[{','.join(config.metrics)}] language={target}{' lowercase=true' if config.lowercase else ''}"
     return [
         *([trained] if isinstance(trained, str) else []),
@@ -96,12 +96,12 @@ def make_statement(config: CiteConfig, cited: Cited, held_out: HeldOut, hypothes
 
 def files_of(statement: Statement, cited: Cited, texts: dict[str, list[str]]) -> dict[str, bytes]:
     """The files of a bundle; `texts` are those that go into it, by the first part of their names."""
-    known: list[tuple[Path, str]] = [(cited.folder, "README.md"), (cited.folder, "config.json")]
+    known = [(cited.folder, "README.md"), (cited.folder, "config.json")]
     if cited.run:
         known += [(cited.run, "config.yaml"), (cited.run, "environment.json")]
     languages = {"source": statement.source, "reference": statement.target, "hypotheses": statement.target}
     return {
-        STATEMENT: (json.dumps(asdict(statement), indent=2, ensure_ascii=False) + "\n").encode(),
+        STATEMENT: (json.dumps(asdict(statement), indent=2) + "\n").encode(),
         **{name: read_bytes(folder / name) for folder, name in known if (folder / name).exists()},
         **{f"{kind}.{languages[kind]}": text_of(lines) for kind, lines in texts.items()},
     }

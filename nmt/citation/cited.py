@@ -32,7 +32,10 @@ class Cited:
 
 def find_cited(name: str) -> Cited:
     """The model of a run or model directory; NMTError for one that does not translate by itself."""
-    folder = find_model_directory(name)
+    path = Path(name)
+    if path.is_symlink():  # runs/latest is another run tomorrow
+        path = path.parent / path.readlink()
+    folder = find_model_directory(str(path))
     if is_exported(folder):
         raise NMTError(f"run={name}: exported for another program; pass the run or model directory")
     description = read_description(folder)

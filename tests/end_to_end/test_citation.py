@@ -281,6 +281,18 @@ def test_bytes_before_between_or_behind_are_found(nmt, bundles):
     assert not Path("../outside.txt").exists()
 
 
+def test_the_newest_run_is_cited_by_its_own_name(nmt, bundles, finished):
+    Path("runs").mkdir()
+    shutil.copytree(finished, "runs/mine", ignore=shutil.ignore_patterns("checkpoints"))
+    Path("runs/latest").symlink_to("mine")
+    outcome = nmt("cite", *SEARCH, "metrics=[bleu]")
+    assert outcome.out.splitlines()[0] == "runs/mine/citation-test.zip", outcome.err
+    stated = json.loads(contents(Path("runs/mine/citation-test.zip"))["bundle.json"])
+    assert stated["run"] == "mine"
+    assert "run=runs/mine" in stated["commands"][1]
+    nmt("cite", *SEARCH).refused("runs/mine/citation-test.zip is there already", "output=FILE")
+
+
 def test_given_files_are_a_test_set_too(nmt, bundles, checkpoint):
     outcome = nmt("cite", checkpoint, "source=test.en", "reference=test.de", "metrics=bleu", "lowercase=true", *SEARCH)
     assert outcome.out.splitlines()[0] == "citation-test.en.zip", outcome.err
@@ -298,7 +310,6 @@ def test_what_a_user_can_mend_is_one_line(nmt, bundles, finished, checkpoint):
     nmt("cite", str(finished), "source=test.en").refused("source=test.en: needs reference=FILE")
     nmt("cite", str(finished), "source=-", "reference=test.de").refused("standard input")
     nmt("cite", str(finished), "source=test.en", "reference=bundle.json").refused("bundle.json")
-    nmt("cite", str(finished), "output=bare.zip").refused("bare.zip is there already", "output=FILE")
     nmt("cite", str(finished), "metrics=[blue]").refused("metrics=blue", "bleu, chrf")
     nmt("cite", str(finished), "target=fr").refused("target=fr")
     nmt("verify", "nowhere.zip").refused("nowhere.zip")
