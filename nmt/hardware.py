@@ -1,9 +1,12 @@
-"""Processor, cores and free memory of this machine, without torch, which takes seconds to import."""
+"""Processor, cores, free memory and libraries of this machine, without torch, which takes seconds to import."""
 
 import os
 import platform
 import sys
+from importlib.metadata import version
 from pathlib import Path
+
+import nmt
 
 
 def proc_value(file: str, key: str) -> str | None:
@@ -29,3 +32,9 @@ def available_memory() -> int:
     """Free main memory in bytes; 2^62 where it is unknown."""
     found = proc_value("meminfo", "MemAvailable:")
     return 1024 * int(found.split()[0]) if found else 2**62
+
+
+def versions() -> dict[str, str]:
+    """Versions of nmt, Python, and the libraries that can change the result of a training."""
+    libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
+    return {"nmt": nmt.__version__, "python": platform.python_version(), **libraries}

@@ -7,12 +7,38 @@ from pathlib import Path
 from typing import Any
 
 from nmt import compose as composition
-from nmt.commands import attention, average, export, import_model, parse, preprocess, report, score, train, translate
+from nmt.commands import (
+    attention,
+    average,
+    cite,
+    export,
+    import_model,
+    parse,
+    preprocess,
+    report,
+    score,
+    train,
+    translate,
+    verify,
+)
 from nmt.compose import Command
 
 COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
-    for module in (preprocess, train, translate, parse, score, average, export, import_model, report, attention)
+    for module in (
+        preprocess,
+        train,
+        translate,
+        parse,
+        score,
+        average,
+        export,
+        import_model,
+        report,
+        attention,
+        cite,
+        verify,
+    )
 }
 """By name, in the order of `nmt --help`."""
 

@@ -7,7 +7,6 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from lightning import Trainer
 from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.pytorch.loggers import WandbLogger
 
-import nmt
 from nmt.errors import NMTError, how_to_install
-from nmt.hardware import processor
+from nmt.hardware import processor, versions
 from nmt.storage.whole import write_file
 from nmt.training.run_folder import read_metrics
 
@@ -83,12 +81,6 @@ def open_loggers(run: Path, step: int, config: dict[str, Any], more: Sequence[st
         project = os.environ.get("WANDB_PROJECT", "uncategorized")  # what wandb itself falls back to
         loggers.append(WandbLogger(run.name, run, run.name, project=project, resume="allow", config=config))
     return loggers
-
-
-def versions() -> dict[str, str]:
-    """Versions of nmt, Python, and the libraries that can change the result of a training."""
-    libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
-    return {"nmt": nmt.__version__, "python": platform.python_version(), **libraries}
 
 
 def write_environment(run: Path, trainer: Trainer, devices: str, peaks: dict[str, float]) -> None:

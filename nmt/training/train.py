@@ -17,6 +17,7 @@ from nmt.data.datamodule import UpdateDataModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.evaluation.scores import Score
+from nmt.hardware import versions
 from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.lock import only_process
@@ -25,7 +26,7 @@ from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run
 from nmt.training.initialisation import Initial, find_initial
-from nmt.training.logbook import check_installed, versions
+from nmt.training.logbook import check_installed
 from nmt.training.memory_check import MemoryCheck, check_positions
 from nmt.training.metrics import MetricsCallback
 from nmt.training.micro_batches import settle_micro_batches

@@ -1,0 +1,1 @@
+"""What is cited of a model, in a bundle that others can verify."""

@@ -1,0 +1,137 @@
+"""Making a bundle: what is stated, the files that show it, and the words to cite it with."""
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+from nmt import __version__
+from nmt.citation.bundle import STATEMENT, digest, pack, with_sums
+from nmt.citation.cited import Cited, find_cited, model_digests
+from nmt.citation.held_out import HeldOut, read_files, read_prepared, translate_lines
+from nmt.citation.statement import Statement, search_words, text_digest, text_of
+from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config.citation import CiteConfig
+from nmt.errors import NMTError
+from nmt.evaluation.scores import score
+from nmt.hardware import processor, versions
+from nmt.model_directory.description import expected_search
+from nmt.report.pages import check_output
+from nmt.report.run import read_object
+from nmt.storage.foreign import LARGE, read_bytes
+from nmt.storage.whole import write_file
+from nmt.translation.load import choose_device, find_models
+
+SOFTWARE = f"""@software{{nmt,
+  author = {{{{The nmt authors}}}},
+  title = {{nmt: Neural machine translation with the Transformer of ``Attention Is All You Need''}},
+  version = {{{__version__}}}
+}}"""
+"""The software in BibTeX."""
+
+
+def device_name(device: str) -> str:
+    """A device, and what it is."""
+    import torch
+
+    return f"{device}, {torch.cuda.get_device_name(device) if device.startswith('cuda') else processor()}"
+
+
+def find_held_out(config: CiteConfig, cited: Cited) -> HeldOut:
+    """The test set: the given files, or that of the corpus."""
+    if config.source and config.reference:
+        return read_files(config.source, config.reference)
+    languages = find_models([config.run])[2].tags
+    if languages and not config.target:
+        raise NMTError(f"run={config.run}: a model for several languages; pass source=FILE reference=FILE target=CODE")
+    return read_prepared(cited.folder, cited.description, config.prepared)
+
+
+def find_output(config: CiteConfig, cited: Cited, name: str) -> Path:
+    """The file to write, checked before time is spent; NMTError where it is there, as somebody may have cited it."""
+    default = f"citation-{name}.zip"
+    output = check_output(Path(config.output or (cited.run or Path()) / default), default)
+    if output.exists() or output.is_symlink():
+        raise NMTError(f"{output} is there already, and may be cited: pass output=FILE, or remove it")
+    return output
+
+
+def commands(config: CiteConfig, cited: Cited, decode: DecodeConfig) -> list[str]:
+    """The commands that trained the model, and that make the translations and scores of the test set's files."""
+    source, target = cited.description.source, cited.description.target
+    trained = read_object(cited.run / "environment.json").get("command") if cited.run else None
+    tag = [f"target={config.target}"] if config.target else []
+    words = shlex.join([f"run={cited.run or cited.folder}", *tag, *search_words(decode)])
+    metrics = f"metrics=[{','.join(config.metrics)}] language={target}{' lowercase=true' if config.lowercase else ''}"
+    return [
+        *([trained] if isinstance(trained, str) else []),
+        f"nmt translate {words} < source.{source} > hypotheses.{target}",
+        f"nmt score hypotheses.{target} reference.{target} {metrics}",
+    ]
+
+
+def make_statement(config: CiteConfig, cited: Cited, held_out: HeldOut, hypotheses: list[str]) -> Statement:
+    """What the bundle states: the model, the test set, the search, and the scores of its hypotheses."""
+    target, decode = cited.description.target, expected_search(config.decode, cited.description)
+    scores = score(hypotheses, held_out.references, config.metrics, target, config.lowercase)
+    return Statement(
+        run=cited.name,
+        test_set=held_out.name,
+        source=cited.description.source,
+        target=target,
+        lines=len(held_out.sources),
+        texts={"source": text_digest(held_out.sources), "reference": text_digest(held_out.references)},
+        model=model_digests(cited.folder),
+        decode=asdict(decode),
+        language_tag=config.target,
+        lowercase=config.lowercase,
+        scores=[asdict(each) for each in scores],
+        commands=commands(config, cited, decode),
+        device=device_name(choose_device(config.device)),
+        versions=versions(),
+    )
+
+
+def files_of(statement: Statement, cited: Cited, texts: dict[str, list[str]]) -> dict[str, bytes]:
+    """The files of a bundle; `texts` are those that go into it, by the first part of their names."""
+    known = [(cited.folder, "README.md"), (cited.folder, "config.json")]
+    if cited.run:
+        known += [(cited.run, "config.yaml"), (cited.run, "environment.json")]
+    languages = {"source": statement.source, "reference": statement.target, "hypotheses": statement.target}
+    return {
+        STATEMENT: (json.dumps(asdict(statement), indent=2) + "\n").encode(),
+        **{name: read_bytes(folder / name) for folder, name in known if (folder / name).exists()},
+        **{f"{kind}.{languages[kind]}": text_of(lines) for kind, lines in texts.items()},
+    }
+
+
+def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
+    """Translate the test set and write the bundle; its path, its SHA-256, and what it states."""
+    cited = find_cited(config.run)
+    held_out = find_held_out(config, cited)
+    output = find_output(config, cited, held_out.name)
+    settings = TranslateConfig(config.run, target=config.target, device=config.device, decode=config.decode)
+    hypotheses = translate_lines(settings, held_out.sources, console)
+    statement = make_statement(config, cited, held_out, hypotheses)
+    texts = {"hypotheses": hypotheses}
+    if config.text:
+        texts |= {"source": held_out.sources, "reference": held_out.references}
+    content = pack(with_sums(files_of(statement, cited, texts)))
+    if len(content) > LARGE:
+        raise NMTError(f"{output}: would have {len(content):,} bytes, but a bundle has {LARGE:,} at most")
+    write_file(output, content)
+    return output, digest(content), statement
+
+
+def words_to_paste(statement: Statement, sha256: str) -> str:
+    """A sentence that cites the scores."""
+    scores = "; ".join(f"{each.name} {each.value:.2f} ({each.signature})" for each in statement.stated_scores())
+    decode = statement.search
+    search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
+    version = statement.versions["nmt"]
+    return (
+        f"{scores}; {statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}, by"
+        f" {statement.run}, {search}, nmt {version}, bundle SHA-256 {sha256}."
+    )

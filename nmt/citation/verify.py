@@ -1,0 +1,173 @@
+"""Checking a bundle: its files, its scores, and with the model its translations. No torch before it translates."""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from nmt.citation.bundle import STATEMENT, Bundle, digest, read_bundle
+from nmt.citation.cited import find_cited, model_digests
+from nmt.citation.statement import Statement, lines_of, read_statement, text_digest
+from nmt.config import TranslateConfig
+from nmt.config.citation import VerifyConfig
+from nmt.config.rules import shown
+from nmt.errors import NMTError
+from nmt.evaluation.scores import Score, score
+from nmt.hardware import versions
+from nmt.text.files import read_texts
+
+SAME, DIFFERS, UNCHECKED = "same", "DIFFERS", "unchecked"
+DESCRIPTION = "config.json"
+VERSION_FIELDS = ("version", "sacrebleu", "sacremoses")
+"""Fields of a signature that name the version of a library."""
+SHOWN_LINES = 3
+"""Lines shown of those that are translated otherwise."""
+
+
+@dataclass
+class Check:
+    """One thing that was checked, or that could not be."""
+
+    result: str
+    """same, DIFFERS, or unchecked."""
+    what: str
+    detail: str
+
+    def __str__(self) -> str:
+        line = f"{self.result:9}  {self.what}: {self.detail}"
+        # What a stranger wrote must not move the cursor.
+        return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+
+
+@dataclass
+class Verification:
+    """A bundle, what it states, and what is given to check that."""
+
+    config: VerifyConfig
+    bundle: Bundle
+    statement: Statement
+    console: Console
+
+    def checks(self) -> Iterator[Check]:
+        """The checks of everything that is stated."""
+        stated = self.statement
+        same = digest(self.bundle.files.get(DESCRIPTION, b"")) == stated.model.get(DESCRIPTION)
+        yield Check(SAME if same else DIFFERS, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
+        hypotheses = self.lines(f"hypotheses.{stated.target}")
+        if hypotheses is None:
+            raise NMTError(f"{self.config.bundle}: it holds no hypotheses.{stated.target}: there is nothing to score")
+        if len(hypotheses) != stated.lines:
+            yield Check(DIFFERS, "hypotheses", f"{len(hypotheses):,} lines, but {stated.lines:,} are stated")
+            return
+        sources = yield from self.text("source", stated.source, self.config.source)
+        references = yield from self.text("reference", stated.target, self.config.reference)
+        yield from self.scores(hypotheses, references)
+        yield from self.translations(hypotheses, sources)
+
+    def lines(self, name: str) -> list[str] | None:
+        """The lines of a text in the bundle; None where it does not hold it."""
+        return lines_of(self.bundle.files[name], f"{self.config.bundle}, {name}") if name in self.bundle.files else None
+
+    def text(self, kind: str, language: str, given: str | None) -> Generator[Check, None, list[str] | None]:
+        """The source or reference, given or in the bundle, if it is that of the test set; None if not."""
+        name, sha256 = given or f"{kind}.{language}", self.statement.texts.get(kind, "")
+        lines = list(read_texts(given)) if given else self.lines(name)
+        if lines is None:
+            yield Check(UNCHECKED, kind, f"not in the bundle; pass {kind}=FILE with SHA-256 {sha256[:64]}")
+            return None
+        same = text_digest(lines) == sha256 and len(lines) == self.statement.lines
+        test_set = shown(self.statement.test_set)
+        yield Check(SAME if same else DIFFERS, kind, f"{name} is {'' if same else 'not '}the {kind} of {test_set}")
+        return lines if same else None
+
+    def scores(self, hypotheses: list[str], references: list[str] | None) -> Iterator[Check]:
+        """Each score, computed again."""
+        stated = self.statement
+        for each in stated.stated_scores():
+            if references is None:
+                yield Check(UNCHECKED, each.name, f"{text_of(each)}; needs the reference")
+            else:
+                [found] = score(hypotheses, references, [each.metric], stated.target, stated.lowercase)
+                yield compare_scores(each, found)
+
+    def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
+        """The sources, translated again by a model that must be the stated one."""
+        stated, run = self.statement, self.config.run
+        if run:
+            found = model_digests(find_cited(run).folder)
+            other = [name for name, sha256 in found.items() if sha256 != stated.model.get(name)]
+            if other:
+                yield Check(DIFFERS, "model", f"{run} is not the model that is stated: another {', '.join(other)}")
+                return
+            yield Check(SAME, "model", f"{run} is the model that is stated")
+        if not run or sources is None:
+            sha256 = stated.model.get("model.safetensors", "")
+            model = [] if run else [f"run=RUN with model.safetensors of SHA-256 {sha256[:64]}"]
+            source = [] if sources is not None else ["the source"]
+            yield Check(UNCHECKED, "translations", f"needs {' and '.join([*source, *model])}")
+            return
+        from nmt.citation.held_out import translate_lines
+
+        settings = TranslateConfig(run, target=stated.language_tag, device=self.config.device, decode=stated.search)
+        yield compare_translations(stated, hypotheses, translate_lines(settings, sources, self.console))
+
+
+def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
+    """Everything that can be checked with what is given, and what is missing for the rest; NMTError for no bundle."""
+    path = Path(config.bundle)
+    bundle = read_bundle(path)
+    yield from check_files(bundle, config.sha256)
+    try:
+        statement = read_statement(bundle.files[STATEMENT], path)
+        yield from Verification(config, bundle, statement, console).checks()
+    except NMTError as error:
+        if not bundle.changed:
+            raise
+        yield Check(DIFFERS, "the rest", f"cannot be checked: {error}")
+
+
+def check_files(bundle: Bundle, sha256: str | None) -> Iterator[Check]:
+    """The bundle as a whole, and each file of it."""
+    if sha256 is None:
+        yield Check(UNCHECKED, "bundle", f"SHA-256 {bundle.sha256}; pass sha256=DIGEST as it was published")
+    elif sha256 == bundle.sha256:
+        yield Check(SAME, "bundle", f"SHA-256 {sha256}, as it was published")
+    else:
+        yield Check(DIFFERS, "bundle", f"not the one that was published: SHA-256 {bundle.sha256}")
+    for name, problem in bundle.changed.items():
+        yield Check(DIFFERS, shown(name), problem)
+    if not bundle.changed:
+        yield Check(SAME, "files", f"all {len(bundle.files)} as they were written")
+
+
+def text_of(score: Score) -> str:
+    """A score with all its digits."""
+    return f"{score.value!r}  {score.signature}"
+
+
+def method(score: Score) -> list[str]:
+    """What a score and its signature say of how it is computed, without the versions of libraries."""
+    return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in VERSION_FIELDS)]
+
+
+def compare_scores(stated: Score, found: Score) -> Check:
+    """A score beside the one that was computed here: the same to the last digit, and in the same way."""
+    if found.value == stated.value and method(found) == method(stated):
+        other = "" if found.signature == stated.signature else f"; computed here with {found.signature}"
+        return Check(SAME, stated.name, text_of(stated) + other)
+    return Check(DIFFERS, stated.name, f"stated {text_of(stated)}; computed here {found.name} {text_of(found)}")
+
+
+def compare_translations(statement: Statement, stated: list[str], found: list[str]) -> Check:
+    """How many lines are the same, and the first that are not."""
+    pairs = list(enumerate(zip(stated, found, strict=True), 1))
+    other = [(number, one, two) for number, (one, two) in pairs if one != two]
+    count = f"{len(pairs) - len(other):,} of {len(pairs):,} lines are the same"
+    if not other:
+        return Check(SAME, "translations", count)
+    first = "; ".join(f"line {number:,}: {one!r}, here {two!r}" for number, one, two in other[:SHOWN_LINES])
+    old, here = statement.versions, versions()
+    changed = [f"{name} {old.get(name)}, here {value}" for name, value in here.items() if old.get(name) != value]
+    origin = ", ".join([statement.device, *changed])
+    return Check(DIFFERS, "translations", f"{count}; {first}; made on {origin}")
