@@ -7,12 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from nmt import compose as composition
-from nmt.commands import attention, average, export, import_model, parse, preprocess, report, score, train, translate
+from nmt.commands import (
+    attention,
+    average,
+    compare,
+    export,
+    import_model,
+    parse,
+    preprocess,
+    report,
+    score,
+    train,
+    translate,
+)
 from nmt.compose import Command
 
 COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
-    for module in (preprocess, train, translate, parse, score, average, export, import_model, report, attention)
+    for module in (
+        *(preprocess, train, translate, parse, score, compare),
+        *(average, export, import_model, report, attention),
+    )
 }
 """By name, in the order of `nmt --help`."""
 
