@@ -11,6 +11,7 @@ from nmt.commands import (
     attention,
     average,
     cite,
+    compare,
     export,
     import_model,
     parse,
@@ -26,18 +27,8 @@ from nmt.compose import Command
 COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
     for module in (
-        preprocess,
-        train,
-        translate,
-        parse,
-        score,
-        average,
-        export,
-        import_model,
-        report,
-        attention,
-        cite,
-        verify,
+        *(preprocess, train, translate, parse, score, compare),
+        *(average, export, import_model, report, attention, cite, verify),
     )
 }
 """By name, in the order of `nmt --help`."""

@@ -43,6 +43,8 @@ class Command:
     """The root file of its tree in conf/, if that has another name than the command."""
     texts: tuple[str, ...] = ()
     """Keys whose values are running text: commas, brackets, ${} and final blanks need no quotes there."""
+    entries: str = ""
+    """The key that a word NAME=[A,B] is an entry of, where NAME is no key."""
     options: Mapping[str, Option] = field(default_factory=dict)
     memory: str = "end other programs, or take a machine that has more"
     """The advice for running out of memory."""

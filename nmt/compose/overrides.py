@@ -93,13 +93,19 @@ def is_bare(word: str) -> bool:
     return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
 
 
+def is_entry(command: Command, word: str) -> bool:
+    """True for NAME=[A,B] that is no key, of a command that takes such entries."""
+    found = re.fullmatch(r"([\w.+-]+)=\[.*\]", word)
+    return bool(command.entries and found and not type_of(command.config, found[1])[0])
+
+
 def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
     """The overrides that words stand for, and the groups that words without = set as a whole."""
     for word in words:
         if word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word):
             raise NMTError(f"{word}: write KEY=VALUE, or KEY=[A,B], without blanks")
-    bare = [word for word in words if is_bare(word)]
-    named = [quote(command, word) for word in words if not is_bare(word)]
+    bare = [word for word in words if is_bare(word) or is_entry(command, word)]
+    named = [quote(command, word) for word in words if word not in bare]
     if not bare:
         return named, {}
     values = command.words(bare)

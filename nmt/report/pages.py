@@ -1,4 +1,7 @@
-"""HTML pages from templates: each is one file that loads nothing and runs nothing, and in which all text is escaped."""
+"""HTML pages from templates: each is one file that loads nothing, and in which all text is escaped.
+
+It runs nothing, but for the script of a comparison, which its policy knows by hash.
+"""
 
 import re
 import tempfile

@@ -55,17 +55,26 @@ class Quality:
     examples: list[Example]
 
 
+def length_bucket(source: str) -> int:
+    """The bucket of a source sentence, counted from 0."""
+    return min(max(len(source.split()) - 1, 0) // BUCKET_WORDS, MAX_BUCKETS - 1)
+
+
+def length_label(bucket: int) -> str:
+    """The numbers of words in a bucket, from-to."""
+    first, end = bucket * BUCKET_WORDS + 1, (bucket + 1) * BUCKET_WORDS
+    return f"{first}+" if bucket == MAX_BUCKETS - 1 else f"{first}-{end}"
+
+
 def by_length(metric: str, sources: list[str], references: list[str], hypotheses: list[str]) -> list[Bucket]:
     """The score of the sentences with 1-5 source words, 6-10, ..., from the shortest to the longest that occur."""
-    numbers = [min(max(len(source.split()) - 1, 0) // BUCKET_WORDS, MAX_BUCKETS - 1) for source in sources]
+    numbers = [length_bucket(source) for source in sources]
     buckets = []
     for bucket in range(min(numbers), max(numbers) + 1):
         chosen = [index for index, number in enumerate(numbers) if number == bucket]
-        first, end = bucket * BUCKET_WORDS + 1, (bucket + 1) * BUCKET_WORDS
-        label = f"{first}+" if bucket == MAX_BUCKETS - 1 else f"{first}-{end}"
         pairs = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
         value = score(*pairs, [metric])[0].value if chosen else 0.0
-        buckets.append(Bucket(label, len(chosen), value))
+        buckets.append(Bucket(length_label(bucket), len(chosen), value))
     return buckets
 
 

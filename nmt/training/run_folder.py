@@ -1,6 +1,7 @@
 """The folder of a run: names of checkpoints, metrics, configuration. No torch, which takes seconds to import."""
 
 import csv
+import json
 import os
 import re
 from dataclasses import asdict
@@ -13,7 +14,8 @@ from nmt.config.rules import shown
 from nmt.config.trainer import SHORT_PRECISIONS
 from nmt.data.manifest import Manifest, as_prepared, difference
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping
+from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping, read_text
+from nmt.storage.whole import write_file
 
 # These decide the weights after n updates; everything else may change within a run.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
@@ -21,6 +23,29 @@ GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoi
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
 DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
+
+
+VALIDATION = "validation.jsonl"
+"""Translations of the last validation, with their references."""
+Texts = tuple[list[str], list[str]]
+"""Translations, and references."""
+
+
+def write_validation(run: Path, texts: Texts) -> None:
+    """Keep the translations of a validation, in the place of those before."""
+    pairs = zip(*texts, strict=True)
+    lines = (json.dumps({"translation": t, "reference": r}, ensure_ascii=False) + "\n" for t, r in pairs)
+    write_file(run / VALIDATION, "".join(lines))
+
+
+def read_validation(run: Path) -> Texts | None:
+    """The translations of the last validation, and their references; None where they are missing or unreadable."""
+    try:
+        records = [json.loads(line) for line in read_text(run / VALIDATION).split("\n")[:-1]]
+        texts = [[str(record[key]) for record in records] for key in ("translation", "reference")]
+    except (NMTError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return texts[0], texts[1]
 
 
 def checkpoint_step(path: Path) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,16 +30,13 @@ from nmt.text.tokenizers import load_tokenizer
 from nmt.training.logbook import source_column
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule
+from nmt.training.run_folder import Texts, write_validation
 from nmt.training.strategies import whole_weights
 from nmt.training.updates import UpdateCallback
 from nmt.translation.parser import parse_lines
 from nmt.translation.translator import Translator
 
 BATCH_TOKENS = 4000
-
-
-Texts = tuple[list[str], list[str]]
-"""Translations, and references."""
 
 
 def translated(
@@ -69,10 +67,15 @@ def translated_together(translator: Translator, corpus: PreparedCorpus, source: 
     return [parts[line % world_size][line // world_size] for line in range(len(source))]
 
 
+def together(parts: list[Texts]) -> Texts:
+    """The translations and references of several domains, one after another."""
+    hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
+    return hypotheses, references
+
+
 def joint_score(corpus: PreparedCorpus, parts: list[Texts]) -> Score:
     """BLEU, or the F1 of trees, of translations and references of several domains together."""
-    hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
-    return score(hypotheses, references, ["brackets" if corpus.manifest.is_treebank else "bleu"])[0]
+    return score(*together(parts), ["brackets" if corpus.manifest.is_treebank else "bleu"])[0]
 
 
 class Validation(UpdateCallback):
@@ -80,6 +83,7 @@ class Validation(UpdateCallback):
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
         self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
+        self.run = Path(config.run)
         self.split = corpus.split("valid")
         corpus.text("valid")  # so that damage is found before training
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
@@ -156,6 +160,8 @@ class Validation(UpdateCallback):
         if self.config.bleu_sentences != 0:
             translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
+            if trainer.is_global_zero:
+                write_validation(self.run, together(texts))
             scored = joint_score(self.corpus, texts)
             metrics[self.score_key] = scored.value
             words += f", {scored.name} {scored.value:.1f}"
