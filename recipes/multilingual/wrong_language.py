@@ -7,18 +7,17 @@ often it is mistaken shows in the references, which the files should begin with.
 import sys
 from pathlib import Path
 
-from py3langid.langid import MODEL_FILE, LanguageIdentifier
+import py3langid
 
 LANGUAGES = ["en", "de", "fr", "es", "cs", "sv"]
 
 
 def main() -> None:
     language, *files = sys.argv[1:]
-    identifier = LanguageIdentifier.from_pickled_model(MODEL_FILE)
-    identifier.set_languages(LANGUAGES)
+    py3langid.set_languages(LANGUAGES)
     for name in files:
         lines = Path(name).read_text(encoding="utf-8").splitlines()
-        wrong = sum(identifier.classify(line)[0] != language for line in lines)
+        wrong = sum(py3langid.classify(line)[0] != language for line in lines)
         print(f"{wrong / len(lines):.1%} of {len(lines):,} lines are not {language}: {name}")
 
 
