@@ -84,6 +84,8 @@ class Verification:
     def scores(self, hypotheses: list[str], references: list[str] | None) -> Iterator[Check]:
         """Each score, computed again."""
         stated = self.statement
+        if not stated.stated_scores():
+            yield Check(UNCHECKED, "scores", "none is stated")
         for each in stated.stated_scores():
             if references is None:
                 yield Check(UNCHECKED, each.name, f"{text_of(each)}; needs the reference")

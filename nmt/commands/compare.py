@@ -11,6 +11,7 @@ from nmt.commands.console import talker
 from nmt.compose import Command, Option
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from nmt.comparison.systems import System, TestSet
@@ -89,15 +90,24 @@ class CompareConfig:
         )
 
 
+def is_same(output: Path, other: Path) -> bool:
+    """True if two names are of one file."""
+    return output.exists() and output.samefile(other)
+
+
 def translate_all(config: CompareConfig, systems: "list[System]", test: "TestSet") -> "list[list[Translated]]":
     """The translations of all seeds of all systems."""
+    from nmt.comparison.systems import is_model
     from nmt.comparison.translations import translations
 
     translated: list[list[Translated]] = []
     for system in systems:
         translated.append([])
         for member in system.members:
-            with talker().status(f"{member}: {len(test.references):,} lines"):
+            console = talker()
+            if is_model(member):
+                console.print(f"{member}: {len(test.references):,} lines of {test.name}")
+            with console.status("translating, unless an earlier comparison did"):
                 translated[-1].append(translations(member, test, config.translating()))
     return translated
 
@@ -107,9 +117,12 @@ def run(config: CompareConfig) -> int:
     from nmt.comparison.systems import read_systems, read_test_set
     from nmt.report.pages import check_output
 
-    if config.output:
-        check_output(Path(config.output), "compare.html")
     systems = read_systems(config.systems)
+    if config.output:
+        read = [config.source, config.reference, config.training, *(each for own in systems for each in own.members)]
+        if any(name and Path(name).is_file() and is_same(Path(config.output), Path(name)) for name in read):
+            raise NMTError(f"output={config.output} is an input, which would be lost: name another file")
+        check_output(Path(config.output), "compare.html")
     test = read_test_set(systems[0].members[0], config.source, config.reference, config.prepared, config.split)
 
     from nmt.comparison.buckets import look_closer

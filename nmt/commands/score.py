@@ -128,6 +128,8 @@ def scores_of(config: ScoreConfig) -> str:
     if config.reference:
         scores = score(hypotheses, references, config.metrics, config.language, config.lowercase)
     if config.flags:
+        if scripts_of_language(config.language) is None:
+            print(f"nmt: language={config.language}: its script is not known, nor looked at", file=sys.stderr)
         counts = count_flags(sources, hypotheses, references, scripts_of_language(config.language))
     if config.format == "json":
         records = [asdict(item) for item in scores]

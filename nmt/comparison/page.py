@@ -12,7 +12,7 @@ from sacrebleu.metrics import CHRF
 
 import nmt.report
 from nmt.comparison import summary
-from nmt.comparison.buckets import Details, Gap, Row, strongest
+from nmt.comparison.buckets import ENOUGH, Details, Gap, Row, strongest
 from nmt.comparison.lines import FAULTS, Line
 from nmt.comparison.significance import NAMES, TESTS
 from nmt.comparison.summary import Comparison
@@ -128,6 +128,7 @@ def compare_page(found: Comparison, details: Details, count: int) -> str:
         groups=groups,
         largest=largest,
         findings=[(row.gaps[index].better, finding(found, row, index)) for row, index in strongest(rows, FINDINGS)],
+        least=ENOUGH,
         marked=sum(gap.significant for row in rows for gap in row.gaps),
         tested=sum(len(row.gaps) for row in rows),
         pairs=pairs,

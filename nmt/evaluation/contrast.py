@@ -53,7 +53,10 @@ def read_contrast(name: str) -> Iterator[ContrastivePair]:
             continue
         if not 3 <= len(found) <= 4 or not all(map(is_text, found)) or not all(each.strip() for each in found[:3]):
             raise NMTError(f"{name}, line {number}: no contrastive pair; {keys} and perhaps a category, please")
-        yield ContrastivePair(*found)
+        source, right, wrong, *category = found
+        # What a stranger wrote must not move the cursor.
+        shown = (letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in "".join(category))
+        yield ContrastivePair(source, right, wrong, "".join(shown))
 
 
 def wilson(successes: int, total: int) -> tuple[float, float]:

@@ -72,9 +72,9 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
     """Train from where the run in that folder stopped."""
     initial = find_initial(config, corpus)
-    if not initial and "init" in corpus.manifest.content:
-        console.print(f"notice: {corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
     resumed = check_run(run, config, corpus, initial.weights if initial else "")
+    if not initial and resumed.checkpoint is None and "init" in corpus.manifest.content:
+        console.print(f"notice: {corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
     for path in resumed.unreadable:
         console.print(f"{path} cannot be read, and is left aside: the run goes on from {resumed.checkpoint}")
     if resumed.finished and averaged_update(run, corpus.manifest.fingerprint) == resumed.update:

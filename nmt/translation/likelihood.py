@@ -121,7 +121,7 @@ def contrast_scores(translator: Translator, pairs: Sequence[ContrastivePair]) ->
 def write_contrast(translator: Translator, name: str, format: str, buffer: int) -> None:
     """Write the share of pairs whose right side is likelier, by category, or with tsv the log P of each pair."""
     pairs = read_contrast(name)
-    total, tallies = Tally("all"), dict[str, Tally]()
+    total, tallies = Tally("all pairs"), dict[str, Tally]()
     with Status("scoring", console=Console(stderr=True, quiet=sys.stdout.isatty())) as status:
         while block := list(islice(pairs, buffer)):
             for pair, scores in zip(block, contrast_scores(translator, block), strict=True):

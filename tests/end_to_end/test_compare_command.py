@@ -104,11 +104,11 @@ def test_every_tenth_translation_that_loses_its_number_is_on_top_of_the_page(nmt
     assert ended.code == 0, ended.err
     assert "the page is page.html" in ended.err
     root = parsed("page.html")
-    first = next(section(root, "Where they differ most").iter("li"))
+    first = next(section(root, "Where the difference is unusual").iter("li"))
     assert shown(first).startswith("A number is lost: in 8 lines by broken, in 0 by reference, of 80 (+8, 95 %")
     assert first.get("class") == "worse"
     assert [element.findtext("h2") for element in root.iter("section")] == [
-        *("Where they differ most", "Scores", "Buckets", "Lines: broken against reference")
+        *("Where the difference is unusual", "Scores", "Buckets", "Lines: broken against reference")
     ]
     told = section(root, "Lines: broken against reference")
     assert [h.text for h in told.iter("h3")] == ["Won by broken", "Lost by broken"]
@@ -164,6 +164,13 @@ def test_without_a_page_no_file_is_written(nmt, files):
     assert nmt("compare", "good", "bad", *files, "output=null").code == 0
     assert {path.name for path in Path().iterdir()} == before
     nmt("compare", "good", "bad", *files, "output=nowhere/x.html").refused("there is no folder nowhere")
+
+
+@pytest.mark.parametrize("name", ["source", "reference", "good", "bad"])
+def test_a_page_does_not_replace_what_is_compared(nmt, files, name):
+    before = Path(name).read_text()
+    nmt("compare", "good", "bad", *files, f"output={name}").refused(f"output={name} is an input", "another file")
+    assert Path(name).read_text() == before
 
 
 def test_what_a_user_can_mend_is_one_line(nmt, files):

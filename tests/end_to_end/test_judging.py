@@ -146,10 +146,10 @@ def test_contrastive_pairs_are_told_apart_by_the_sums_that_score_gives(nmt, fini
     assert [line[4] for line in found] == [row[3] for row in rows]
     records = json.loads(nmt(*words, "--json").out)
     assert [(record["category"], record["pairs"]) for record in records] == [
-        *(("blank", 1), ("length", 1), ("words", 2), ("all", 4)),
+        *(("blank", 1), ("length", 1), ("words", 2), ("all pairs", 4)),
     ]
     assert (records[-1]["right"], records[-1]["ties"]) == (sum(wins), 1)
-    assert f"{sum(wins)} of 4, 1 ties  all" in nmt(*words).out.splitlines()[-1]
+    assert f"{sum(wins)} of 4, 1 ties  all pairs" in nmt(*words).out.splitlines()[-1]
 
 
 def test_mistakes_with_contrastive_sets_are_one_line(nmt, finished, tmp_path):
