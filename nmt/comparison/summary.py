@@ -47,7 +47,8 @@ def costs(cost: Cost | None) -> list[str]:
     """Sentences/s, tokens/s, size and peak memory as text; nothing for a file of translations."""
     if cost is None:
         return ["", "", "", ""]
-    speeds = [f"{count / cost.seconds:,.3g}" if cost.seconds else "" for count in (cost.lines, cost.tokens)]
+    per_second = [count / cost.seconds if cost.seconds else 0.0 for count in (cost.lines, cost.tokens)]
+    speeds = [f"{speed:,.{0 if speed >= 100 else 1}f}" if speed else "" for speed in per_second]
     return [*speeds, megabytes(cost.size), megabytes(cost.memory) if cost.memory else ""]
 
 
