@@ -96,6 +96,7 @@ def read_archive(path: Path) -> Bundle:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
+    # zipfile raises these for damaged archives, and NotImplementedError for those of a later version of the format.
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
         raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged ({one_line(error)})") from error
     check_count(path, len(members))

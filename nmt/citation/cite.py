@@ -10,8 +10,9 @@ from rich.console import Console
 from nmt import __version__
 from nmt.citation.bundle import STATEMENT, digest, pack, with_sums
 from nmt.citation.cited import Cited, find_cited, model_digests
-from nmt.citation.held_out import HeldOut, read_files, read_prepared, translate_lines
 from nmt.citation.statement import Statement, search_words, text_digest, text_of
+from nmt.citation.translate import translate_lines
+from nmt.comparison.systems import read_test_set
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.config.citation import CiteConfig
 from nmt.errors import NMTError
@@ -39,14 +40,18 @@ def device_name(device: str) -> str:
     return f"{device}, {torch.cuda.get_device_name(device) if device.startswith('cuda') else processor()}"
 
 
-def find_held_out(config: CiteConfig, cited: Cited) -> HeldOut:
-    """The test set: the given files, or that of the corpus."""
-    if config.source and config.reference:
-        return read_files(config.source, config.reference)
-    languages = find_models([config.run])[2].tags
-    if languages and not config.target:
+def find_test_set(config: CiteConfig, cited: Cited) -> tuple[str, dict[str, list[str]]]:
+    """The name of the test set, and its lines as source and reference: the given files, or that of the corpus."""
+    if not config.source and find_models([config.run])[2].tags and not config.target:
         raise NMTError(f"run={config.run}: a model for several languages; pass source=FILE reference=FILE target=CODE")
-    return read_prepared(cited.folder, cited.description, config.prepared)
+    found = read_test_set(str(cited.folder), config.source, config.reference, config.prepared, "test")
+    corpus, sources = found.corpus, found.sources
+    assert sources is not None, "CiteConfig wants a source for each reference"
+    if not config.source and corpus and corpus.manifest.fingerprint != cited.description.training.get("corpus"):
+        raise NMTError(
+            f"{corpus.folder} is not the corpus that {config.run} was trained on: pass source= and reference="
+        )
+    return Path(config.source).name if config.source else "test", {"source": sources, "reference": found.references}
 
 
 def find_output(config: CiteConfig, cited: Cited, name: str) -> Path:
@@ -72,17 +77,17 @@ def commands(config: CiteConfig, cited: Cited, decode: DecodeConfig) -> list[str
     ]
 
 
-def make_statement(config: CiteConfig, cited: Cited, held_out: HeldOut, hypotheses: list[str]) -> Statement:
+def make_statement(config: CiteConfig, cited: Cited, name: str, texts: dict[str, list[str]]) -> Statement:
     """What the bundle states: the model, the test set, the search, and the scores of its hypotheses."""
     target, decode = cited.description.target, expected_search(config.decode, cited.description)
-    scores = score(hypotheses, held_out.references, config.metrics, target, config.lowercase)
+    scores = score(texts["hypotheses"], texts["reference"], config.metrics, target, config.lowercase)
     return Statement(
         run=cited.name,
-        test_set=held_out.name,
+        test_set=name,
         source=cited.description.source,
         target=target,
-        lines=len(held_out.sources),
-        texts={"source": text_digest(held_out.sources), "reference": text_digest(held_out.references)},
+        lines=len(texts["source"]),
+        texts={kind: text_digest(texts[kind]) for kind in ("source", "reference")},
         model=model_digests(cited.folder),
         decode=asdict(decode),
         language_tag=config.target,
@@ -110,15 +115,12 @@ def files_of(statement: Statement, cited: Cited, texts: dict[str, list[str]]) ->
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     """Translate the test set and write the bundle; its path, its SHA-256, and what it states."""
     cited = find_cited(config.run)
-    held_out = find_held_out(config, cited)
-    output = find_output(config, cited, held_out.name)
+    name, given = find_test_set(config, cited)
+    output = find_output(config, cited, name)
     settings = TranslateConfig(config.run, target=config.target, device=config.device, decode=config.decode)
-    hypotheses = translate_lines(settings, held_out.sources, console)
-    statement = make_statement(config, cited, held_out, hypotheses)
-    texts = {"hypotheses": hypotheses}
-    if config.text:
-        texts |= {"source": held_out.sources, "reference": held_out.references}
-    content = pack(with_sums(files_of(statement, cited, texts)))
+    hypotheses = {"hypotheses": translate_lines(settings, given["source"], console)}
+    statement = make_statement(config, cited, name, given | hypotheses)
+    content = pack(with_sums(files_of(statement, cited, hypotheses | (given if config.text else {}))))
     if len(content) > LARGE:
         raise NMTError(f"{output}: would have {len(content):,} bytes, but a bundle has {LARGE:,} at most")
     write_file(output, content)

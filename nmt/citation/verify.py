@@ -15,6 +15,7 @@ from nmt.config.rules import shown
 from nmt.errors import NMTError
 from nmt.evaluation.scores import Score, score
 from nmt.hardware import versions
+from nmt.storage.markdown import printable
 from nmt.text.files import read_texts
 
 SAME, DIFFERS, UNCHECKED = "same", "DIFFERS", "unchecked"
@@ -35,9 +36,7 @@ class Check:
     detail: str
 
     def __str__(self) -> str:
-        line = f"{self.result:9}  {self.what}: {self.detail}"
-        # What a stranger wrote must not move the cursor.
-        return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+        return printable(f"{self.result:9}  {self.what}: {self.detail}")
 
 
 @dataclass
@@ -109,7 +108,7 @@ class Verification:
             source = [] if sources is not None else ["the source"]
             yield Check(UNCHECKED, "translations", f"needs {' and '.join([*source, *model])}")
             return
-        from nmt.citation.held_out import translate_lines
+        from nmt.citation.translate import translate_lines
 
         settings = TranslateConfig(run, target=stated.language_tag, device=self.config.device, decode=stated.search)
         yield compare_translations(stated, hypotheses, translate_lines(settings, sources, self.console))

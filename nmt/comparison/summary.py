@@ -7,6 +7,7 @@ from nmt.comparison.buckets import Row
 from nmt.comparison.significance import NAMES, TESTS, Difference, Numbers, Sampling
 from nmt.comparison.systems import System, TestSet
 from nmt.comparison.translations import Cost, Translated
+from nmt.storage.markdown import printable
 
 STAR = "*"
 
@@ -110,7 +111,7 @@ def as_text(found: Comparison) -> str:
     ]
     lines += ["", *differences(found), "", how_tested(found), *signatures]
     lines += [f"speed and memory: {device}" for device in devices(found)]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def as_json(found: Comparison, rows: list[Row]) -> str:

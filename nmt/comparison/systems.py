@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 
 from nmt.data.manifest import read_manifest
 from nmt.errors import NMTError
-from nmt.model_directory.description import find_model_directory, is_exported, is_parser, read_description
+from nmt.model_directory.description import find_model_directory, is_exported, is_parser, read_description, within
 from nmt.report.run import find_corpus
 from nmt.text.files import not_parallel, read_texts
-from nmt.training.run_folder import read_config
 
 if TYPE_CHECKING:
     from nmt.data.prepared import PreparedCorpus
 
 GROUP = re.compile(r"(?P<name>[\w.+-]+)=\[(?P<members>.*)\]")
 """Several seeds of one system, NAME=[A,B]."""
-RUN_LEVELS = 3
-"""How many folders up from a model its run may lie: an export is in the model directory, and that in the run."""
 
 
 @dataclass
@@ -114,23 +111,21 @@ def read_test_set(first: str, source: str | None, reference: str | None, prepare
 
 
 def corpus_of(first: str, prepared: str | None) -> "PreparedCorpus":
-    """The prepared corpus in a folder, or that of the run that a model lies in; NMTError where there is none."""
+    """The prepared corpus in a folder, or the one that a model was trained on; NMTError where there is none."""
     from nmt.data.prepared import PreparedCorpus  # which takes the seconds of torch
 
-    if prepared:
-        return PreparedCorpus(Path(prepared), read_manifest(Path(prepared)))
-    folder = Path(first)
-    places = (folder, *folder.resolve().parents[:RUN_LEVELS]) if is_model(first) else ()
-    run = next((place for place in places if (place / "config.yaml").is_file()), None)
-    if run is None:
+    if not prepared and not is_model(first):
         raise NMTError(f"{first}: of no run, whose test set could be taken; pass source=FILE reference=FILE")
-    found = find_corpus(run, str(read_config(run).get("prepared")))
+    training = read_description(model_folder(first)).training if is_model(first) else {}
+    named = within(training, "config", "prepared")
+    if not prepared and not isinstance(named, str):
+        raise NMTError(f"{first} does not say what it was trained on; pass source=FILE reference=FILE")
+    found = Path(prepared) if prepared else find_corpus(model_folder(first), str(named))
     try:
         manifest = read_manifest(found)
     except NMTError as error:
         raise NMTError(f"{error}; pass prepared=FOLDER where it lies, or source=FILE reference=FILE") from error
-    trained_on = read_description(model_folder(first)).training.get("corpus")
-    if trained_on is not None and trained_on != manifest.fingerprint:
+    if not prepared and training.get("corpus") not in (None, manifest.fingerprint):
         raise NMTError(
             f"{found} holds another corpus than the one that {first} was trained on; pass prepared=FOLDER where that "
             "lies, or source=FILE reference=FILE"

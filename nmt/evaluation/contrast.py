@@ -8,6 +8,7 @@ from typing import Any
 
 from nmt.errors import NMTError
 from nmt.storage.foreign import parse_json
+from nmt.storage.markdown import printable
 from nmt.text.files import MAGIC, decoded, is_text, read_lines
 
 COLUMNS = ["source", "right", "wrong"]
@@ -54,9 +55,7 @@ def read_contrast(name: str) -> Iterator[ContrastivePair]:
         if not 3 <= len(found) <= 4 or not all(map(is_text, found)) or not all(each.strip() for each in found[:3]):
             raise NMTError(f"{name}, line {number}: no contrastive pair; {keys} and perhaps a category, please")
         source, right, wrong, *category = found
-        # What a stranger wrote must not move the cursor.
-        shown = (letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in "".join(category))
-        yield ContrastivePair(source, right, wrong, "".join(shown))
+        yield ContrastivePair(source, right, wrong, printable("".join(category)))
 
 
 def wilson(successes: int, total: int) -> tuple[float, float]:

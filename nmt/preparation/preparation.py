@@ -116,8 +116,9 @@ class Preparation:
         if not any(reading.held_out["valid"] for reading in self.readings):
             raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
         self.learn_vocabulary()
+        tokenizer = load_tokenizer(self.folder / "tokenizer.model")
         for source in sources:
-            subword_sampler(load_tokenizer(self.folder / "tokenizer.model"), source.data.noise)  # NMTError if it cannot
+            subword_sampler(tokenizer, source.data.noise)  # NMTError if it cannot
         for split in ("valid", "test"):
             self.write_text(split, self.data, [pair for reading in self.readings for pair in reading.held_out[split]])
             for number, (source, reading) in enumerate(zip(sources, self.readings, strict=True)):
@@ -142,10 +143,10 @@ class Preparation:
     def compare_sources(self) -> None:
         """Drop what is like a held-out line of another source, and count what train has of the sets that are given."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
+        sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:
-            for other in self.readings:
-                if other is not reading and any(other.drawn):
-                    reading.drop_alike(other.drawn)
+            if len(self.readings) > 1 and (sources or targets):
+                reading.drop_alike((sources, targets))
             if not reading.keep.any():
                 raise reading.nothing_left()
             for split, own in reading.given.items():

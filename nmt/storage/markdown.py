@@ -5,10 +5,14 @@ import re
 SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
 
 
+def printable(text: str) -> str:
+    """A text on one line without what would move a cursor or turn the order of letters."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 def plain(text: object) -> str:
     """Escape a text for a sentence, a heading or a table, on one line, so that it makes no HTML, link or cell."""
-    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in on_one_line(text))
-    return SPECIAL.sub(r"\\\1", printable)
+    return SPECIAL.sub(r"\\\1", printable(on_one_line(text)))
 
 
 def code(text: object) -> str:

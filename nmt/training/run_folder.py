@@ -41,9 +41,9 @@ def write_validation(run: Path, texts: Texts) -> None:
 def read_validation(run: Path) -> Texts | None:
     """The translations of the last validation, and their references; None where they are missing or unreadable."""
     try:
-        records = [json.loads(line) for line in read_text(run / VALIDATION).split("\n")[:-1]]
+        records = [parse_json(line) for line in read_text(run / VALIDATION).split("\n")[:-1]]
         texts = [[str(record[key]) for record in records] for key in ("translation", "reference")]
-    except (NMTError, ValueError, LookupError, TypeError, RecursionError):
+    except (NMTError, ValueError, LookupError, TypeError):
         return None
     return texts[0], texts[1]
 
