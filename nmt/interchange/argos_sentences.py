@@ -26,7 +26,7 @@ CLASSES = TERMINAL, CLOSING, WIDE_TERMINAL, WIDE_CLOSING, BLANK, SMALL = (
     " ",
     "".join(filter(str.islower, map(chr, range(0x590)))),
 )
-"""Classes of characters. MiniSBD gives all white space as a blank. Small letters are of Latin, Greek, Cyrillic, Armenian."""
+"""Classes of characters; MiniSBD gives all white space as a blank. Small letters are those of four European scripts."""
 END = re.compile(
     f"[{re.escape(TERMINAL)}][{re.escape(CLOSING)}]?(?= [^{SMALL}])"
     f"|[{WIDE_TERMINAL}](?![{WIDE_TERMINAL}{WIDE_CLOSING}])|(?<=[{WIDE_TERMINAL}])[{WIDE_CLOSING}](?![{WIDE_CLOSING}])"

@@ -1,4 +1,5 @@
-"""Model directories as packages of Argos Translate (https://www.argosopentech.com), and what it makes of them. No torch.
+"""Model directories as packages of Argos Translate (https://www.argosopentech.com), and what it makes of them. No
+torch.
 
 translate-en_de-1_0.argosmodel is a zip archive of a folder of that name:
 
@@ -17,6 +18,7 @@ import unicodedata
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -178,13 +180,14 @@ def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
         return tokenizer.models[SOURCE]
     normaliser, denormaliser = 3, 5
     back = {ESCAPE + "1": META, ESCAPE + "0": ESCAPE}
-    encoding = replacing(clean_rules()) + message((1, "nmt"), (4, 1))  # with single blanks
+    encoding = cleaning() + message((1, "nmt"), (4, 1))  # with single blanks
     decoding = replacing(back) + message((3, 0), (4, 0), (5, 0))  # no blank before it, all blanks, none as U+2581
     return tokenizer.content + message((normaliser, encoding), (denormaliser, decoding))
 
 
-def clean_rules() -> dict[str, str]:
-    """Replacements that make of text, blanks apart, what our tokenizers do: NFKC, and what they escape.
+@cache
+def cleaning() -> bytes:
+    """A normaliser that makes of text, blanks apart, what our tokenizers do: NFKC, and what they escape.
 
     sentencepiece has NFKC as a table, of letters with their accents, too. It is of another version of Unicode than
     Python, whose characters replace it, and has the accents in one order.
@@ -200,12 +203,12 @@ def clean_rules() -> dict[str, str]:
         else:
             rules.pop(character, None)
             rules |= dict.fromkeys(spellings(character), character)
-    return {**rules, ESCAPE: ESCAPE + "0", META: ESCAPE + "1"}
+    return replacing({**rules, ESCAPE: ESCAPE + "0", META: ESCAPE + "1"})
 
 
 def spellings(character: str) -> Iterator[str]:
     """A letter with several accents, spelled with these in any order, the first of them within the letter or not."""
-    letter, *accents = unicodedata.normalize("NFD", character)
+    letter, *accents = list(unicodedata.normalize("NFD", character))
     for first, *others in permutations(accents) if len(accents) > 1 else ():
         for text in (letter + first, unicodedata.normalize("NFC", letter + first)):
             if nfkc(text + "".join(others)) == character:
