@@ -41,6 +41,8 @@ class ExportConfig:
     output: str | None = None
     """The folder to write, of argos the file; null: ctranslate2-PRECISION, translate-SOURCE_TARGET-1_0.argosmodel or
     huggingface in the model directory."""
+    target: str | None = None
+    """argos: the target language of the package, for a model that has a tag for each of several."""
     sample: str | None = None
     """File of lines to translate by both and compare; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
@@ -52,6 +54,12 @@ class ExportConfig:
             self.precision == "float32" or self.format != "huggingface",
             f"precision={self.precision} with format={self.format}: only format=ctranslate2 and format=argos have it",
         )
+        require(
+            self.target is None or self.format == "argos",
+            f"target={self.target} with format={self.format}: only format=argos takes one of a model's languages",
+        )
+        own = replace(self.decode, batch_tokens=DecodeConfig.batch_tokens) == DecodeConfig()
+        require(own or self.format != "argos", "format=argos: Argos Translate has its own search; leave decode out")
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
 
 
@@ -111,7 +119,8 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    translator = load_translator(TranslateConfig(str(folder), device="cpu", decode=exported.search), lambda words: None)
+    settings = TranslateConfig(str(folder), device="cpu", target=config.target, decode=exported.search)
+    translator = load_translator(settings, lambda words: None)
     told = list(compare(translator, exported, lines, origin))
     yield from told
     exported.certify(told)
@@ -168,19 +177,27 @@ def write_argos(config: ExportConfig, folder: Path, description: "ModelDescripti
     from nmt.model_directory.description import read_tokenizer
     from nmt.translation.load import require_ctranslate2
     from nmt.translation.segments import limits
+    from nmt.translation.targets import language_of, language_tag
 
     require_ctranslate2("format", config.format)
     from nmt.interchange import ctranslate2, to_argos
 
-    output = Path(config.output or folder / f"{to_argos.name_of(description)}{to_argos.SUFFIX}")
     ctranslate2.check(description)
+    tokenizer = read_tokenizer(folder)
+    one_of = ", ".join(map(language_of, tokenizer.tags))
+    require(
+        bool(config.target or not one_of), f"format=argos: a package has one target language; pass target=, of {one_of}"
+    )
+    tag = language_tag(config.target, tokenizer).strip()
+    description = replace(description, target=language_of(tag) if tag else description.target)
+    output = Path(config.output or folder / f"{to_argos.name_of(description)}{to_argos.SUFFIX}")
     whole = CHARACTERS_PER_TOKEN * (limits([description], "auto").usual or USUAL_TOKENS)
-    to_argos.write(folder, output, config.precision, whole)
     package = to_argos.ArgosPackage(output, whole)
+    to_argos.write(package, folder, description, tag, config.precision)
     return Exported(
         output,
         package.translate,
-        lambda pairs: package.scores(read_tokenizer(folder), pairs),
+        lambda pairs: package.scores(tokenizer, pairs),
         replace(to_argos.SEARCH, batch_tokens=config.decode.batch_tokens),
         remark=lambda lines, translations: package.by_itself(lines, translations),
     )

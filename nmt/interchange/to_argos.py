@@ -34,7 +34,7 @@ from nmt.interchange.argos_sentences import sentence_model, sentences
 from nmt.interchange.certificate import Scores, same_translations
 from nmt.interchange.protobuf import message
 from nmt.model_directory.card import certified
-from nmt.model_directory.description import ModelDescription, read_description, read_tokenizer
+from nmt.model_directory.description import ModelDescription, read_tokenizer
 from nmt.search.ctranslate2_engine import vocabulary_files
 from nmt.search.engine import Pair
 from nmt.storage.markdown import plain
@@ -64,7 +64,6 @@ def check(description: ModelDescription, tokenizer: Tokenizer, output: Path) -> 
     kinds, known = (SentencePieceTokenizer, MarianTokenizer), [description.source, description.target]
     for fits, problem in (
         (isinstance(tokenizer, kinds), "Argos Translate has no word-pieces; use tokenizer.kind=bpe, or unigram"),
-        (not tokenizer.tags, "Argos Translate gives a source no tag of its target language; use format=ctranslate2"),
         (all(LANGUAGE.fullmatch(code) and code != "und" for code in known),
          f"it needs codes of languages, not {' and '.join(map(repr, known))}; import the model with source=, target="),
         (output.suffix == SUFFIX, f"output={output}: it is a file, whose name ends in {SUFFIX}"),
@@ -82,13 +81,18 @@ def is_ours(path: Path) -> bool:
         return False
 
 
-def write(folder: Path, output: Path, precision: str, whole: int) -> None:
-    """Write a model directory as a package; its lines of at most `whole` characters are not split into sentences."""
-    description, tokenizer = read_description(folder), read_tokenizer(folder)
-    check(description, tokenizer, output)
+def write(package: "ArgosPackage", folder: Path, description: ModelDescription, tag: str, precision: str) -> None:
+    """Write a model directory as a package.
+
+    `tag` is that of the description's target in a model of several, with which every source begins, or empty.
+    """
+    tokenizer, whole = read_tokenizer(folder), package.whole
+    check(description, tokenizer, package.path)
     with TemporaryDirectory() as temporary:
         model = Path(temporary) / "model"
         ctranslate2.write(folder, model, precision)
+        if tag:
+            begin_with(tag, model / "config.json")
         vocabularies = sorted({*vocabulary_files(model)})
         parts: dict[str, bytes | Path] = {
             "metadata.json": json.dumps(metadata(description), indent=4, ensure_ascii=False).encode(),
@@ -97,7 +101,13 @@ def write(folder: Path, output: Path, precision: str, whole: int) -> None:
             "minisbd/sentences.onnx": sentence_model(description.source, whole),
             CARD: card(description, whole).encode(),
         }
-        pack({f"{name_of(description)}/{name}": part for name, part in parts.items()}, output)
+        pack({f"{name_of(description)}/{name}": part for name, part in parts.items()}, package.path)
+
+
+def begin_with(tag: str, path: Path) -> None:
+    """Have CTranslate2 put a tag before every source: it can do so with a start symbol, which ours have not."""
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**settings, "add_source_bos": True, "bos_token": tag}, indent=2), encoding="utf-8")
 
 
 def pack(parts: dict[str, bytes | Path], output: Path) -> None:

@@ -172,6 +172,7 @@ def test_models_that_cannot_go_are_refused_in_one_line(tmp_path, nmt):
     model = make(tmp_path)
     for words, *expected in (
         (["output=x"], "output=x", "a file, whose name ends in .argosmodel"),
+        (["decode=greedy"], "format=argos", "its own search"),
         (["precision=int4"], "precision=int4", "float32, int8"),
     ):
         nmt("export", str(model), "format=argos", *words).refused(*expected)
@@ -182,7 +183,10 @@ def test_models_that_cannot_go_are_refused_in_one_line(tmp_path, nmt):
         changed(model, **changes)
         nmt("export", str(model), "format=argos").refused(expected, "source=")
         changed(model, source="en", target="de")
-    for kind, tags, expected in (("wordpiece", [], "tokenizer.kind=bpe"), ("bpe", ["<2de>"], "no tag")):
+    for kind, tags, expected in (
+        ("wordpiece", [], "tokenizer.kind=bpe"),
+        ("bpe", ["<2de>", "<2fr>"], "pass target=, of de, fr"),
+    ):
         tokenizer = train_tokenizer(LINES, TokenizerConfig(kind, 600), tags=tags)
         tokenizer.save(model / "tokenizer.model")
         changed(model, tokenizer=sha256(model / "tokenizer.model"), vocabulary_size=tokenizer.vocabulary_size)
@@ -195,15 +199,20 @@ def changed(model: Path, **keys) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **keys}))
 
 
-@pytest.mark.parametrize("kind", ["tied", "separate"])
-def test_a_model_of_marian_goes_with_the_vocabulary_of_its_source(tmp_path, nmt, kind):
-    """Its pieces of the target, which that does not know, are text as well."""
+@pytest.mark.parametrize(("kind", "target"), [("tied", None), ("separate", None), ("tagged", "fra")])
+def test_a_model_of_marian_goes_with_the_vocabulary_of_its_source(tmp_path, nmt, kind, target):
+    """Its pieces of the target, which that does not know, are text as well; a tag comes first without being typed."""
     fixture = Path(__file__).parents[1] / "fixtures" / "marian" / kind
     done = nmt("import", str(fixture), f"output={tmp_path}/model", "source=en", "target=de")
     assert done.code == 0, done.err
-    share, *_ = said(tmp_path / "model", sample=str(fixture / "test.src"))[1:]
-    same, lines = map(int, re.match(r"(\d+) of (\d+) lines", share).groups())
-    assert same >= lines - 1, share
+    lines = [re.sub(">>.*?<<", "", line).strip() for line in (fixture / "test.src").read_text().splitlines()]
+    (tmp_path / "sample").write_text("\n".join(lines) + "\n")
+    first, share, *rest = said(tmp_path / "model", sample=str(tmp_path / "sample"), target=target)
+    assert first.startswith(f"{tmp_path}/model/translate-en_{target or 'de'}-1_0.argosmodel: ")
+    same, count = map(int, re.match(r"(\d+) of (\d+) lines", share).groups())
+    assert same >= count - 1, share
+    [certificate] = [line for line in rest if line.startswith("log P of ")]
+    assert float(re.search(r"within (\S+) a token", certificate)[1]) < 1e-4
 
 
 def test_a_bare_exported_folder_is_no_model_to_export(tmp_path):
