@@ -168,7 +168,7 @@ def test_health_and_metrics_tell_how_it_is(server):
     [
         ({"q": "ka", "source": "en"}, 400, "target"),
         ({"q": "ka", "source": "fr", "target": "de"}, 400, "fr is not supported"),
-        ({"q": "ka", "source": "de", "target": "en"}, 400, "en is not available"),
+        ({"q": "ka", "source": "de", "target": "en"}, 400, "en is not supported; de are"),
         ({"q": "", "source": "en", "target": "de"}, 400, "missing q"),
         ({"q": 5, "source": "en", "target": "de"}, 400, "q"),
         ({"q": "ka", "source": "en", "target": "de", "format": "pdf"}, 400, "format"),
