@@ -5,7 +5,6 @@ Words are what blanks separate in the text of the translation.
 
 from dataclasses import dataclass
 from itertools import islice
-from os.path import commonprefix
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +87,7 @@ def find_place(tokenizer: Tokenizer, best: Best, words: list[str]) -> Place | No
     """
     joined = best.joined(tokenizer)
     known = joined.text.split()
-    same = len(commonprefix([words, known]))
+    same = next((n for n, word in enumerate(words) if known[n : n + 1] != [word]), len(words))
     index = segment_of(tokenizer, best, joined, same)
     if index is None:
         return None
@@ -138,7 +137,7 @@ def words_after_change(changed: list[str], known: list[str], start: int) -> int 
 
 
 def changed_place(tokenizer: Tokenizer, best: Best, index: int, words: list[str], first: int) -> Place | None:
-    """The place after words that the best translation of a segment, whose first word is `first`, does not begin with."""
+    """The place after words that the best translation does not begin with; `first` is the segment's first one."""
     segment = best.segments[index]
     if segment.copied or (index and segment.glued):
         return None
