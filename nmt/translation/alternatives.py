@@ -140,7 +140,7 @@ def words_after_change(changed: list[str], known: list[str], start: int) -> int 
 
 
 def changed_place(tokenizer: Tokenizer, best: Best, index: int, words: list[str], first: int) -> Place | None:
-    """The place after words that the best translation does not begin with; `first` is the segment's first one."""
+    """The place after words with which the best translation of a segment, from word `first` on, does not begin."""
     segment = best.segments[index]
     if segment.copied or (index and segment.glued):
         return None
