@@ -4,7 +4,7 @@ Words are what blanks separate in the text of the translation.
 """
 
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,26 +51,29 @@ class Place:
     """Index of the word in the text of the translation."""
     tokens: list[int]
     """Those of the segment's translation before the place."""
-    next: list[int]
+    following: list[int]
     """The token with which the best translation goes on, if it begins so."""
 
 
-def alternatives(engine: Engine, tokenizer: Tokenizer, best: Best, place: Place, count: int) -> dict[str, Alternative]:
-    """At most `count` translations that go on at a place with different words, by these; their texts begin there."""
+def alternatives(engine: Engine, tokenizer: Tokenizer, best: Best, place: Place, count: int) -> list[Alternative]:
+    """At most `count` translations that go on at a place with different words, of which the texts are those from there.
+
+    They are ordered by their probability.
+    """
     source, known = best.segments[place.segment].ids, best.parts[place.segment]
     logp = engine.next_token((source, place.tokens))
-    stripped = best.prefix if place.segment else []
-    tried = first_tokens(tokenizer, logp, TRIED * count, begins=place.tokens == stripped)
-    others = [token for token in tried if token not in place.next]
+    begins = place.tokens == (best.prefix if place.segment else [])
+    tried = first_tokens(tokenizer, logp, TRIED * count, begins)
+    others = [token for token in tried if token not in place.following]
     completed = engine.search([source] * len(others), [[*place.tokens, token] for token in others])
     found: dict[str, Alternative] = {}
-    for token, part in zip(
-        [*place.next, *others], [known] * len(place.next) + [row[0] for row in completed], strict=True
-    ):
+    for token, part in [(token, known) for token in place.following] + [
+        (token, row[0]) for token, row in zip(others, completed, strict=True)
+    ]:
         rest = best.joined(tokenizer, part, place.segment).text.split()[place.word :]
         if rest and len(found) < count:
             found.setdefault(rest[0], Alternative(rest[0], " ".join(rest), float(np.exp(logp[token]))))
-    return found
+    return sorted(found.values(), key=lambda alternative: -alternative.probability)
 
 
 def first_tokens(tokenizer: Tokenizer, logp: NDArray[np.float32], count: int, begins: bool) -> list[int]:
@@ -87,7 +90,7 @@ def find_place(tokenizer: Tokenizer, best: Best, words: list[str]) -> Place | No
     """
     joined = best.joined(tokenizer)
     known = joined.text.split()
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, known, strict=False)))
+    same = next((n for n, word in enumerate(words) if known[n : n + 1] != [word]), len(words))
     index = segment_of(tokenizer, best, joined, same)
     if index is None:
         return None

@@ -118,24 +118,20 @@ class Translator:
 
     def translate_cut(self, lines: list[CutLine]) -> list[list[Translation]]:
         """The n_best translations of each line."""
-        found = self.search(lines)
-        if self.scorer:
-            rows = [(part, row) for line, parts in zip(lines, found, strict=True)
-                    for part, row in zip(line.segments, parts, strict=True) if not part.copied]  # fmt: skip
-            each = [(part.ids, hypothesis) for part, row in rows for hypothesis in row]
-            scored = self.scorer([(ids, hypothesis.tokens) for ids, hypothesis in each])
-            for (_, hypothesis), scores in zip(each, scored, strict=True):
-                hypothesis.token_scores = scores
         return [
             self.join(SourceWords(self.tokenizer, line.text, line.prefix) if self.scorer else None, line.segments, row)
-            for line, row in zip(lines, found, strict=True)
+            for line, row in zip(lines, self.search(lines, self.scorer), strict=True)
         ]
 
-    def search(self, lines: list[CutLine]) -> list[list[list[Hypothesis]]]:
+    def search(self, lines: list[CutLine], scorer: Scorer | None = None) -> list[list[list[Hypothesis]]]:
         """The hypotheses of each segment of each line, best first; a segment that is copied has an empty one."""
         searched = [part.ids for line in lines for part in line.segments if not part.copied]
-        found = iter(self.engine.search(searched, [self.prefix] * len(searched)))
-        nothing = [Hypothesis([], 0.0, 0.0)]
+        hypotheses = self.engine.search(searched, [self.prefix] * len(searched))
+        if scorer:
+            pairs = [(ids, each.tokens) for ids, row in zip(searched, hypotheses, strict=True) for each in row]
+            for each, scores in zip((each for row in hypotheses for each in row), scorer(pairs), strict=True):
+                each.token_scores = scores
+        found, nothing = iter(hypotheses), [Hypothesis([], 0.0, 0.0)]
         return [[nothing if part.copied else next(found) for part in line.segments] for line in lines]
 
     def split_tag(self, index: int, line: str) -> tuple[str, str]:
@@ -182,9 +178,10 @@ class Translator:
         place = find_place(self.tokenizer, best, words)
         if place is None or not self.has_room(len(place.tokens), len(cut.segments[place.segment].ids)):
             return []
-        others = alternatives(self.engine, self.tokenizer, best, place, count).values()
-        whole = [replace(other, text=" ".join([*words, other.text])) for other in others]
-        return sorted(whole, key=lambda other: -other.probability)
+        return [
+            replace(other, text=" ".join([*words, other.text]))
+            for other in alternatives(self.engine, self.tokenizer, best, place, count)
+        ]
 
     def has_room(self, written: int, source: int) -> bool:
         """True if a translation of so many `source` tokens can go on after so many."""

@@ -23,7 +23,9 @@ from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.search.engine import length_penalty
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
+from nmt.text.tokenizers import load_tokenizer
 from nmt.text.vocabulary import train_tokenizer
+from nmt.translation.translator import Translator
 
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
 KINDS = {
@@ -35,6 +37,7 @@ KINDS = {
     "biases": {"attention_bias": True, "output_bias": True, "activation": "swish", "norm_epsilon": 1e-3},
     "zero start": {"zero_start": True, "activation": "quick_gelu", "positions": "tensor2tensor"},
     "no source end": {"source_end": False, "norm": "pre"},
+    "deep": {"decoder_layers": 4, "heads": 2},
     "own source matrix": {"source_vocabulary_size": 320, "activation": "gelu", "padding_probability": False},
 }
 
@@ -91,14 +94,16 @@ def sentences() -> list[list[int]]:
     return train_tokenizer(random_text(60), TokenizerConfig("bpe", 320)).encode(random_text(30))
 
 
-def searches(folder: Path, sentences: list[list[int]], **settings):
-    """What torch and CTranslate2 find."""
+def both(folder: Path, **settings) -> tuple[TorchEngine, CTranslate2Engine]:
     config = DecodeConfig(**{"beam_size": 4, "max_extra_length": 8, **settings})
-    engines = (
-        TorchEngine([load_model(folder / "model")], config),
-        CTranslate2Engine(folder / "float32", config, threads=1),
-    )
-    return [engine.search(sentences, [[]] * len(sentences)) for engine in engines]
+    torch_engine = TorchEngine([load_model(folder / "model")], config)
+    return torch_engine, CTranslate2Engine(folder / "float32", config, threads=1)
+
+
+def searches(folder: Path, sentences: list[list[int]], prefixes: list[list[int]] | None = None, **settings):
+    """What torch and CTranslate2 find."""
+    prefixes = prefixes or [[]] * len(sentences)
+    return [engine.search(sentences, prefixes) for engine in both(folder, **settings)]
 
 
 def assert_same(torch_found, found, least: int = 30) -> None:
@@ -164,7 +169,7 @@ def test_int8_is_close(each, sentences):
         CTranslate2Engine(each / name, config, precision, threads=1)
         for name, precision in (("float32", "float32"), ("int8", "float32"), ("int8", "int8"))
     )
-    rows = precise.candidates(sentences, False)
+    rows = precise.candidates([(ids, []) for ids in sentences], False)
     pairs = [(ids, candidate.tokens) for ids, row in zip(sentences, rows, strict=True) for candidate in row]
     expected, weights, arithmetic = (
         np.concatenate(engine.forced_decoding(pairs)) for engine in (precise, stored, computed)
@@ -199,7 +204,7 @@ def eager(folder, tmp_path) -> Path:
 
 def test_symbols_that_are_no_text_are_never_written(eager, sentences):
     model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra_length=8), threads=1)
-    raw = model.candidates(sentences, False)
+    raw = model.candidates([(ids, []) for ids in sentences], False)
     assert any({PAD, UNK}.intersection(candidate.tokens) for row in raw for candidate in row)
     for hypotheses in searches(eager, sentences, n_best=4)[1]:
         assert not any({PAD, 1, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
@@ -238,3 +243,98 @@ def test_the_folder_has_all_that_translating_needs(folder):
     names = {path.name for path in (folder / "int8").iterdir()}
     assert names == {*("model.bin", "config.json", "shared_vocabulary.json", "tokenizer.model", "README.md"), EXPORTED}
     assert json.loads((folder / "int8" / EXPORTED).read_text()) == asdict(read_description(folder / "model"))
+
+
+def beginnings(folder: Path, sentences: list[list[int]]) -> list[list[int]]:
+    """Of each sentence's translation by torch, all lengths from none to the whole of it among them."""
+    draw = random.Random(3)
+    found = both(folder)[0].search(sentences, [[]] * len(sentences))
+    return [row[0].tokens[: draw.randint(0, len(row[0].tokens))] for row in found]
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_translations_go_on_from_their_own_beginnings_as_by_torch(each, sentences, beam_size):
+    """With a beam mostly: directly after a prefix, CTranslate2 lets only the best end, and these models like to end."""
+    prefixes = beginnings(each, sentences)
+    assert len(set(map(len, prefixes))) > 1
+    expected, found = searches(each, sentences, prefixes, beam_size=beam_size)
+    assert_same(expected, found, least=29 if beam_size == 1 else 20)
+    assert [row[0].tokens[: len(p)] for p, row in zip(prefixes, found, strict=True)] == prefixes
+
+
+def test_any_prefix_is_kept_up_to_the_last_position(folder, sentences):
+    """And the log probability of what follows is that of the whole translation."""
+    draw = random.Random(4)
+    prefixes = [draw.choices(range(UNK + 1, 300), k=draw.randint(0, 20)) for _ in sentences]
+    assert_same(*searches(folder, sentences, prefixes, beam_size=1, max_extra_length=0))
+    torch_engine, engine = both(folder, max_extra_length=0, n_best=2)
+    found = engine.search(sentences, prefixes)
+    assert all(h.tokens[: len(p)] == p for p, row in zip(prefixes, found, strict=True) for h in row)
+    pairs = [(ids, h.tokens) for ids, row in zip(sentences, found, strict=True) for h in row]
+    scores = [sum(each.log_probabilities) for each in torch_engine.token_scores(pairs)]
+    assert [h.log_probability for row in found for h in row] == pytest.approx(scores, abs=1e-3)
+
+
+def given(folder: Path, sentences: list[list[int]]) -> list[tuple[list[int], list[int]]]:
+    """Pairs of any length, whose targets the model would not write, and one without a target."""
+    return [*zip(sentences, reversed(sentences), strict=True), (sentences[0], []), ([7], sentences[1] * 3)]
+
+
+def test_token_scores_are_those_of_torch(each, sentences):
+    """The attention is the mean of all heads of the layer that aligns, at the step that writes the token."""
+    pairs = given(each, sentences)
+    expected, found = (engine.token_scores(pairs) for engine in both(each, batch_tokens=30))
+    for (source, target), one, other in zip(pairs, expected, found, strict=True):
+        assert other.log_probabilities == pytest.approx(one.log_probabilities, abs=1e-3)
+        assert other.attention.shape == (len(target), len(source))
+        np.testing.assert_allclose(other.attention, one.attention, atol=1e-4)
+    assert both(each)[1].token_scores([]) == []
+
+
+def test_next_tokens_have_the_probabilities_of_torch(each, sentences):
+    for pair in given(each, sentences[:8]):
+        expected, found = (engine.next_token(pair) for engine in both(each))
+        np.testing.assert_allclose(np.exp(found), np.exp(expected), atol=1e-4)
+        assert np.exp(found).sum() == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{"beam_size": 1}, {"n_best": 3}, {"length_penalty": 0.0, "batch_tokens": 20}])
+def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(folder, sentences, settings):
+    prefixes = [[]] * len(sentences)
+    for loaded, own in zip(both(folder), both(folder, **settings), strict=True):
+        other, before = loaded.with_search(own.config), loaded.search(sentences, prefixes)
+        assert other.search(sentences, prefixes) == own.search(sentences, prefixes)
+        assert loaded.search(sentences, prefixes) == before
+    loaded = both(folder)[1]
+    assert loaded.with_search(DecodeConfig(beam_size=1)).translator is loaded.translator
+    with pytest.raises(NMTError, match=r"decode\.min_length=2"):
+        loaded.with_search(DecodeConfig(min_length=2))
+
+
+def test_greedy_search_for_text_alone_gets_scores_with_a_beam_and_back(folder, sentences):
+    """And batches of its own size."""
+    greedy = CTranslate2Engine(folder / "float32", DecodeConfig(beam_size=1), threads=1, scores=False)
+    beam = greedy.with_search(DecodeConfig(beam_size=4))
+    assert (greedy.has_scores, beam.has_scores, beam.with_search(greedy.config).has_scores) == (False, True, False)
+    assert greedy.batch_tokens > beam.batch_tokens
+    assert not math.isnan(beam.search(sentences[:1], [[]])[0][0].score)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_both_engines_give_the_same_alternatives_at_most_words(folder, beam_size):
+    tokenizer, places = load_tokenizer(folder / "tokenizer.model"), list[bool]()
+    translators = [Translator(engine, tokenizer) for engine in both(folder, beam_size=beam_size)]
+    for line in random_text(8):
+        first = translators[0].alternatives(line, "", 3)
+        for before in ("", *(alternative.word for alternative in first)):
+            one, other = (translator.alternatives(line, before, 3) for translator in translators)
+            assert [alternative.probability for alternative in one] == sorted(
+                (a.probability for a in one), reverse=True
+            )
+            texts = [[(each.word, each.text) for each in alternatives] for alternatives in (one, other)]
+            places.append(texts[0] == texts[1])
+            if places[-1]:
+                for a, b in zip(one, other, strict=True):
+                    assert a.probability == pytest.approx(b.probability, abs=1e-4)
+    assert len(places) == 32
+    assert sum(places) >= (32 if beam_size == 1 else 16)

@@ -11,7 +11,7 @@ from nmt.model import Transformer
 from nmt.search.attention_weights import model_attention
 from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import aligning_layer
-from nmt.search.forced_decoding import forced_decoding
+from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
 
 VOCABULARY = 40
 PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]
@@ -131,3 +131,13 @@ def test_positions_are_taken_in_turns_without_changing_anything(monkeypatch):
     for a, b in zip(once, forced_decoding([model], PAIRS, 1000), strict=True):
         assert math.isfinite(sum(a.log_probabilities))
         assert a.log_probabilities == pytest.approx(b.log_probabilities, abs=1e-6)
+
+
+def test_the_next_token_has_the_probabilities_of_forced_decoding():
+    models = [random_model(1), random_model(2, decoder_layers=1)]
+    for source, target in PAIRS:
+        [judged] = forced_decoding(models, [(source, target)], 30)
+        for length, (token, expected) in enumerate(zip([*target, EOS], judged.log_probabilities, strict=True)):
+            logp = next_log_probabilities(models, (source, target[:length]))
+            assert logp[token].item() == pytest.approx(expected, abs=1e-5)
+            assert logp.exp().sum().item() == pytest.approx(1, abs=1e-5)

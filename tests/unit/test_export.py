@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 import subprocess
 import sys
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConf
 from nmt.errors import NMTError
 from nmt.interchange.certificate import certificate, same_translations, word_scores
 from nmt.interchange.ctranslate2 import write
+from nmt.interchange.ctranslate2_variables import read_index
 from nmt.model import Transformer
 from nmt.model_directory.description import EXPORTED, ModelDescription
 from nmt.model_directory.weights import write_model_directory
@@ -187,6 +189,12 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model, changed):
     assert converted_folder(model.rename(model.with_name("other")), "float32") == before
 
 
+def test_what_a_conversion_contains_is_part_of_its_name(model, monkeypatch):
+    before = converted_folder(model, "float32")
+    monkeypatch.setattr("nmt.translation.load.CONVERSION", "another")
+    assert converted_folder(model, "float32") != before
+
+
 def test_a_conversion_that_came_with_a_model_is_not_trusted(model, tmp_path):
     """Whatever it says of itself, and however new it is."""
     (tmp_path / "stranger").mkdir()
@@ -225,7 +233,6 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
         ({"decode": DecodeConfig(max_length=8)}, "decode.max_length=8.*engine=torch"),
         ({"decode": DecodeConfig(length_penalty=1.1)}, "decode.length_penalty=1.1.*engine=torch"),
         ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
-        ({"checkpoint": 0, "format": "jsonl"}, "format=jsonl: engine=ctranslate2 has no word alignments.*engine=torch"),
         ({"decode": DecodeConfig(min_length=2)}, "decode.min_length=2.*engine=torch"),
     ],
     ids=str,
@@ -237,6 +244,43 @@ def test_what_the_engine_cannot_do_is_said_in_one_line(model, tmp_path, settings
     with pytest.raises(NMTError, match=words) as refused:
         load_translator(config, lambda words: None)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_jsonl_has_the_details_of_torch(model, tmp_path, exported):
+    folder = tmp_path / "out" if exported else model
+    write(model, tmp_path / "out", "float32")
+    decode = DecodeConfig(beam_size=3, n_best=2, max_extra_length=3)
+    ours, theirs = (
+        load_translator(TranslateConfig(str(name), engine=engine, format="jsonl", decode=decode), lambda words: None)
+        for name, engine in ((model, "torch"), (folder, "ctranslate2"))
+    )
+    same = 0
+    for row, other in zip(ours.translate(LINES), theirs.translate(LINES), strict=True):
+        for one, two in zip(row, other, strict=True):
+            assert sum(two.details.token_log_probabilities) == pytest.approx(two.log_probability, abs=1e-3)
+            if one.text == two.text:
+                same += 1
+                assert two.details.tokens == one.details.tokens
+                assert two.details.alignment == one.details.alignment
+                assert two.details.token_log_probabilities == pytest.approx(
+                    one.details.token_log_probabilities, abs=1e-3
+                )
+    assert same > len(LINES)
+
+
+@pytest.mark.parametrize(("name", "number"), [("layer", 100), ("layer", -1), ("heads", 1), ("heads", 100)])
+def test_an_export_that_aligns_by_another_layer_or_other_heads_is_refused(model, tmp_path, name, number):
+    """CTranslate2 does not check these numbers, and crashes."""
+    write(model, tmp_path / "out", "int8")
+    path = tmp_path / "out" / "model.bin"
+    with path.open("rb") as file:
+        stored = read_index(file, path.stat().st_size).variables[f"decoder/alignment_{name}"]
+    content = bytearray(path.read_bytes())
+    content[stored.offset : stored.offset + 2] = struct.pack("<h", number)
+    path.write_bytes(content)
+    with pytest.raises(NMTError, match=f"model.bin: .*alignment_{name} is {number}, not 0.*export it again"):
+        translated(tmp_path / "out")
 
 
 def test_a_broken_model_is_named(model, tmp_path):

@@ -14,7 +14,7 @@ from nmt.search.engine import batches_by_length
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import Tokenizer, clean
 from nmt.text.vocabulary import train_tokenizer
-from nmt.translation.segments import text
+from nmt.translation.segments import Limits, RefusedLine, text
 from nmt.translation.translator import Translation, Translator
 
 EMPTY = [Translation("", 0.0, 0.0)]
@@ -230,3 +230,57 @@ def test_an_error_of_the_input_surfaces_after_the_lines_before_it(model, tokeniz
     with pytest.raises(ValueError, match="the disk is gone"):
         next(stream)
     assert_same(found, translator(model, tokenizer).translate(LINES[:good]))
+
+
+@pytest.fixture(scope="module")
+def tagged() -> Tokenizer:
+    return train_tokenizer(random_lines(60), TokenizerConfig("bpe", 600), tags=["<2de>", "<2fr>"])
+
+
+@pytest.fixture(scope="module")
+def mixed(tagged) -> tuple[Translator, list[str], list[int]]:
+    """A translator with few positions, lines, and the indices of those that it refuses."""
+    model = random_model(tagged, positions="learned", max_positions=12)
+    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=2)), tagged, Limits(positions=11), "<2de> ")
+    lines = ["<2xx> ba lo", *LINES[:3], "ba ki lo nu " * 10, "", "<2fr> " + "lo " * 40, "<2fr> nu"]
+    return ours, [line if index in (0, 4, 6) else line[:12] for index, line in enumerate(lines)], [0, 4, 6]
+
+
+def test_refused_lines_are_answered_in_their_place_and_harm_no_other(mixed):
+    ours, lines, refused = mixed
+    found = ours.translate_each(lines)
+    for index, (line, each) in enumerate(zip(lines, found, strict=True)):
+        if index in refused:
+            assert isinstance(each, RefusedLine)
+            assert each.index == index
+            with pytest.raises(RefusedLine) as alone:
+                ours.translate([line])
+            assert alone.value.problem == each.problem
+        else:
+            assert_same([each], ours.translate([line]))
+    assert ours.translate_each([]) == []
+
+
+def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
+    ours, lines, _ = mixed
+    with pytest.raises(RefusedLine, match=r"^line 4: .*max_positions=12"):
+        ours.translate([*lines[1:], lines[0]])
+    found, error = ours.translate_block([*lines[1:], lines[0]])
+    assert error.index == 3
+    assert_same(found, ours.translate(lines[1:4]))
+    whole, error = ours.translate_block(lines[1:4])
+    assert (error, len(whole)) == (None, 3)
+
+
+def test_another_search_shares_all_but_the_search(model, tokenizer):
+    ours = translator(model, tokenizer, beam_size=4)
+    other = ours.with_search(DecodeConfig(beam_size=4, n_best=3, max_extra_length=3), details=True)
+    assert (other.tokenizer, other.segmenter) == (ours.tokenizer, ours.segmenter)
+    assert other.engine.models[0] is ours.engine.models[0]
+    found = other.translate(LINES[:5])
+    assert_same(found, translator(model, tokenizer, beam_size=4, n_best=3).translate(LINES[:5]))
+    assert all(each.details for row in found for each in row)
+    [[plain]] = ours.translate(LINES[:1])
+    assert plain.details is None
+    [[again]] = other.with_search(ours.engine.config, details=False).translate(LINES[:1])
+    assert again == plain
