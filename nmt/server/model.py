@@ -84,7 +84,7 @@ class ServedModel:
             await self.make_room(bytes_of(self.name))
         except NMTError as error:
             raise NotLoaded(str(error)) from error
-        process = ModelProcess(self.config.translating(self.name), 2 * self.config.limits.seconds)
+        process = ModelProcess(self.config.translating(self.name), self.config.limits.seconds)
         begun = time.monotonic()
         await process.begin()
         self.metrics.loads.labels(self.name).inc()

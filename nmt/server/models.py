@@ -69,3 +69,4 @@ class Models:
         for model in self.models:
             if model.process:
                 model.process.end()
+                model.process.process.join()

@@ -42,6 +42,7 @@ def listen(config: ServeConfig) -> socket.socket:
         found.bind((config.host, config.port))
         found.listen(BACKLOG)  # from now on, clients are accepted, though they may have to wait a moment
     except OSError as error:
+        found.close()
         reason = f"{error.strerror}; take another port, or end what listens there"
         raise NMTError(f"host={config.host} port={config.port}: {reason}") from error
     return found

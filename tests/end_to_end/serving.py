@@ -12,7 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,9 @@ class Server:
             time.sleep(0.02)
         raise AssertionError(f"{pattern} is not in {''.join(self.log)}")
 
-    def worker(self) -> int:
-        """The process of the model that was loaded last."""
-        return int(re.findall(r"as process (\d+)", "".join(self.log))[-1])
+    def workers(self) -> list[int]:
+        """The processes of all models so far."""
+        return [int(number) for number in re.findall(r"as process (\d+)", "".join(self.log))]
 
     def ask(self, path: str, fields: Any = None, **headers: str) -> tuple[int, Any]:
         """The status and the answer to a request; fields as JSON, bytes as they are."""
@@ -99,4 +99,7 @@ def serving(*words: str | Path, folder: Path | None = None) -> Iterator[Server]:
     finally:
         process.kill()
         process.wait()
+        for worker in server.workers():  # a stopped one would not notice
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
         server.reader.join()

@@ -246,7 +246,7 @@ def test_many_clients_get_their_own_answers(server, word_model):
 def test_a_killed_process_loses_what_it_held_and_nothing_else(word_model):
     with serving(word_model, "batch_lines=1", "decode.beam_size=20", "decode.max_extra_length=500") as server:
         server.translated("ka")
-        before = server.worker()
+        before = server.workers()[-1]
         with ThreadPoolExecutor(12) as pool:
             found = [pool.submit(server.translate, "ka lo mi nu pe ri so tu") for _ in range(12)]
             time.sleep(0.05)
@@ -258,14 +258,14 @@ def test_a_killed_process_loses_what_it_held_and_nothing_else(word_model):
         assert all("signal 9; send it again" in answer["error"] for answer in lost)
         assert 1 <= len(lost) <= 2
         assert [status for status, _ in answers].count(200) == 12 - len(lost)
-        assert server.worker() != before
+        assert server.workers()[-1] != before
         assert "nmt_model_deaths_total" in server.ask("/metrics")[1]
 
 
 def test_sigterm_answers_what_was_accepted(word_model):
     with serving(word_model) as server:
         server.translated("ka")
-        worker = server.worker()
+        worker = server.workers()[-1]
         os.kill(worker, signal.SIGSTOP)
         with ThreadPoolExecutor(4) as pool:
             found = [pool.submit(server.translated, LINES[0]) for _ in range(4)]
@@ -347,18 +347,18 @@ def test_keys_are_asked_for_and_limited(word_model, tmp_path, nmt):
 
 
 def test_what_takes_too_long_is_told_and_given_up(word_model):
-    with serving(word_model, "limits.seconds=1", "limits.upload_seconds=0.5") as server:
+    with serving(word_model, "limits.seconds=3", "limits.upload_seconds=0.5") as server:
         server.translated("ka")
-        os.kill(server.worker(), signal.SIGSTOP)
+        os.kill(server.workers()[-1], signal.SIGSTOP)
         begun = time.monotonic()
         status, found = server.translate("ka lo")
-        assert (status, "within 1 seconds" in found["error"]) == (504, True)
+        assert (status, "within 3 seconds" in found["error"]) == (504, True)
         assert time.monotonic() - begun < 20
         slow = send(server, b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
         assert b" 408 " in slow.recv(100)
-        # A process that does not answer is ended after twice that time, and the next request gets a new one.
-        time.sleep(2)
+        # The process that did not answer is ended, and the next request gets a new one.
         assert server.translated("ka")
+        assert len(server.workers()) == 2
 
 
 def test_what_cannot_be_served_is_told_in_a_line(nmt, word_model, tmp_path):

@@ -134,8 +134,8 @@ def test_words_of_the_prefix_are_aligned_to_nothing(tokenizer):
 
 def test_an_empty_line_and_an_empty_translation_have_no_alignment(tokenizer):
     [[empty]] = Translator(Echo(), tokenizer, scorer=diagonal).translate([""])
-    assert empty.details == Details([], [], [])
-    assert details_of(tokenizer, "ka", line_segment(tokenizer, "ka"), []) == Details([], [-1.0], [])
+    assert empty.details == Details([], [], [], [])
+    assert details_of(tokenizer, "ka", line_segment(tokenizer, "ka"), []) == Details([], [-1.0], [], [])
 
 
 class Echo:
@@ -182,7 +182,7 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
 
 
 def test_jsonl_holds_the_details():
-    translation = Translation("zwei", -1.0, -2.0, Details(["\u2581zw", "ei"], [-0.5, -0.5, -1.0], [(1, 0)]))
+    translation = Translation("zwei", -1.0, -2.0, Details(["\u2581zw", "ei"], [-0.5, -0.5, -1.0], [(1, 0)], [-1.0]))
     assert json.loads(render(1, "one two", [translation], "jsonl")) == {
         "line": 1,
         "source": "one two",
@@ -195,6 +195,7 @@ def test_jsonl_holds_the_details():
                 "tokens": ["\u2581zw", "ei"],
                 "token_log_probabilities": [-0.5, -0.5, -1.0],
                 "alignment": [[1, 0]],
+                "word_log_probabilities": [-1.0],
             }
         ],
     }
