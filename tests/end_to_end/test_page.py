@@ -88,7 +88,7 @@ def translation_of(page: Any) -> Any:
 def translate(page: Any, text: str = LINE) -> Any:
     """Type a text, wait until its translation is complete, and return the words of that."""
     text_of(page).fill(text)
-    playwright.expect(page.locator("body")).not_to_have_class("old")
+    playwright.expect(page.locator(".old")).to_have_count(0)
     playwright.expect(page.get_by_role("progressbar")).to_be_hidden()
     playwright.expect(translation_of(page).get_by_role("button")).not_to_have_count(0)
     return translation_of(page).get_by_role("button")

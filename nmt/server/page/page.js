@@ -65,7 +65,7 @@ async function attempt(action, ...values) {
 }
 
 function question(more) {
-  return { source: page.source.value, target: page.target.value, ...(session.key && { api_key: session.key }), ...more };
+  return { source: page.source.value, target: page.target.value, ...(session.apiKey && { api_key: session.apiKey }), ...more };
 }
 
 // Languages
@@ -112,24 +112,24 @@ function swap() {
 
 const translation = () => lines.map((line) => line.indent + line.translation).join("\n");
 
-/** Wrap each of `words` in an element, in their order in a text node, which begins at `start` of its text. */
-function wrap(text, words, number, start) {
-  return words.map((word, index) => {
-    const found = text.splitText(text.data.indexOf(word));
-    start += text.length;
-    text = found.splitText(word.length);
-    const made = element("span", { className: "word", place: { number, index, start, end: start + word.length } });
-    found.replaceWith(made);
-    made.append(found);
-    start += word.length;
-    return made;
+/** The parts of a line, which begins at `first`: its `words`, which stand in it in this order, and what is between. */
+function parts(line, words, number, first) {
+  let end = 0;
+  const found = words.flatMap((word, index) => {
+    const begin = line.indexOf(word, end), between = line.slice(end, begin);
+    end = begin + word.length;
+    const place = { number, index, start: first + begin, end: first + end };
+    return [between, element("span", { className: "word", textContent: word, place })];
   });
+  return [...found, line.slice(end)];
 }
+
+const elementsOf = (found) => found.filter((part) => part instanceof Element);
 
 /** Show a line's translation in the place of the one before; `sources` are the elements of its source's words. */
 function showLine(number, details, sources) {
-  const row = element("div", { dir: "auto", textContent: details.indent + details.translation });
-  const targets = wrap(row.firstChild, details.words, number, -details.indent.length);
+  const found = parts(details.translation, details.words, number, 0), targets = elementsOf(found);
+  const row = element("div", { dir: "auto" }, details.indent, ...found);
   for (const [index, word] of targets.entries()) {
     Object.assign(word, { role: "button", tabIndex: -1, ariaHasPopup: "menu" });
     const confidence = details.confidence[index] ?? 1;
@@ -144,10 +144,12 @@ function showLine(number, details, sources) {
 
 /** Show the line whose source comes next in the text; the server has left out the white space around it. */
 function showNextLine(number, details) {
-  const line = rest.splitText(rest.data.indexOf(details.source)), indent = rest.data.split("\n").pop();
-  rest = line.splitText(details.source.length);
-  const start = page.text.value.length + 1 - rest.length - details.source.length;
-  showLine(number, { ...details, indent }, wrap(line, details.sourceWords, number, start));
+  const before = rest.data.slice(0, rest.data.indexOf(details.source));
+  const start = page.text.value.length + 1 - rest.length + before.length;
+  const found = parts(details.source, details.sourceWords, number, start);
+  rest.before(before, ...found);
+  rest.deleteData(0, before.length + details.source.length);
+  showLine(number, { ...details, indent: before.split("\n").pop() }, elementsOf(found));
 }
 
 /** One of the words is a tab stop, and the legend is there if it is needed. */
@@ -203,7 +205,7 @@ function edited() {
   busy("");
   rest = document.createTextNode(`${page.text.value}\n`); // without the last newline, an empty last line has no height
   page.mirror.replaceChildren(rest);
-  document.body.classList.toggle("old", lines.length > 0);
+  for (const row of page.translation.children) row.className = "old";
   const length = [...page.text.value].length, limit = settings.charLimit;
   page.count.textContent = `${length.toLocaleString("en")}${limit > 0 ? ` of ${limit.toLocaleString("en")}` : ""} characters`;
   page.count.classList.toggle("over", limit > 0 && length > limit);
@@ -235,7 +237,6 @@ async function translate() {
     }
     for (; done < total; done++) showLine(done, BLANK, []);
     cut(total);
-    document.body.classList.remove("old");
     announce(translation(), page.target.value, 1000);
   } finally {
     clearTimeout(slow);
@@ -411,7 +412,7 @@ async function start() {
   page.keyField.hidden = !settings.keyRequired;
   page.choose.hidden = !settings.filesTranslation;
   page.file.accept = settings.supportedFilesFormat.join();
-  page.key.value = session.key ?? "";
+  page.key.value = session.apiKey ?? "";
   await translate();
 }
 
@@ -420,7 +421,7 @@ const listeners = [
   [page.text, "keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && attempt(translate)],
   [page.swap, "click", swap], [page.clear, "click", clear], [page.copy, "click", () => attempt(copy)],
   [page.keyField, "submit", (event) => event.preventDefault()],
-  [page.key, "change", () => { session.key = page.key.value; attempt(languages.length ? translate : start); }],
+  [page.key, "change", () => { session.apiKey = page.key.value; attempt(languages.length ? translate : start); }],
   [page.choose, "click", () => page.file.click()],
   [page.file, "change", () => { attempt(translateFile, page.file.files[0]); page.file.value = ""; }],
   [document, "dragover", dragged], [document, "drop", dropped],
