@@ -18,6 +18,7 @@ from nmt.commands import (
     preprocess,
     report,
     score,
+    serve,
     train,
     translate,
     verify,
@@ -27,7 +28,7 @@ from nmt.compose import Command
 COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
     for module in (
-        *(preprocess, train, translate, parse, score, compare),
+        *(preprocess, train, translate, serve, parse, score, compare),
         *(average, export, import_model, report, attention, cite, verify),
     )
 }

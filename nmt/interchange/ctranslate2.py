@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,11 @@ from nmt.config import ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
 from nmt.interchange.ctranslate2_positions import sinusoids
-from nmt.interchange.ctranslate2_variables import VERSIONS, read_index
+from nmt.interchange.ctranslate2_variables import TYPES, VERSIONS, Content, read_index
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
 from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes, tied
 from nmt.search.ctranslate2_engine import positions, vocabulary_files
+from nmt.search.engine import aligning_layer
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
 from nmt.storage.markdown import plain
 from nmt.storage.whole import whole_folder
@@ -153,6 +154,8 @@ def fill(description: ModelDescription, both: Vocabularies, weights: Weights) ->
         (model.encoder_layers, model.decoder_layers),
         model.heads,
         pre_norm=model.norm == "pre",
+        alignment_layer=aligning_layer(model.decoder_layers),
+        alignment_heads=0,  # the mean of all heads
         activation={
             **{"relu": Activation.RELU, "swish": Activation.SWISH},
             **{"gelu": Activation.GELU, "quick_gelu": Activation.GELUSigmoid},
@@ -246,14 +249,18 @@ def check_exported(folder: Path) -> None:
             found = read_index(file, size)
             if found.version != VERSIONS[-1]:
                 raise ValueError("of an older version")
-            shapes = {name: stored.shape for name, stored in found.variables.items()}
-            check_variables(shapes, expected(folder, both, size))
+            wanted, shapes = expected(folder, both, size), {name: each.shape for name, each in found.variables.items()}
+            check_variables(shapes, {name: array.shape for name, array in wanted.items()})
+            check_numbers(file, found, wanted)
     except (OSError, ValueError, struct.error) as error:
         raise NMTError(f"{path}: not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
 
 
-def expected(folder: Path, both: Vocabularies, size: int) -> Shapes:
-    """The variables of the model that nmt.json describes; ValueError if a file of `size` bytes cannot hold them."""
+def expected(folder: Path, both: Vocabularies, size: int) -> dict[str, NDArray[Any]]:
+    """The variables of the model that nmt.json describes, whose weights are 0.
+
+    Raises ValueError if a file of `size` bytes cannot hold them.
+    """
     description = read_description(folder)
     check(description)
     model, left = ModelConfig(**description.model), size
@@ -266,7 +273,7 @@ def expected(folder: Path, both: Vocabularies, size: int) -> Shapes:
             raise ValueError("smaller than the model that nmt.json describes")
         return np.broadcast_to(np.float32(0), shape)
 
-    return {name: tuple(value.shape) for name, value in fill(description, both, zeros).variables().items()}
+    return {name: value.numpy() for name, value in fill(description, both, zeros).variables().items()}
 
 
 def check_variables(found: Shapes, wanted: Shapes) -> None:
@@ -279,3 +286,14 @@ def check_variables(found: Shapes, wanted: Shapes) -> None:
     missing = wanted.keys() - found.keys()
     if missing:
         raise ValueError(f"without {min(missing)!r}")
+
+
+def check_numbers(file: BinaryIO, found: Content, wanted: dict[str, NDArray[Any]]) -> None:
+    """Raise ValueError unless single numbers, such as that of the layer that aligns words, are the wanted ones."""
+    for name, array in wanted.items():
+        if not array.shape:
+            stored = found.variables[name]
+            file.seek(stored.offset)
+            number = np.frombuffer(file.read(stored.length), TYPES[stored.type])[0]
+            if number != array:
+                raise ValueError(f"{name} is {number}, not {array}")

@@ -22,7 +22,8 @@ from nmt.model_directory.weights import load_model
 from nmt.report.pages import render
 from nmt.search.attention_weights import model_attention
 from nmt.search.beam_search import pad_source
-from nmt.search.forced_decoding import aligning_layer, forced_decoding, pad_inputs
+from nmt.search.engine import aligning_layer
+from nmt.search.forced_decoding import forced_decoding, pad_inputs
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.whole import whole_file
 from nmt.text.tokenizers import META, TARGET
@@ -89,7 +90,7 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     found = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
     [judged] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
-    inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(model) + 1
+    inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(len(model.decoder_layers)) + 1
     cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]

@@ -24,7 +24,7 @@ class TokenScores:
 
 
 Scorer = Callable[[Sequence[Pair]], list[TokenScores]]
-"""Forced decoding by a model, or by several."""
+"""Forced decoding, as `Engine.token_scores`."""
 
 
 @dataclass
@@ -42,11 +42,20 @@ class Engine(Protocol):
 
     config: DecodeConfig
 
+    def with_search(self, config: DecodeConfig) -> "Engine":
+        """The same weights, searched in another way; NMTError for a search that the engine does not have."""
+
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, best first, each beginning with the sentence's prefix.
 
         Sentences, which are not empty, and prefixes hold no start or end symbols.
         """
+
+    def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
+        """Forced decoding: the scores of given translations, with attention where the model has what aligns words."""
+
+    def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
+        """log P of each entry of the vocabulary as the token that follows the target tokens so far."""
 
 
 def length_penalty(length: Any, alpha: float, kind: str | None = None) -> Any:
@@ -60,6 +69,12 @@ def length_penalty(length: Any, alpha: float, kind: str | None = None) -> Any:
 def penalty(length: Any, config: DecodeConfig) -> Any:
     """What divides the log probability of a translation of that length."""
     return length_penalty(length, config.length_penalty, config.length_penalty_kind)
+
+
+def aligning_layer(layers: int) -> int:
+    """Index of the layer, of so many, whose attention aligns best: the last but one (Garg et al. 2019), or the last of
+    up to 3."""
+    return layers - 2 if layers > 3 else layers - 1
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

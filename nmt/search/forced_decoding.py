@@ -15,7 +15,7 @@ from nmt.model import Transformer
 from nmt.model.layers import DecoderLayer
 from nmt.search.attention_weights import cross_weights, watching
 from nmt.search.beam_search import pad, pad_source
-from nmt.search.engine import Pair, TokenScores, batches_by_length
+from nmt.search.engine import Pair, TokenScores, aligning_layer, batches_by_length
 
 POSITIONS_AT_ONCE = 512
 """Positions whose logits are in memory at the same time."""
@@ -24,12 +24,6 @@ POSITIONS_AT_ONCE = 512
 def pad_inputs(targets: Sequence[list[int]], device: torch.device) -> Tensor:
     """The decoder's input, [B, T]: the start symbol and all tokens, then padding."""
     return pad([[BOS, *ids] for ids in targets], device)
-
-
-def aligning_layer(model: Transformer) -> int:
-    """Index of the layer whose attention aligns best: the last but one (Garg et al. 2019), or the last of up to 3."""
-    layers = len(model.decoder_layers)
-    return layers - 2 if layers > 3 else layers - 1
 
 
 def token_log_probabilities(model: Transformer, hidden_MD: Tensor, tokens_M: Tensor) -> Tensor:
@@ -49,7 +43,7 @@ def score_batch(
     log_probabilities, attention = [], []
     for model in models:
         memory_BSD = model.encode(source_BS)
-        layer = cast(DecoderLayer, model.decoder_layers[aligning_layer(model)])
+        layer = cast(DecoderLayer, model.decoder_layers[aligning_layer(len(model.decoder_layers))])
         with watching([layer.residual_2] if align else []) as seen:
             hidden_BTD = model.decode(inputs_BT, memory_BSD, source_BS)
         log_probabilities.append(token_log_probabilities(model, hidden_BTD[real_BT], tokens_BT[real_BT]))
@@ -57,6 +51,18 @@ def score_batch(
             attention.append(cross_weights(layer, seen[0], memory_BSD, model.real(source_BS)).mean(dim=1))
     mean_M = torch.stack(log_probabilities).logsumexp(0) - math.log(len(models))
     return mean_M, torch.stack(attention).mean(dim=0) if align else None
+
+
+@torch.inference_mode()
+def next_log_probabilities(models: Sequence[Transformer], pair: Pair) -> Tensor:
+    """log P of each entry of the vocabulary as the token after those of the pair's target, [N]."""
+    device = next(models[0].parameters()).device
+    source_BS, inputs_BT = pad_source([pair[0]], device), pad_inputs([pair[1]], device)
+    each = [
+        model.logits(model.decode(inputs_BT, model.encode(source_BS), source_BS)[0, -1]).float().log_softmax(dim=0)
+        for model in models
+    ]
+    return torch.stack(each).logsumexp(0) - math.log(len(models))
 
 
 @torch.inference_mode()

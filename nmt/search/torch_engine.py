@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 
+import numpy as np
+import numpy.typing as npt
+
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.kernels.linear import few_shapes
 from nmt.model import Transformer
 from nmt.search.beam_search import beam_search, pad_source
-from nmt.search.engine import Hypothesis, batches_by_length
+from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length
+from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
 
 
 class TorchEngine:
@@ -19,6 +23,9 @@ class TorchEngine:
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
+
+    def with_search(self, config: DecodeConfig) -> "TorchEngine":
+        return TorchEngine(self.models, config, self.keeps_kernels)
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, searched in batches of similar length.
@@ -39,3 +46,9 @@ class TorchEngine:
                 "decode.min_length and decode.no_repeat_ngram_size exclude each other"
             )
         return results
+
+    def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
+        return forced_decoding(self.models, pairs, self.config.batch_tokens, align=True)
+
+    def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
+        return next_log_probabilities(self.models, pair).cpu().numpy()

@@ -41,8 +41,7 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
 
 def encode_tagged(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
     """The tokens of pairs, of which each source has the tag of its line, or that of the translator."""
-    tagged = map("".join, zip(*translator.split_tags([source for source, _ in pairs]), strict=True))
-    texts = [(source, target) for source, (_, target) in zip(tagged, pairs, strict=True)]
+    texts = [("".join(translator.split_tag(n, source)), target) for n, (source, target) in enumerate(pairs)]
     return encode_pairs(translator.tokenizer, texts)
 
 

@@ -4,7 +4,6 @@ import hashlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 """The files of a model directory that decide what its conversion to CTranslate2 contains."""
+CONVERSION = "2"
+"""Raise it whenever a conversion of the same model gets another content."""
 
 
 def choose_device(name: str) -> str:
@@ -70,21 +71,17 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     folders, descriptions, tokenizer = find_models(config.run)
     config = replace(config, decode=expected_search(config.decode, descriptions[0]))
     engine: Engine
-    scorer = None
     if config.engine == "ctranslate2":
         engine = load_ctranslate2(config, folders, notice)
     else:
         engine = load_torch(config, folders)
-        if config.format == "jsonl":
-            from nmt.search.forced_decoding import forced_decoding
-
-            scorer = partial(forced_decoding, engine.models, budget=config.decode.batch_tokens, align=True)
     found = limits(descriptions, config.split)
     prefix = language_tag(config.target, tokenizer) + config.source_prefix
     tagged = config.input_format != "text" or LANGUAGE_TAG.match(config.text or "")
     if (known := languages(tokenizer)) and not prefix and not tagged:
         into = shown(", ".join(known))
         notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
+    scorer = engine.token_scores if config.format == "jsonl" else None
     return Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
 
 
@@ -115,7 +112,6 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
     for refused, problem in (
         (len(folders) > 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles"),
         (config.device not in ("auto", "cpu"), f"device={config.device}: engine=ctranslate2 is for processors"),
-        (config.format == "jsonl", "format=jsonl: engine=ctranslate2 has no word alignments"),
     ):
         require(not refused, f"{problem}; use engine=torch")
     require_ctranslate2("engine")
@@ -140,7 +136,7 @@ def converted_folder(folder: Path, precision: str) -> Path:
     Its name is a hash of the model's files. A conversion that lies in the model directory is not trusted: it may hold
     other weights.
     """
-    parts = [nmt.__version__, *(sha256(folder / name) for name in CONVERTED_FILES)]
+    parts = [nmt.__version__, CONVERSION, *(sha256(folder / name) for name in CONVERTED_FILES)]
     return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
 
 

@@ -166,22 +166,23 @@ class Segmenter:
         return self.tokenizer.encode([clean(self.source_prefix + text) if text.strip() else "" for text in texts])
 
     def segment(self, lines: list[str]) -> list[list[Segment]]:
-        """The segments of each line, none for an empty one; RefusedLine if the model has no positions for one."""
+        """The segments of each line, none for an empty one."""
         rows = [list(self.stretches(line)) for line in lines]
         translated = [stretch for row in rows for stretch in row if not stretch.copied]
         for stretch, ids in zip(translated, self.encode([stretch.text for stretch in translated]), strict=True):
             stretch.ids = ids
-        segments = [[part for each in row if each.ids or each.copied for part in self.sentences(each)] for row in rows]
+        return [[part for each in row if each.ids or each.copied for part in self.sentences(each)] for row in rows]
+
+    def too_long(self, segments: list[Segment]) -> str:
+        """Why the model has no positions for a line, if so."""
         positions = self.limits.positions
-        for index, line in enumerate(segments):
-            longest = max((len(segment.ids) for segment in line), default=0)
-            if positions is not None and longest > positions:
-                raise RefusedLine(
-                    index,
-                    f"{longest:,} tokens and an end symbol are more than the model has positions for "
-                    f"(model.max_positions={positions + 1}); split=auto translates such lines sentence by sentence",
-                )
-        return segments
+        longest = max((len(segment.ids) for segment in segments), default=0)
+        if positions is None or longest <= positions:
+            return ""
+        return (
+            f"{longest:,} tokens and an end symbol are more than the model has positions for "
+            f"(model.max_positions={positions + 1}); split=auto translates such lines sentence by sentence"
+        )
 
     def stretches(self, line: str) -> Iterator[Segment]:
         """The stretches of a line that are copied and those between them, or the whole line; not encoded yet."""

@@ -4,12 +4,15 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, Scorer, penalty
 from nmt.text.tokenizers import TARGET, Tokenizer
+from nmt.translation.alternatives import Alternative, Best, alternatives, find_place
 from nmt.translation.segments import Limits, RefusedLine, Segment, Segmenter, join
 from nmt.translation.targets import unknown_tag
 from nmt.translation.token_scores import Details, SourceWords, describe
@@ -31,6 +34,17 @@ class Translation:
     """Stretches of the line that were copied, because the model does not know their characters."""
     flags: list[str] = field(default_factory=list)
     """Likely failures, as far as they were looked for (nmt/evaluation/flags.py)."""
+
+
+@dataclass
+class CutLine:
+    """A line in segments."""
+
+    prefix: str
+    """The source prefix, or its own tag."""
+    text: str
+    """The rest of it."""
+    segments: list[Segment] = field(default_factory=list)
 
 
 Block = tuple[list[list[Translation]], RefusedLine | None]
@@ -68,60 +82,114 @@ class Translator:
         if positions is not None and len(self.prefix) > positions:
             raise NMTError(f"target_prefix has {len(self.prefix)} tokens, but the model writes {positions} at most")
 
+    def with_search(self, decode: DecodeConfig, details: bool) -> "Translator":
+        """A translator with the same weights and tokenizer, another search, and translations with details or without.
+
+        Raises NMTError for a search that the engine does not have.
+        """
+        other = copy(self)
+        other.engine = self.engine.with_search(decode)
+        other.scorer = other.engine.token_scores if details else None
+        return other
+
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; an empty line has one, which is empty.
 
         Raises RefusedLine for the first line that the model has no positions or no tag for.
         """
-        prefixes, lines = self.split_tags(lines)
-        segments = self.segments(prefixes, lines)
-        searched = [segment.ids for row in segments for segment in row if not segment.copied]
-        hypotheses = self.engine.search(searched, [self.prefix] * len(searched))
+        cut = self.cut(lines)
+        for line in cut:
+            if isinstance(line, RefusedLine):
+                raise line
+        return self.translate_cut([line for line in cut if isinstance(line, CutLine)])
+
+    def translate_each(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
+        """As `translate`, with the error of a refused line in its place: it does no harm to the others."""
+        cut = self.cut(lines)
+        found = iter(self.translate_cut([line for line in cut if isinstance(line, CutLine)]))
+        return [line if isinstance(line, RefusedLine) else next(found) for line in cut]
+
+    def translate_block(self, lines: list[str]) -> Block:
+        """The translations of a block of lines."""
+        cut = self.cut(lines)
+        refused = next((line for line in cut if isinstance(line, RefusedLine)), None)
+        before = cut[: refused.index] if refused else cut
+        return self.translate_cut([line for line in before if isinstance(line, CutLine)]), refused
+
+    def translate_cut(self, lines: list[CutLine]) -> list[list[Translation]]:
+        """The n_best translations of each line."""
+        found = self.search(lines)
         if self.scorer:
-            pairs = [(ids, each.tokens) for ids, row in zip(searched, hypotheses, strict=True) for each in row]
-            for each, scores in zip((each for row in hypotheses for each in row), self.scorer(pairs), strict=True):
-                each.token_scores = scores
-        found = iter(hypotheses)
-        nothing = [Hypothesis([], 0.0, 0.0)]  # for a segment that is copied
+            rows = [(part, row) for line, parts in zip(lines, found, strict=True)
+                    for part, row in zip(line.segments, parts, strict=True) if not part.copied]  # fmt: skip
+            each = [(part.ids, hypothesis) for part, row in rows for hypothesis in row]
+            scored = self.scorer([(ids, hypothesis.tokens) for ids, hypothesis in each])
+            for (_, hypothesis), scores in zip(each, scored, strict=True):
+                hypothesis.token_scores = scores
         return [
-            self.join(
-                SourceWords(self.tokenizer, line, prefix) if self.scorer else None,
-                row,
-                [nothing if segment.copied else next(found) for segment in row],
-            )
-            for prefix, line, row in zip(prefixes, lines, segments, strict=True)
+            self.join(SourceWords(self.tokenizer, line.text, line.prefix) if self.scorer else None, line.segments, row)
+            for line, row in zip(lines, found, strict=True)
         ]
 
-    def split_tags(self, lines: list[str]) -> tuple[list[str], list[str]]:
-        """The source prefix of each line, which is its own tag if it has one, and the rest of it.
+    def search(self, lines: list[CutLine]) -> list[list[list[Hypothesis]]]:
+        """The hypotheses of each segment of each line, best first; a segment that is copied has an empty one."""
+        searched = [part.ids for line in lines for part in line.segments if not part.copied]
+        found = iter(self.engine.search(searched, [self.prefix] * len(searched)))
+        nothing = [Hypothesis([], 0.0, 0.0)]
+        return [[nothing if part.copied else next(found) for part in line.segments] for line in lines]
 
-        Raises RefusedLine for one that begins with a tag of another language.
+    def split_tag(self, index: int, line: str) -> tuple[str, str]:
+        """The source prefix of a line, which is its own tag if it has one, and the rest of it.
+
+        Raises RefusedLine, with that index, for one that begins with a tag of another language.
         """
-        prefixes, rest = list[str](), list[str]()
-        for index, line in enumerate(lines):
-            tag = self.tokenizer.leading_tag(line.lstrip())
-            if not tag and (other := unknown_tag(line, self.tokenizer)):
-                raise RefusedLine(index, f"{other}: the model has {', '.join(self.tokenizer.tags)}")
-            prefixes.append(f"{tag} " if tag else self.segmenter.source_prefix)
-            rest.append(line.lstrip().removeprefix(tag) if tag else line)
-        return prefixes, rest
+        tag = self.tokenizer.leading_tag(line.lstrip())
+        if not tag and (other := unknown_tag(line, self.tokenizer)):
+            raise RefusedLine(index, f"{other}: the model has {', '.join(self.tokenizer.tags)}")
+        return (f"{tag} ", line.lstrip().removeprefix(tag)) if tag else (self.segmenter.source_prefix, line)
 
-    def segments(self, prefixes: list[str], lines: list[str]) -> list[list[Segment]]:
-        """The segments of each line; RefusedLine for the first one that the model has no positions for."""
-        rows: list[list[Segment]] = [[] for _ in lines]
-        too_long: list[RefusedLine] = []
-        for prefix in sorted(set(prefixes)):
-            own = [index for index, other in enumerate(prefixes) if other == prefix]
+    def cut(self, lines: list[str]) -> list[CutLine | RefusedLine]:
+        """The segments of each line, or why it is refused."""
+        cut = list[CutLine | RefusedLine]()
+        for index, line in enumerate(lines):
+            try:
+                cut.append(CutLine(*self.split_tag(index, line)))
+            except RefusedLine as error:
+                cut.append(error)
+        for prefix in sorted({line.prefix for line in cut if isinstance(line, CutLine)}):
+            own = [line for line in cut if isinstance(line, CutLine) and line.prefix == prefix]
             plain = prefix == self.segmenter.source_prefix
             segmenter = self.segmenter if plain else Segmenter(self.tokenizer, self.limits, prefix)
-            try:
-                for index, row in zip(own, segmenter.segment([lines[index] for index in own]), strict=True):
-                    rows[index] = row
-            except RefusedLine as error:
-                too_long.append(RefusedLine(own[error.index], error.problem))
-        if too_long:
-            raise min(too_long, key=lambda error: error.index)
-        return rows
+            for cut_line, row in zip(own, segmenter.segment([line.text for line in own]), strict=True):
+                cut_line.segments = row
+        for index, each in enumerate(cut):
+            if isinstance(each, CutLine) and (problem := self.segmenter.too_long(each.segments)):
+                cut[index] = RefusedLine(index, problem)
+        return cut
+
+    def alternatives(self, line: str, before: str, count: int) -> list[Alternative]:
+        """Translations of a line that begin with `before` and go on with different words, at most `count`.
+
+        They are ordered by the probability of the token that the word begins with. The translation that the search
+        finds by itself is one of them where it begins so. There are none where the word was copied, or is one that
+        every translation begins with. Raises RefusedLine as `translate` does.
+        """
+        [cut] = self.cut([line])
+        if isinstance(cut, RefusedLine):
+            raise cut
+        [found] = self.search([cut])
+        best, words = Best(cut.segments, [row[0] for row in found], self.prefix), before.split()
+        place = find_place(self.tokenizer, best, words)
+        if place is None or not self.has_room(len(place.tokens), len(cut.segments[place.segment].ids)):
+            return []
+        others = alternatives(self.engine, self.tokenizer, best, place, count).values()
+        whole = [replace(other, text=" ".join([*words, other.text])) for other in others]
+        return sorted(whole, key=lambda other: -other.probability)
+
+    def has_room(self, written: int, source: int) -> bool:
+        """True if a translation of so many `source` tokens can go on after so many."""
+        longest = source + self.engine.config.max_extra_length
+        return written < min(longest, self.limits.positions or longest)
 
     def join(
         self, source_words: SourceWords | None, segments: list[Segment], found: list[list[Hypothesis]]
@@ -143,13 +211,6 @@ class Translator:
             translations.append(Translation(joined.text, score, log_probability, details, split, copied))
         # The length penalty of the joined translation may rank the second hypotheses above the first.
         return sorted(translations, key=lambda translation: -translation.score)
-
-    def translate_block(self, lines: list[str]) -> Block:
-        """The translations of a block of lines."""
-        try:
-            return self.translate(lines), None
-        except RefusedLine as error:
-            return self.translate(lines[: error.index]), error
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
         """The translations of a stream of lines, in order and as soon as possible.

@@ -1,7 +1,6 @@
 """The page of `nmt serve` in a real browser: a Chromium that is installed, driven by Playwright."""
 
 import json
-import os
 import shutil
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -10,18 +9,23 @@ from typing import Any
 
 import pytest
 
+from nmt.server.keys import add_key
+from tests.end_to_end.serving import serving
+
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 LINE = "ka lo mi nu pe"
 SECONDS = 30_000
-"""A model is loaded for the first request."""
+"""A shared machine is slow at times."""
 playwright.expect.set_options(timeout=SECONDS)
 
 
 @pytest.fixture(scope="module")
-def address() -> str:
-    return os.environ["NMT_PAGE_ADDRESS"]
+def address(finished: Path) -> Iterator[str]:
+    with serving(finished) as server:
+        server.translated("ka")
+        yield f"{server.url}/"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,7 @@ def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     for context, _ in contexts:
         context.close()
     assert requests
-    assert {url for url in requests if not url.startswith((*(at for _, at in contexts), "data:image/svg"))} == set()
+    assert {url for url in requests if not url.startswith((*(at for _, at in contexts)))} == set()
     # Chromium itself tells of each status above 400, which the page tells, too.
     assert [text for text in problems if "the server responded with a status of 4" not in text] == []
 
@@ -271,3 +275,25 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     box = page.get_by_role("menu").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 400
+
+
+def test_a_key_is_asked_for_where_one_is_needed(open_page, finished, details, tmp_path):
+    key = add_key(tmp_path / "keys", "colleague")
+    with serving(finished, f"keys={tmp_path / 'keys'}") as server:
+        page = open_page(f"{server.url}/")
+        text_of(page).fill(LINE)
+        playwright.expect(page.get_by_role("alert")).to_have_text("this server needs an API key")
+        page.get_by_label("API key").fill(key)
+        page.keyboard.press("Enter")
+        playwright.expect(translation_of(page)).to_have_text(details["translation"])
+        playwright.expect(page.get_by_role("alert")).to_have_count(0)
+        page.reload()
+        translate(page)
+        assert page.evaluate("localStorage.length + document.cookie.length") == 2  # the languages
+
+
+def test_a_server_that_has_ended_is_told(open_page, finished):
+    with serving(finished) as server:
+        page = open_page(f"{server.url}/")
+    text_of(page).fill(LINE)
+    playwright.expect(page.get_by_role("alert")).to_have_text("The server does not answer, or its answer was cut off.")

@@ -10,7 +10,8 @@ from nmt.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
 from nmt.model import Transformer
 from nmt.search.attention_weights import model_attention
 from nmt.search.beam_search import beam_search, pad_source
-from nmt.search.forced_decoding import aligning_layer, forced_decoding
+from nmt.search.engine import aligning_layer
+from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
 
 VOCABULARY = 40
 PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]
@@ -105,7 +106,9 @@ def test_attention_of_a_pair_is_the_mean_over_heads_and_models_at_the_step_that_
     judged = forced_decoding(models, PAIRS, 1000, align=True)
     for (source, target), found in zip(PAIRS, judged, strict=True):
         inputs = torch.tensor([[BOS, *target]]), torch.tensor([[*source, EOS]])
-        each = [model_attention(m, inputs[1], inputs[0]).cross[0, aligning_layer(m)].mean(0) for m in models]
+        each = [
+            model_attention(m, *inputs[::-1]).cross[0, aligning_layer(len(m.decoder_layers))].mean(0) for m in models
+        ]
         expected = (sum(each) / 2)[: len(target), : len(source)]
         torch.testing.assert_close(torch.from_numpy(found.attention), expected)
 

@@ -13,7 +13,7 @@ ROOT = Path(nmt.__file__).parent
 ORDER = (
     *("errors", "hardware", "storage", "config", "kernels", "model", "text", "parsing", "evaluation"),
     *("model_directory", "data", "preparation", "search", "interchange", "translation", "training", "report"),
-    *("comparison", "citation"),
+    *("comparison", "citation", "server"),
     *("compose", "commands", "api", "cli"),
 )
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))

@@ -4,6 +4,7 @@ const remembered = storage("localStorage");
 const session = storage("sessionStorage");
 const UNSURE = 0.5; // the legend has this number too
 const SOURCE = 0, TARGET = 1; // the order of a pair in an alignment
+// Of a blank line the server has no details, and of one that is in the target language already, no words.
 const BLANK = { source: "", translation: "", words: [], sourceWords: [], alignment: [], confidence: [], indent: "" };
 let languages = [], settings = { charLimit: -1, supportedFilesFormat: [] };
 let detected = "";
@@ -132,9 +133,9 @@ function showLine(number, details, sources) {
   const row = element("div", { dir: "auto" }, details.indent, ...found);
   for (const [index, word] of targets.entries()) {
     Object.assign(word, { role: "button", tabIndex: -1, ariaHasPopup: "menu" });
-    const confidence = details.confidence[index] ?? 1;
-    word.title = index in details.confidence ? `Probability ${Math.round(100 * confidence)} %` : "";
-    word.classList.toggle("unsure", confidence < UNSURE);
+    const confidence = details.confidence[index] ?? null; // of a word that was copied, the server has none
+    word.title = confidence === null ? "" : `Probability ${Math.round(100 * confidence)} %`;
+    word.classList.toggle("unsure", confidence !== null && confidence < UNSURE);
   }
   page.translation.children[number]?.replaceWith(row);
   if (!row.isConnected) page.translation.append(row);
@@ -230,13 +231,12 @@ async function translate() {
       clearTimeout(slow);
       if (part.error) throw new Error(part.error);
       if (part.detectedLanguage) setDetected(part.detectedLanguage.language);
-      if (!part.details) continue;
-      for (; done < part.line; done++) showLine(done, BLANK, []); // the server says nothing of blank lines
-      showNextLine(done++, part.details);
+      if (part.line === undefined) continue;
+      showNextLine(part.line, { ...BLANK, ...part.details });
+      done = part.line + 1;
       if (total > 1) busy(`${done} of ${total} lines`, done / total);
     }
-    for (; done < total; done++) showLine(done, BLANK, []);
-    cut(total);
+    cut(done);
     announce(translation(), page.target.value, 1000);
   } finally {
     clearTimeout(slow);

@@ -1,0 +1,297 @@
+"""The routes: LibreTranslate's (https://docs.libretranslate.com/api), and a few beside them."""
+
+import asyncio
+import ipaddress
+import json
+import math
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from nmt import __version__
+from nmt.config.serving import ServeConfig
+from nmt.errors import NMTError
+from nmt.server import requests as forms
+from nmt.server.detect import detect
+from nmt.server.documents import READERS, read_document
+from nmt.server.downloads import Downloads, safe_name
+from nmt.server.guard import Guard
+from nmt.server.keys import Keys
+from nmt.server.metrics import Metrics
+from nmt.server.models import Models
+from nmt.server.names import language_name
+from nmt.server.process import NotLoaded
+from nmt.server.rate import Rate
+from nmt.server.requests import AlternativesRequest, DetectRequest, FileRequest, Form, TranslateRequest
+from nmt.server.tasks import Failure, WordAlternatives
+from nmt.server.translation import failed, find_route, stream_text, translate_document, translate_texts
+from nmt.server.worker import log
+
+PAGE = Path(__file__).parent / "page"
+FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
+Found = TypeVar("Found")
+
+
+def in_json(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def answer(content: Any) -> Response:
+    return Response(in_json(content), media_type="application/json")
+
+
+def takes(form: type[BaseModel], kind: str = "application/json") -> dict[str, Any]:
+    """The description of a request's body for OpenAPI: the body is read under limits, and not by FastAPI."""
+    return {"requestBody": {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}}
+
+
+class Server:
+    """What the routes share; NMTError where models or keys cannot be used."""
+
+    def __init__(self, config: ServeConfig) -> None:
+        self.config, self.limits, self.metrics = config, config.limits, Metrics()
+        self.keys = Keys(Path(config.keys)) if config.keys else None
+        self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
+        self.downloads = Downloads()
+        self.models = Models(config, self.metrics)
+        self.metrics.watch(lambda: self.models.models)
+
+    async def admit(self, request: Request, form: type[Form]) -> tuple[Form, dict[str, Any]]:
+        """Read a request and check its key and rate; HTTPException where it may not, or is wrong."""
+        fields = dict(request.query_params) | await forms.read_fields(request, self.limits)
+        self.check_client(request, fields.get("api_key"))
+        return forms.check(form, fields), fields
+
+    def check_client(self, request: Request, key: Any) -> None:
+        """HTTPException for a client without a key where one is needed, and for one that asks too often."""
+        host = request.client.host if request.client else ""
+        if self.keys:
+            scheme, _, given = request.headers.get("authorization", "").partition(" ")
+            key = key or (given.strip() if scheme.lower() == "bearer" else "")
+            name = self.keys.name_of(str(key)) if key else None
+            if name is None:
+                raise HTTPException(403, "wrong API key" if key else "this server needs an API key")
+            host = f"key {name}"
+        if self.rate and (self.keys or not is_loopback(host)) and (seconds := self.rate.wait(host)):
+            again = {"Retry-After": str(math.ceil(seconds))}
+            raise HTTPException(429, f"too many requests: wait {math.ceil(seconds)} s", again)
+
+    def check_length(self, texts: list[str]) -> None:
+        size, limit = sum(map(len, texts)), self.limits.characters
+        if size > limit:
+            raise HTTPException(400, f"request ({size:,}) exceeds text limit ({limit:,})")
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def unless_gone(request: Request, work: Awaitable[Found]) -> Found:
+    """What `work` gives, unless the client goes away: nobody would read it. HTTPException then."""
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise HTTPException(499, "the client has gone")
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
+def make_app(config: ServeConfig) -> FastAPI:
+    """The application; NMTError where its models or keys cannot be used."""
+    server = Server(config)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        server.models.begin()
+        yield
+        server.models.end()
+
+    app = FastAPI(
+        title="nmt",
+        version=__version__,
+        summary="Translation by models of nmt; the routes are those of LibreTranslate.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.server = server
+    add_pages(app)
+    add_information(app)
+    add_translation(app)
+    if config.cors:
+        app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
+    app.add_middleware(Guard, config=config, metrics=server.metrics)
+    app.exception_handler(AnyHTTPException)(tell)
+    return app
+
+
+async def tell(request: Request, error: Any) -> Response:
+    """An error as LibreTranslate tells it."""
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+def server_of(request: Request) -> Server:
+    server: Server = request.app.state.server
+    return server
+
+
+def add_pages(app: FastAPI) -> None:
+    """The page, and what it loads."""
+    for path, name in FILES.items():
+
+        def page(name: str = name) -> FileResponse:
+            return FileResponse(PAGE / name)
+
+        app.add_api_route(path, page, include_in_schema=False)
+
+
+def add_information(app: FastAPI) -> None:
+    """Routes that tell about the server."""
+
+    @app.get("/languages")
+    async def languages(request: Request) -> Response:
+        """The languages, and what each can be translated into."""
+        pairs = server_of(request).models.pairs()
+        codes = dict.fromkeys([*pairs, *(target for targets in pairs.values() for target in targets)])
+        return answer(
+            [{"code": code, "name": language_name(code), "targets": list(pairs.get(code, {}))} for code in codes]
+        )
+
+    @app.get("/frontend/settings", include_in_schema=False)
+    async def settings(request: Request) -> Response:
+        server = server_of(request)
+        source, targets = next(iter(server.models.pairs().items()))
+        named = [{"code": code, "name": language_name(code)} for code in (source, next(iter(targets)))]
+        return answer(
+            {
+                "charLimit": server.limits.characters,
+                "apiKeys": server.keys is not None,
+                "keyRequired": server.keys is not None,
+                "suggestions": False,
+                "filesTranslation": True,
+                "supportedFilesFormat": list(READERS),
+                "language": dict(zip(("source", "target"), named, strict=True)),
+            }
+        )
+
+    @app.get("/health")
+    async def health() -> Response:
+        """Says ok while the server answers."""
+        return answer({"status": "ok"})
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics(request: Request) -> Response:
+        """Counters for Prometheus; with keys, as Bearer token."""
+        server = server_of(request)
+        server.check_client(request, request.query_params.get("api_key"))
+        return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    @app.post("/detect", openapi_extra=takes(DetectRequest))
+    async def detect_language(request: Request) -> Response:
+        """The likeliest languages of a text."""
+        server = server_of(request)
+        asked, _ = await server.admit(request, DetectRequest)
+        server.check_length([asked.q])
+        found = (await asyncio.to_thread(detect, asked.q))[:3]
+        # As LibreTranslate answers where nothing can be told.
+        return answer(
+            [{"confidence": round(100 * p), "language": code} for code, p in found]
+            or [{"confidence": 0, "language": "en"}]
+        )
+
+
+def add_translation(app: FastAPI) -> None:
+    """Routes that translate."""
+
+    @app.post("/translate", openapi_extra=takes(TranslateRequest))
+    async def translate(request: Request) -> Response:
+        """Translate a text, or a list of texts."""
+        server = server_of(request)
+        asked, _ = await server.admit(request, TranslateRequest)
+        texts = asked.q if isinstance(asked.q, list) else [asked.q]
+        if not any(texts):
+            raise HTTPException(400, "Invalid request: missing q parameter")
+        server.check_length(texts)
+        if asked.alternatives > server.limits.alternatives:
+            raise HTTPException(400, f"alternatives: at most {server.limits.alternatives}")
+        if server.config.log_text:
+            log(f"{asked.source}-{asked.target}: {json.dumps(texts, ensure_ascii=False)}")
+        if asked.stream:
+            return await streamed(server, asked, "\n".join(texts))
+        return answer(await unless_gone(request, translate_texts(server.models, asked, server.limits.waiting_lines)))
+
+    @app.post("/alternatives", openapi_extra=takes(AlternativesRequest))
+    async def alternatives(request: Request) -> Response:
+        """Translations of a line that begin alike, and go on with another word."""
+        server = server_of(request)
+        asked, _ = await server.admit(request, AlternativesRequest)
+        server.check_length([asked.q, asked.before])
+        route = find_route(server.models, asked.source, asked.target, asked.q)
+        if route.model is None or not asked.q.strip():
+            return answer({"alternatives": []})
+        task = WordAlternatives(route.tag + asked.q, asked.before, min(asked.count, server.limits.alternatives))
+        try:
+            found = await unless_gone(request, route.model.alternatives(task))
+        except NotLoaded as error:
+            raise failed(Failure(f"the model cannot be loaded: {error}", broken=True)) from error
+        if isinstance(found, Failure):
+            raise failed(found)
+        lines = [each for each in found if not isinstance(each, Failure)]
+        return answer({"alternatives": [{**each.words, "translation": each.texts[0]} for each in lines]})
+
+    @app.post("/translate_file", openapi_extra=takes(FileRequest, "multipart/form-data"))
+    async def translate_file(request: Request) -> Response:
+        """Translate a file; the answer says where to fetch the translation, within ten minutes."""
+        server = server_of(request)
+        asked, fields = await server.admit(request, FileRequest)
+        name, content = await forms.file_of(fields)
+        try:
+            document = await asyncio.to_thread(read_document, name, content)
+        except NMTError as error:
+            raise HTTPException(400, f"file: {error}") from error
+        route = find_route(server.models, asked.source, asked.target, "\n".join(document.lines[:20]))
+        found = await unless_gone(request, translate_document(route, document, server.limits.waiting_lines))
+        token = server.downloads.add(safe_name(name, asked.target), found.encode())
+        return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
+
+    @app.get("/download_file/{token}")
+    async def download(request: Request, token: str) -> Response:
+        """A translated file."""
+        found = server_of(request).downloads.find(token)
+        if found is None:
+            raise HTTPException(404, "no such file, or no longer: translate it again")
+        headers = {"Content-Disposition": f'attachment; filename="{found[0]}"'}
+        return Response(found[1], media_type="application/octet-stream", headers=headers)
+
+
+async def streamed(server: Server, asked: TranslateRequest, text: str) -> Response:
+    """An answer of which each line is an object in JSON; one that begins cannot fail but by a last object `error`."""
+    parts = stream_text(server.models, asked, text, server.limits.waiting_lines)
+    first = await anext(parts)
+
+    async def lines() -> AsyncIterator[bytes]:
+        try:
+            if first:
+                yield in_json(first) + b"\n"
+            async for part in parts:
+                yield in_json(part) + b"\n"
+        except HTTPException as error:
+            yield in_json({"error": error.detail}) + b"\n"
+        finally:
+            await parts.aclose()
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")

@@ -1,0 +1,133 @@
+"""What clients send: read under limits, and checked."""
+
+import asyncio
+from typing import Any, Literal, TypeVar
+from urllib.parse import parse_qsl
+
+from fastapi import HTTPException, Request
+from pydantic import BaseModel, Field, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from nmt.config.serving import LimitsConfig
+from nmt.storage.foreign import parse_json
+
+MOST_FIELDS = 20
+
+
+class DetectRequest(BaseModel):
+    """Whose language is it?"""
+
+    q: str = Field(min_length=1, description="The text.")
+    api_key: str | None = Field(None, description="The key, where the server wants one.")
+
+
+class TranslateRequest(BaseModel):
+    """Text to translate."""
+
+    q: str | list[str] = Field(description="The text, or a list of texts.", examples=["Open the file."])
+    source: str = Field(description="Its language, or auto.", examples=["en"])
+    target: str = Field(description="The language to translate into.", examples=["de"])
+    format: Literal["text"] = "text"
+    alternatives: int = Field(0, ge=0, description="Other translations to give beside the best.")
+    api_key: str | None = Field(None, description="The key, where the server wants one.")
+    stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
+    details: bool = Field(False, description="Tell the alignment of words, and the probability of each.")
+
+
+class AlternativesRequest(BaseModel):
+    """What could stand in a translation instead of a word."""
+
+    q: str = Field(min_length=1, description="The line that was translated.")
+    source: str
+    target: str
+    before: str = Field("", description="Its translation up to that word.")
+    count: int = Field(5, ge=1, description="The most alternatives to give.")
+    api_key: str | None = None
+
+
+class FileRequest(BaseModel):
+    """A file to translate, as multipart/form-data with a part `file`."""
+
+    source: str
+    target: str
+    api_key: str | None = None
+
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+async def read_body(request: Request, limits: LimitsConfig) -> bytes:
+    """The body of a request; HTTPException for one that is too large, or does not arrive in time."""
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(limits.upload_seconds):
+            async for part in request.stream():
+                parts.append(part)
+                size += len(part)
+                if size > limits.file_bytes:
+                    raise HTTPException(413, f"the request has more than {limits.file_bytes:,} bytes")
+    except TimeoutError as error:
+        raise HTTPException(408, f"the request did not arrive within {limits.upload_seconds:g} seconds") from error
+    return b"".join(parts)
+
+
+async def read_multipart(request: Request, body: bytes) -> dict[str, Any]:
+    """The fields of multipart/form-data; files stay in memory."""
+
+    async def stream() -> Any:
+        yield body
+
+    parser = MultiPartParser(request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body))
+    parser.spool_max_size = len(body) + 1  # nothing goes to disk
+    return dict(await parser.parse())
+
+
+async def read_fields(request: Request, limits: LimitsConfig) -> dict[str, Any]:
+    """The fields of a request in JSON or as a form; HTTPException for anything else."""
+    body = await read_body(request, limits)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        if kind == "multipart/form-data":
+            return await read_multipart(request, body)
+        if kind in ("", "application/json"):
+            found = parse_json(body)
+            if not isinstance(found, dict):
+                raise ValueError("no JSON object")
+            return found
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+    except (ValueError, MultiPartException, KeyError) as error:
+        raise HTTPException(400, "the request cannot be read: neither JSON nor a form, or damaged") from error
+
+
+def check(form: type[Form], fields: dict[str, Any]) -> Form:
+    """The fields as a form; HTTPException that names the first wrong one."""
+    try:
+        found = form.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise HTTPException(400, f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}") from error
+    if any(is_broken(value) for value in fields.values()):
+        raise HTTPException(400, "the request holds half a character (a lone surrogate)")
+    return found
+
+
+def is_broken(value: Any) -> bool:
+    """True for a text, or a list with one, that cannot be written in UTF-8."""
+    if isinstance(value, list):
+        return any(map(is_broken, value))
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+async def file_of(fields: dict[str, Any]) -> tuple[str, bytes]:
+    """The name and the content of the file in a form; HTTPException where there is none."""
+    file = fields.get("file")
+    if not isinstance(file, UploadFile):
+        raise HTTPException(400, "file: no file in the request, which multipart/form-data has")
+    return file.filename or "", await file.read()

@@ -1,0 +1,56 @@
+"""What the server asks of a model's process, and what that answers."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Search:
+    """How lines are translated; only lines with the same search go into one batch."""
+
+    n_best: int = 1
+    details: bool = False
+
+
+@dataclass
+class Batch:
+    """Lines to translate."""
+
+    search: Search
+    lines: list[str]
+    """Each begins with its tag, where the model has tags."""
+
+
+@dataclass
+class WordAlternatives:
+    """A translation whose words after `before` are looked for anew."""
+
+    line: str
+    before: str
+    count: int
+
+
+@dataclass
+class Ready:
+    """The first answer of a process: its model is loaded."""
+
+
+@dataclass
+class Failure:
+    """The answer to a task, or to a single line, that a person can mend."""
+
+    problem: str
+    broken: bool = False
+    """It is the server that failed, and not the text: the same request may be answered later."""
+
+
+@dataclass
+class Line:
+    """The translations of a line, best first, and what is known of the best one."""
+
+    texts: list[str]
+    words: dict[str, Any] = field(default_factory=dict)
+    """With details: the answer's `sourceWords`, `words`, `alignment` and `confidence`."""
+
+
+Answer = list[Line | Failure]

@@ -1,0 +1,122 @@
+"""In the process of a model: load it, and answer tasks by several threads."""
+
+import math
+import sys
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from nmt.config import TranslateConfig
+from nmt.errors import NMTError, is_out_of_memory
+from nmt.preparation.workers import begin
+from nmt.server.tasks import Answer, Batch, Failure, Line, Ready, Search, WordAlternatives
+from nmt.translation.segments import RefusedLine
+
+if TYPE_CHECKING:
+    from nmt.translation.translator import Translation, Translator
+
+TASKS_AT_ONCE = 2
+"""While one is searched, the other is made tokens or text."""
+
+
+def log(words: str) -> None:
+    print(f"nmt: {words}", file=sys.stderr, flush=True)
+
+
+def log_error(error: BaseException) -> None:
+    """Log where an error happened, without its message, which may hold a text of a client."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    log(f"{type(error).__name__} at {where}")
+
+
+def word_details(line: str, translation: "Translation") -> dict[str, Any]:
+    """The words of a line and of its translation, which belong together, and how sure the model is of each.
+
+    The confidence in a word is the probability of its tokens given all before them; copied words have none.
+    """
+    details = translation.details
+    assert details
+    words = translation.text.split()
+    sums = dict.fromkeys(range(len(words)), 0.0)
+    known = set[int]()
+    for word, log_probability in zip(details.words, details.word_log_probabilities, strict=True):
+        if word in sums:
+            sums[word] += log_probability
+            known.add(word)
+    return {
+        "sourceWords": line.split(),
+        "words": words,
+        "alignment": [list(pair) for pair in details.alignment],
+        "confidence": [round(math.exp(sums[word]), 4) if word in known else None for word in sums],
+    }
+
+
+class Answers:
+    """Answers tasks by a translator, whose variants for other searches share its weights."""
+
+    def __init__(self, translator: "Translator") -> None:
+        self.translator = translator
+        self.variants: dict[Search, Translator] = {}
+
+    def variant(self, search: Search) -> "Translator":
+        """The translator for a search."""
+        if search not in self.variants:
+            self.variants[search] = self.translator.with_search(search.n_best, search.details)
+        return self.variants[search]
+
+    def answer(self, task: Batch | WordAlternatives) -> Answer:
+        if isinstance(task, WordAlternatives):
+            found = self.translator.alternatives(task.line, task.before, task.count)
+            return [Line([each.text], {"word": each.word, "probability": each.probability}) for each in found]
+        answers: Answer = []
+        for line, translations in zip(task.lines, self.variant(task.search).translate_each(task.lines), strict=True):
+            if isinstance(translations, RefusedLine):
+                answers.append(Failure(translations.problem))
+                continue
+            words = word_details(line, translations[0]) if task.search.details else {}
+            answers.append(Line([each.text for each in translations], words))
+        return answers
+
+
+def answer_all(answers: Answers, tasks: "SimpleQueue[tuple[int, Any]]", connection: Connection, lock: Any) -> None:
+    """Answer tasks until the process ends; a failure is the answer to its task alone."""
+    while True:
+        number, task = tasks.get()
+        found: Answer | Failure
+        try:
+            found = answers.answer(task)
+        except NMTError as error:
+            found = Failure(str(error))
+        except Exception as error:
+            if is_out_of_memory(error):
+                found = Failure("out of memory: send less text at once", broken=True)
+            else:
+                log_error(error)
+                found = Failure("internal error, which the server's log names", broken=True)
+        with lock:
+            connection.send((number, found))
+
+
+def serve_model(connection: Connection, config: TranslateConfig) -> None:
+    """The main function of a model's process: tells Ready or a Failure, then answers numbered tasks."""
+    begin()
+    try:
+        from nmt.translation.load import load_translator
+
+        translator = load_translator(config, log)
+    except NMTError as error:
+        connection.send(Failure(str(error)))
+        return
+    connection.send(Ready())
+    tasks: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+    answers, lock = Answers(translator), threading.Lock()
+    for _ in range(TASKS_AT_ONCE):
+        threading.Thread(target=answer_all, args=(answers, tasks, connection, lock), daemon=True).start()
+    while True:
+        try:
+            tasks.put(connection.recv())
+        except EOFError:  # the server ended
+            return

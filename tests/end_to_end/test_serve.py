@@ -1,0 +1,370 @@
+"""`nmt serve` as its clients see it: real processes, the real LibreTranslate client, and what goes wrong."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+
+from nmt.commands import compose
+from nmt.translation.load import load_translator
+from tests.end_to_end.serving import Server, serving
+
+LINES = ["ka lo mi", "nu pe", "", "ri so tu va we ka lo", "  va  "]
+
+
+@pytest.fixture(scope="module")
+def server(finished: Path) -> Iterator[Server]:
+    with serving(finished, "limits.characters=2000", "limits.file_bytes=20000") as found:
+        found.translated("ka")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def expected(finished: Path) -> list[str]:
+    """What `nmt translate` makes of LINES."""
+    translator = load_translator(compose("translate", [f"run={finished}", "engine=ctranslate2"]), lambda words: None)
+    return [found[0].text for found in translator.translate(LINES)]
+
+
+def test_translations_are_those_of_nmt_translate(server, expected):
+    assert server.translated(LINES) == [a if "  " not in b else f"  {a}  " for a, b in zip(expected, LINES, strict=True)]
+    assert server.translated("\n".join(LINES[:4]) + "\r\n") == "\n".join(expected[:4]) + "\r\n"
+
+
+def test_the_client_of_libretranslate_works_unchanged(server, expected):
+    client = LibreTranslateAPI(server.url)
+    assert client.translate(LINES[0], "en", "de") == expected[0]
+    assert client.languages() == [
+        {"code": "en", "name": "English", "targets": ["de"]},
+        {"code": "de", "name": "German", "targets": []},
+    ]
+    assert client.detect("This is a small house in the middle of the town.")[0]["language"] == "en"
+
+
+def test_fields_come_as_json_as_a_form_and_in_the_address(server, expected):
+    form = b"q=ka+lo+mi&source=en&target=de"
+    assert server.ask("/translate", form)[1] == {"translatedText": expected[0]}
+    assert server.ask("/translate?" + form.decode(), b"")[1] == {"translatedText": expected[0]}
+    part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    parts = "".join(part.format(*each) for each in (("q", LINES[0]), ("source", "en"), ("target", "de"))) + "--b--\r\n"
+    found = server.ask("/translate", parts.encode(), Content_Type="multipart/form-data; boundary=b")
+    assert found[1] == {"translatedText": expected[0]}
+
+
+def test_a_language_is_detected_and_told(server):
+    status, found = server.translate(["ka lo", "mi"], source="auto")
+    assert status == 200
+    assert [each["language"] for each in found["detectedLanguage"]] == ["en", "en"]
+
+
+def test_a_text_in_the_target_language_stays_as_it_is(server):
+    assert server.translate("Das Haus", source="de") == (200, {"translatedText": "Das Haus"})
+
+
+def test_alternatives_differ(server):
+    _, found = server.translate("ka lo mi", alternatives=3)
+    texts = [found["translatedText"], *found["alternatives"]]
+    assert len(texts) > 1
+    assert len(set(texts)) == len(texts)
+    status, found = server.translate(["ka lo", ""], alternatives=2)
+    assert [len(found[key]) for key in ("translatedText", "alternatives")] == [2, 2]
+
+
+def test_details_tell_words_alignment_and_confidence(server, expected):
+    _, found = server.translate("\n".join(LINES[:4]), details=True)
+    assert [each["line"] for each in found["details"]] == [0, 1, 3]
+    for each, line, translation in zip(found["details"], LINES, [*expected[:2], expected[3]], strict=False):
+        assert each["words"] == translation.split()
+        assert len(each["confidence"]) == len(each["words"])
+        assert all(0 <= confidence <= 1 for confidence in each["confidence"])
+        assert all(s < len(each["sourceWords"]) and t < len(each["words"]) for s, t in each["alignment"])
+        assert each["sourceWords"] == each["source"].split()
+    assert found["details"][0]["source"] == LINES[0]
+
+
+def test_other_words_can_stand_at_a_place(server, expected):
+    first, *rest = expected[3].split()
+    status, found = server.ask(
+        "/alternatives", {"q": LINES[3], "source": "en", "target": "de", "before": first, "count": 4}
+    )
+    assert status == 200
+    found = found["alternatives"]
+    assert len({each["word"] for each in found}) == len(found) > 1
+    assert all(each["translation"].split()[:2] == [first, each["word"]] for each in found)
+    assert rest[0] in [each["word"] for each in found]
+
+
+def test_a_long_text_is_streamed_in_order(server, expected):
+    _, found = server.translate("\n".join(LINES[:4]), stream=True)
+    parts = [json.loads(line) for line in found.splitlines()]
+    assert [part["line"] for part in parts] == [0, 1, 2, 3]
+    assert [part["translatedText"] for part in parts] == expected[:4]
+
+
+def test_a_file_is_translated_and_fetched_once_or_more(server, expected):
+    boundary = 'form-data; name="file"; filename="my notes.txt"'
+    body = f"--b\r\nContent-Disposition: {boundary}\r\nContent-Type: text/plain\r\n\r\n" + "\n".join(LINES[:4])
+    for name, value in (("source", "auto"), ("target", "de")):
+        body += f'\r\n--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}'
+    kind = "multipart/form-data; boundary=b"
+    status, found = server.ask("/translate_file", f"{body}\r\n--b--\r\n".encode(), Content_Type=kind)
+    assert status == 200, found
+    url = found["translatedFileUrl"]
+    assert url.startswith(server.url + "/download_file/")
+    with urllib.request.urlopen(url) as answer:
+        assert answer.headers["Content-Disposition"] == 'attachment; filename="my_notes_de.txt"'
+        assert answer.read().decode() == "\n".join(expected[:4])
+    for damaged in (body.replace("notes.txt", "notes.exe"), body.replace('name="file"', 'name="other"')):
+        status, found = server.ask("/translate_file", f"{damaged}\r\n--b--\r\n".encode(), Content_Type=kind)
+        assert status == 400
+        assert found["error"].startswith("file:")
+
+
+def test_the_pages_load_nothing_from_elsewhere_and_run_no_text(server):
+    for path in ("/", "/page.js", "/page.css"):
+        with urllib.request.urlopen(server.url + path) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert "Access-Control-Allow-Origin" not in answer.headers
+            assert b"//cdn" not in answer.read()
+
+
+def test_the_api_describes_itself(server):
+    status, found = server.ask("/openapi.json")
+    assert status == 200
+    assert {"/translate", "/translate_file", "/detect", "/languages", "/health", "/alternatives"} <= set(found["paths"])
+    schema = found["paths"]["/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert {"q", "source", "target", "format", "alternatives"} <= set(schema["properties"])
+
+
+def test_health_and_metrics_tell_how_it_is(server):
+    server.translated(["ka", "lo"])
+    assert server.ask("/health") == (200, {"status": "ok"})
+    _, found = server.ask("/metrics")
+    values = dict(line.rsplit(" ", 1) for line in found.splitlines() if not line.startswith("#"))
+    assert float(values['nmt_requests_total{path="/translate",status="200"}']) > 0
+    [memory] = [float(value) for name, value in values.items() if name.startswith("nmt_model_memory_bytes")]
+    assert memory > 10**7
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "told"),
+    [
+        ({"q": "ka", "source": "en"}, 400, "target"),
+        ({"q": "ka", "source": "fr", "target": "de"}, 400, "fr is not supported"),
+        ({"q": "ka", "source": "de", "target": "en"}, 400, "en is not available"),
+        ({"q": "", "source": "en", "target": "de"}, 400, "missing q"),
+        ({"q": 5, "source": "en", "target": "de"}, 400, "q"),
+        ({"q": "ka", "source": "en", "target": "de", "format": "pdf"}, 400, "format"),
+        ({"q": "ka", "source": "en", "target": "de", "alternatives": 11}, 400, "at most 10"),
+        ({"q": "ka", "source": "en", "target": "de", "alternatives": -1}, 400, "alternatives"),
+        ({"q": "k" * 2001, "source": "en", "target": "de"}, 400, "exceeds text limit (2,000)"),
+        ({"q": "k" * 20001, "source": "en", "target": "de"}, 413, "20,000 bytes"),
+        (["q"], 400, "JSON"),
+        (b"\xff\xfe", 400, "form"),
+        (b"q=%ff", 400, ""),
+    ],
+)
+def test_a_wrong_request_is_told_in_a_line(server, fields, status, told):
+    found = server.ask("/translate", fields)
+    assert found[0] == status, found
+    assert told in found[1]["error"]
+    assert "Traceback" not in "".join(server.log)
+
+
+def test_half_a_character_and_deep_json_are_refused(server):
+    for body in (b'{"q": "\\ud800", "source": "en", "target": "de"}', b'{"q": ' + b"[" * 9000 + b"]" * 9000 + b"}"):
+        status, found = server.ask("/translate", body, Content_Type="application/json")
+        assert (status, list(found)) == (400, ["error"])
+
+
+def test_a_page_elsewhere_whose_name_leads_here_gets_nothing(server):
+    assert server.ask("/languages", Host="evil.example")[0] == 421
+    assert server.ask("/languages", Host=f"localhost:{server.port}")[0] == 200
+
+
+def test_texts_are_not_logged(server):
+    server.translated("mi nu pe")
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(f"{server.url}/nowhere?q=mi+nu+pe")
+    assert "mi" not in "".join(server.log).replace("limits", "").split()
+    assert "nu pe" not in "".join(server.log)
+
+
+def send(server: Server, *parts: bytes) -> socket.socket:
+    found = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    for part in parts:
+        found.sendall(part)
+    return found
+
+
+def test_clients_that_hang_cut_the_line_or_send_garbage_harm_nobody(server, expected):
+    promise = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+    hanging = [send(server), send(server, promise[:30]), send(server, promise)]
+    for garbage in (b"\x16\x03\x01\x02", b"GET /\r\n\r\n", bytes(range(256)), promise + b"{[" * 500):
+        send(server, garbage).close()
+    whole = json.dumps({"q": "\n".join(["ka lo mi"] * 200), "source": "en", "target": "de"}).encode()
+    for _ in range(5):  # they ask for much, and go
+        send(server, b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(whole), whole)).close()
+    assert server.translated(LINES[:4]) == expected[:4]
+    for each in hanging:
+        each.close()
+    _, found = server.ask("/metrics")
+    assert 'nmt_waiting_lines{model="' in found
+    assert all(line.endswith(" 0.0") for line in found.splitlines() if line.startswith("nmt_waiting_lines{"))
+
+
+def test_many_clients_get_their_own_answers(server, finished):
+    lines = [" ".join(words) for words in zip(*[iter("ka lo mi nu pe ri so tu va we".split() * 30)] * 4, strict=False)]
+    translator = load_translator(compose("translate", [f"run={finished}", "engine=ctranslate2"]), lambda words: None)
+    wanted = [found[0].text for found in translator.translate(lines)]
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(server.translated, lines)) == wanted
+
+
+def test_a_killed_process_loses_what_it_held_and_nothing_else(finished):
+    with serving(finished, "batch_lines=1", "decode.beam_size=20", "decode.max_extra_length=500") as server:
+        server.translated("ka")
+        before = server.worker()
+        with ThreadPoolExecutor(12) as pool:
+            found = [pool.submit(server.translate, "ka lo mi nu pe ri so tu") for _ in range(12)]
+            time.sleep(0.05)
+            os.kill(before, signal.SIGSTOP)
+            time.sleep(0.3)  # all of them have arrived
+            os.kill(before, signal.SIGKILL)
+            answers = [each.result() for each in found]
+        lost = [answer for status, answer in answers if status == 503]
+        assert all("signal 9; send it again" in answer["error"] for answer in lost)
+        assert 1 <= len(lost) <= 2
+        assert [status for status, _ in answers].count(200) == 12 - len(lost)
+        assert server.worker() != before
+        assert "nmt_model_deaths_total" in server.ask("/metrics")[1]
+
+
+def test_sigterm_answers_what_was_accepted(finished):
+    with serving(finished) as server:
+        server.translated("ka")
+        worker = server.worker()
+        os.kill(worker, signal.SIGSTOP)
+        with ThreadPoolExecutor(4) as pool:
+            found = [pool.submit(server.translated, "ka lo mi") for _ in range(4)]
+            time.sleep(0.3)
+            server.process.terminate()
+            time.sleep(0.3)
+            os.kill(worker, signal.SIGCONT)
+            assert len({each.result() for each in found}) == 1
+        assert server.process.wait(30) in (0, -signal.SIGTERM)
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+
+
+def test_a_model_is_replaced_without_losing_a_request(finished, checkpoint, tmp_path):
+    shutil.copytree(finished / "model", tmp_path / "model")
+    with serving(tmp_path / "model") as server:
+        first, count = server.translated("ka lo mi"), len(server.log)
+        answers, stop = [], threading.Event()
+
+        def ask_on() -> None:
+            while not stop.is_set():
+                answers.append(server.translate("ka lo mi"))
+
+        asking = threading.Thread(target=ask_on)
+        asking.start()
+        try:
+            for path in Path(checkpoint).iterdir():
+                shutil.copyfile(path, tmp_path / path.name)
+                os.replace(tmp_path / path.name, tmp_path / "model" / path.name)
+            server.logged("loaded in", after=count)
+            second = server.translated("ka lo mi")
+        finally:
+            stop.set()
+            asking.join()
+        assert {status for status, _ in answers} == {200}
+        texts = [answer["translatedText"] for _, answer in answers]
+        assert texts[0] == first != second
+        assert set(texts) <= {first, second}
+
+
+def test_a_broken_replacement_leaves_the_old_model(finished, tmp_path):
+    shutil.copytree(finished / "model", tmp_path / "model")
+    with serving(tmp_path / "model") as server:
+        first, count = server.translated("ka lo mi"), len(server.log)
+        (tmp_path / "model" / "config.json").write_text("{")
+        server.logged("not replaced by what lies there now", after=count)
+        assert server.translated("ka lo mi") == first
+
+
+def test_models_are_loaded_when_asked_for_and_unloaded_when_memory_is_short(finished, checkpoint, tmp_path):
+    shutil.copytree(checkpoint, tmp_path / "other")
+    config = json.loads((tmp_path / "other" / "config.json").read_text())
+    (tmp_path / "other" / "config.json").write_text(json.dumps(config | {"target": "fr"}))
+    with serving(finished, tmp_path / "other", "free_memory=100000") as server:
+        assert not any("loaded in" in line for line in server.log)
+        first = server.translated("ka lo mi")
+        count = len(server.log)
+        assert server.translate("ka lo", target="fr")[0] == 200
+        server.logged(f"{finished}: unloaded", after=count)
+        assert server.translated("ka lo mi") == first
+
+
+def test_keys_are_asked_for_and_limited(finished, tmp_path, nmt):
+    keys = tmp_path / "keys.txt"
+    key = nmt("serve", f"keys={keys}", "new_key=ann").out.strip()
+    with serving(finished, f"keys={keys}", "limits.requests_per_minute=3", "host=0.0.0.0") as server:
+        server.url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert server.translate("ka") == (403, {"error": "this server needs an API key"})
+        assert server.translate("ka", api_key="wrong") == (403, {"error": "wrong API key"})
+        assert server.ask("/metrics")[0] == 403
+        assert server.ask("/frontend/settings")[1]["keyRequired"]
+        assert server.translate("ka", api_key=key)[0] == 200
+        assert LibreTranslateAPI(server.url, key).translate("ka", "en", "de")
+        assert server.ask("/metrics", Authorization=f"Bearer {key}")[0] == 200
+        status, found = server.translate("ka", api_key=key)
+        assert status == 429
+        assert "wait" in found["error"]
+        assert key not in "".join(server.log)
+
+
+def test_what_takes_too_long_is_told_and_given_up(finished):
+    with serving(finished, "limits.seconds=1", "limits.upload_seconds=0.5") as server:
+        server.translated("ka")
+        os.kill(server.worker(), signal.SIGSTOP)
+        begun = time.monotonic()
+        status, found = server.translate("ka lo")
+        assert (status, "within 1 seconds" in found["error"]) == (504, True)
+        assert time.monotonic() - begun < 20
+        slow = send(server, b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
+        assert b" 408 " in slow.recv(100)
+        # A process that does not answer is ended after twice that time, and the next request gets a new one.
+        server.logged("by signal 9|loaded in", after=len(server.log) - 1) if False else None
+        time.sleep(2)
+        assert server.translated("ka")
+
+
+def test_what_cannot_be_served_is_told_in_a_line(nmt, finished, tmp_path):
+    nmt("serve", str(tmp_path / "nothing")).refused("no such file or folder")
+    nmt("serve", str(tmp_path)).refused("neither a run nor a model directory")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        nmt("serve", str(finished), f"port={taken.getsockname()[1]}").refused("port=", "in use")
+
+
+def test_torch_serves_the_same(finished, expected):
+    with serving(finished, "engine=torch") as server:
+        assert server.translated(LINES[:4]) == expected[:4]
+        _, found = server.translate(LINES[0], details=True)
+        assert found["details"][0]["words"] == expected[0].split()

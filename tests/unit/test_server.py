@@ -1,0 +1,207 @@
+"""Parts of `nmt serve` that need no process: batches, keys, rates, downloads, documents."""
+
+import asyncio
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt.commands import compose
+from nmt.errors import NMTError
+from nmt.server.detect import detect, detect_among
+from nmt.server.documents import PlainText, read_document
+from nmt.server.downloads import Downloads, safe_name
+from nmt.server.keys import Keys, add_key, digest, read_keys
+from nmt.server.names import language_name
+from nmt.server.rate import Rate
+from nmt.server.tasks import Failure, Line, Search
+from nmt.server.waiting import Request, Waiting, answer
+
+
+def waiting_lines(*sizes: int, search: Search | None = None) -> tuple[Waiting, list[Request]]:
+    """A queue with a request for each size; call it while a loop runs."""
+    waiting = Waiting()
+    requests = [Request(search or Search(), [f"{n}.{i}" for i in range(size)]) for n, size in enumerate(sizes)]
+    for request in requests:
+        waiting.add(request)
+    return waiting, requests
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(1, 20))
+def test_batches_hold_each_line_once_and_in_turns(sizes, most):
+    async def check():
+        waiting, requests = waiting_lines(*sizes)
+        seen = []
+        while waiting.lines:
+            batch = waiting.take(most)
+            assert 0 < len(batch) <= most
+            turns = Counter(request for request, _ in batch)
+            # None gets two lines more than another that still has some.
+            behind = [turns[request] for request in requests if request.next < len(request.lines)]
+            assert max(turns.values()) - min(behind, default=max(turns.values())) <= 1
+            seen += [(requests.index(request), index) for request, index in batch]
+        assert sorted(seen) == [(n, i) for n, size in enumerate(sizes) for i in range(size)]
+        assert waiting.take(most) == []
+        assert not waiting.arrived.is_set()
+
+    asyncio.run(check())
+
+
+def test_a_long_text_does_not_keep_a_short_one_waiting():
+    async def check():
+        waiting, [_, short] = waiting_lines(1000, 1)
+        assert (short, 0) in waiting.take(4)
+
+    asyncio.run(check())
+
+
+def test_only_lines_of_one_kind_of_search_go_together():
+    async def check():
+        waiting, [first] = waiting_lines(2)
+        other = Request(Search(n_best=3), ["x"])
+        waiting.add(other)
+        assert {request for request, _ in waiting.take(10)} == {first}
+        assert waiting.take(10) == [(other, 0)]
+
+    asyncio.run(check())
+
+
+def test_a_request_that_is_given_up_leaves_no_lines():
+    async def check():
+        waiting, [first, second] = waiting_lines(5, 5)
+        waiting.take(4)
+        waiting.remove(first)
+        assert waiting.lines == 3
+        waiting.remove(first)
+        waiting.remove(second)
+        assert (waiting.lines, waiting.arrived.is_set()) == (0, False)
+
+    asyncio.run(check())
+
+
+def test_what_waits_is_answered_by_a_failure_once():
+    async def check():
+        waiting, [request] = waiting_lines(3)
+        [(_, index), *_] = waiting.take(1)
+        waiting.fail(Failure("broken"))
+        assert [future.result().problem for future in request.answers] == ["broken"] * 3
+        answer([request.answers[index]], [Line(["late"])])  # its batch comes back, and is too late
+
+    asyncio.run(check())
+
+
+@given(st.text(st.sampled_from("ab \t\r\n\u2028\u00a0")))
+def test_a_text_joined_from_its_own_lines_is_the_same(text):
+    document = PlainText(text)
+    assert document.join(document.lines) == text
+    assert all(line == line.strip() != "" for line in document.lines)
+    lines = text.split("\n")
+    assert [lines[number].strip() for number in document.numbers()] == document.lines
+
+
+def test_files_of_other_kinds_and_encodings_are_refused():
+    assert read_document("A.TXT", "ä\r\n\r\nb".encode()).join(["x", "y"]) == "x\r\n\r\ny"
+    with pytest.raises(NMTError, match=r"\.txt are"):
+        read_document("a.docx", b"")
+    with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
+        read_document("a.txt", b"a\xff")
+
+
+def test_keys_are_stored_as_hashes_and_count_as_soon_as_the_file_changes(tmp_path):
+    path = tmp_path / "keys.txt"
+    key = add_key(path, "ann")
+    assert key not in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0
+    keys = Keys(path)
+    assert (keys.name_of(key), keys.name_of(key[:-1]), keys.name_of("ä\ud800")) == ("ann", None, None)
+    second = add_key(path, "bob")
+    assert keys.name_of(second) == "bob"
+    path.write_text(f"bob {digest(second)}\n# a remark\n")
+    assert (keys.name_of(key), keys.name_of(second)) == (None, "bob")
+    path.write_text("damaged")
+    with pytest.raises(NMTError, match="line 1"):
+        keys.name_of(second)
+
+
+@pytest.mark.parametrize("name", ["ann", "a b", ".x", ""])
+def test_names_of_keys_are_new_and_plain(tmp_path, name):
+    path = tmp_path / "keys.txt"
+    add_key(path, "ann")
+    with pytest.raises(NMTError, match="new_key"):
+        add_key(path, name)
+    assert len(read_keys(path)) == 1
+
+
+def test_a_client_may_ask_so_often_in_a_minute_and_others_do_not_count():
+    rate = Rate(6)
+    assert [rate.wait("a", now=0) for _ in range(6)] == [0] * 6
+    assert rate.wait("a", now=0) == pytest.approx(10)
+    assert rate.wait("b", now=0) == 0
+    assert rate.wait("a", now=9.9) > 0
+    assert rate.wait("a", now=10.1) == 0
+    assert [rate.wait("a", now=1000) for _ in range(7)][5:] == [0, pytest.approx(10)]
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("notes.txt", "notes_de.txt"),
+        ("../../etc/passwd.txt", "passwd_de.txt"),
+        ('a"; filename="b.txt', "a_filename_b_de.txt"),
+        ("C:\\x\\käse brot.TXT", "k_se_brot_de.txt"),
+        ("\r\nX: y.txt", "X_y_de.txt"),
+        (".txt", "txt_de"),
+    ],
+)
+def test_names_of_translated_files_are_harmless(name, safe):
+    assert safe_name(name, "de") == safe
+
+
+def test_downloads_make_room_for_new_ones(monkeypatch):
+    downloads = Downloads()
+    first = downloads.add("a_de.txt", b"1")
+    assert downloads.find(first) == ("a_de.txt", b"1")
+    assert downloads.find("x.a_de.txt") is None
+    monkeypatch.setattr("nmt.server.downloads.MOST_BYTES", 10)
+    second = downloads.add("b_de.txt", b"0123456789")
+    assert (downloads.find(first), downloads.find(second)) == (None, ("b_de.txt", b"0123456789"))
+    monkeypatch.setattr("time.monotonic", lambda: math.inf)
+    assert downloads.find(second) is None
+
+
+def test_languages_are_detected():
+    assert detect("Das ist ein kleines Haus, in dem wir wohnen.")[0][0] == "de"
+    assert detect("123 !?") == []
+    assert detect_among("Das ist ein kleines Haus.", ["en", "fr"])[0] in ("en", "fr")
+    assert detect_among("...", ["en", "fr"]) == ("en", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [("de", "German"), ("pt-BR", "Portuguese (Brazil)"), ("xx-nonsense!", "xx-nonsense!")]
+)
+def test_languages_have_english_names(code, name):
+    assert language_name(code) == name
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["host=0.0.0.0"], "without a key"),
+        (["host=example.org"], "without a key"),
+        (["new_key=ann"], "keys=FILE"),
+        (["decode.do_sample=true"], "do_sample"),
+        (["engine=fast"], "engine"),
+        (["port=70000"], "port"),
+        (["limits.seconds=0"], "limits.seconds"),
+    ],
+)
+def test_what_is_not_safe_or_makes_no_sense_is_refused(words, told):
+    with pytest.raises(NMTError, match=told):
+        compose("serve", words)
+
+
+@pytest.mark.parametrize("words", [["host=::1"], ["host=localhost"], ["host=0.0.0.0", "anonymous=true"]])
+def test_what_was_asked_for_is_allowed(words):
+    compose("serve", words)
