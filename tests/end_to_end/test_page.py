@@ -16,6 +16,8 @@ playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 LINE = "ka lo mi nu pe"
+TALKATIVE = ["engine=torch", "decode.min_length=8", "decode.no_repeat_ngram_size=1"]
+"""A model that was trained for a moment says next to nothing, unless it must."""
 SECONDS = 30_000
 """A shared machine is slow at times."""
 playwright.expect.set_options(timeout=SECONDS)
@@ -23,8 +25,7 @@ playwright.expect.set_options(timeout=SECONDS)
 
 @pytest.fixture(scope="module")
 def address(finished: Path) -> Iterator[str]:
-    with serving(finished) as server:
-        server.translated("ka")
+    with serving(finished, *TALKATIVE) as server:
         yield f"{server.url}/"
 
 
@@ -57,9 +58,9 @@ def open_page(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     for context, _ in contexts:
         context.close()
     assert requests
-    assert {url for url in requests if not url.startswith((*(at for _, at in contexts)))} == set()
-    # Chromium itself tells of each status above 400, which the page tells, too.
-    assert [text for text in problems if "the server responded with a status of 4" not in text] == []
+    assert {url for url in requests if not url.startswith(tuple(at for _, at in contexts))} == set()
+    # Chromium itself tells of requests that fail, which the page tells, too.
+    assert [text for text in problems if "Failed to load resource:" not in text] == []
 
 
 @pytest.fixture
@@ -219,11 +220,15 @@ def test_words_are_marked_with_those_that_they_are_aligned_with(page, details):
     assert (marked(page, "mirror"), marked(page, "translation")) == ([source], expected)
 
 
-def test_words_that_the_model_doubts_are_told(page, details):
-    for word, confidence in zip(translate(page).all(), details["confidence"], strict=True):
-        assert word.get_attribute("title") == f"Probability {int(100 * confidence + 0.5)} %"
-        assert ("unsure" in str(word.get_attribute("class"))) == (confidence < 0.5)
-    assert page.locator("#legend").is_visible() == (min(details["confidence"]) < 0.5)
+def test_words_that_the_model_doubts_are_told(page, address):
+    line = "<img> ka lo"  # the first word is copied
+    details = post(address, "translate", q=line, source="en", target="de", details=True)["details"][0]
+    assert [confidence is None for confidence in details["confidence"][:2]] == [True, False]
+    for word, confidence in zip(translate(page, line).all(), details["confidence"], strict=True):
+        known = confidence is not None
+        assert word.get_attribute("title") == (f"Probability {int(100 * confidence + 0.5)} %" if known else "")
+        assert ("unsure" in str(word.get_attribute("class"))) == (known and confidence < 0.5)
+    assert page.locator("#legend").is_visible()
 
 
 @pytest.mark.parametrize(
@@ -232,8 +237,8 @@ def test_words_that_the_model_doubts_are_told(page, details):
 )
 def test_a_hostile_source_runs_nothing(page, text):
     translate(page, text)
-    page.locator("#translation .word").first.click()
-    playwright.expect(page.get_by_role("menuitemradio").or_(page.get_by_role("menu").locator("p"))).not_to_have_count(0)
+    page.locator("#translation .word").last.click()
+    playwright.expect(page.get_by_role("menuitemradio")).not_to_have_count(0)
     assert page.title() == "Translate"
     assert page.locator("img, main script").count() == 0
     assert text_of(page).input_value() == text
@@ -271,7 +276,7 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     controls = page.locator("button:visible, select:visible").all()
     assert min(control.bounding_box()["height"] for control in controls) >= 44
     page.locator("#translation .word").last.tap()
-    playwright.expect(page.get_by_role("menuitemradio").or_(page.get_by_role("menu").locator("p"))).not_to_have_count(0)
+    playwright.expect(page.get_by_role("menuitemradio")).not_to_have_count(0)
     box = page.get_by_role("menu").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 400
@@ -279,7 +284,7 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
 
 def test_a_key_is_asked_for_where_one_is_needed(open_page, finished, details, tmp_path):
     key = add_key(tmp_path / "keys", "colleague")
-    with serving(finished, f"keys={tmp_path / 'keys'}") as server:
+    with serving(finished, *TALKATIVE, f"keys={tmp_path / 'keys'}") as server:
         page = open_page(f"{server.url}/")
         text_of(page).fill(LINE)
         playwright.expect(page.get_by_role("alert")).to_have_text("this server needs an API key")
