@@ -102,6 +102,19 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "model")
 
 
+@pytest.fixture(scope="session")
+def word_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model directory with a tiny model that Marian trained from en to de: its translations are made-up words."""
+    from nmt.commands import compose
+    from nmt.commands.import_model import import_model
+
+    output = tmp_path_factory.mktemp("words") / "model"
+    fixture = Path(__file__).parent / "fixtures" / "marian" / "tied"
+    words = [f"path={fixture}", f"output={output}", "source=en", "target=de"]
+    list(import_model(compose("import", words), lambda step: None))
+    return output
+
+
 @dataclass
 class Outcome:
     """What a command left behind."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SAMPLE_LINES = 200
 """Lines of the validation set to compare."""
+CHARACTERS_PER_TOKEN, USUAL_TOKENS = 4, 128
+"""format=argos splits lines by characters where nmt does by tokens; so many tokens where no limit is known."""
 
 
 @dataclass
@@ -32,22 +34,32 @@ class ExportConfig:
     run: str = "runs/latest"
     """A run, or a model directory; a word without = is short for it."""
     format: str = "ctranslate2"
-    """ctranslate2 (pip install '.[ctranslate2]') or huggingface (pip install '.[huggingface]')."""
+    """ctranslate2 or argos, for Argos Translate and LibreTranslate (pip install '.[ctranslate2]'), or huggingface (pip
+    install '.[huggingface]')."""
     precision: str = "float32"
-    """ctranslate2: float32 or int8."""
+    """ctranslate2, argos: float32 or int8."""
     output: str | None = None
-    """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
+    """The folder to write, of argos the file; null: ctranslate2-PRECISION, translate-SOURCE_TARGET-1_0.argosmodel or
+    huggingface in the model directory."""
+    target: str | None = None
+    """argos: the target language of the package, for a model that has a tag for each of several."""
     sample: str | None = None
     """File of lines to translate by both and compare; null: 200 lines of the validation set."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        require_choice("format", self.format, ("ctranslate2", "huggingface"))
+        require_choice("format", self.format, ("ctranslate2", "argos", "huggingface"))
         require_choice("precision", self.precision, ("float32", "int8"))
         require(
-            self.precision == "float32" or self.format == "ctranslate2",
-            f"precision={self.precision} with format={self.format}: only format=ctranslate2 has it",
+            self.precision == "float32" or self.format != "huggingface",
+            f"precision={self.precision} with format={self.format}: only format=ctranslate2 and format=argos have it",
         )
+        require(
+            self.target is None or self.format == "argos",
+            f"target={self.target} with format={self.format}: only format=argos takes one of a model's languages",
+        )
+        own = replace(self.decode, batch_tokens=DecodeConfig.batch_tokens) == DecodeConfig()
+        require(own or self.format != "argos", "format=argos: Argos Translate has its own search; leave decode out")
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
 
 
@@ -58,11 +70,28 @@ TRAINED_BY_MARIAN = "as transformers has other sinusoids, another epsilon and an
 class Exported:
     """A model that was written for another program, and what that program makes of it."""
 
-    folder: Path
+    path: Path
+    """The folder, or the file."""
     translate: Callable[[list[str]], list[str]]
     scores: "Callable[[list[Pair]], Scores]"
+    search: DecodeConfig
+    """How that program searches, or is made to."""
     note: str = ""
     """Why both differ, if it is known."""
+    remark: Callable[[list[str], list[str]], Iterator[str]] = lambda lines, translations: iter(())
+    """What else there is to say, given lines and the original's translations."""
+
+    def certify(self, told: list[str]) -> None:
+        """Add to its card what was found when it was compared."""
+        from nmt.interchange import to_argos
+        from nmt.model_directory.card import certified
+        from nmt.storage.whole import write_file
+
+        if self.path.is_dir():
+            card = self.path / "README.md"
+            write_file(card, certified(card.read_text(encoding="utf-8"), told))
+        else:
+            to_argos.certify(self.path, told)
 
 
 def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]:
@@ -70,9 +99,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
 
     `status` is called with the current step. Raises NMTError if the model cannot be written in that format.
     """
-    from nmt.model_directory.card import certified
     from nmt.model_directory.description import expected_search, find_model_directory, is_exported, read_description
-    from nmt.storage.whole import write_file
     from nmt.translation.load import load_translator
 
     folder = find_model_directory(config.run)
@@ -81,19 +108,22 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     description = read_description(folder)
     lines, origin = sample_lines(config, description)
     status("writing")
-    decode = expected_search(replace(config.decode, n_best=1), description)
-    exported = write(config, folder, description, decode)
-    precision = f" precision={config.precision}" if config.format == "ctranslate2" else ""
-    yield f"{exported.folder}: {folder} with format={config.format}{precision}"
+    if config.format == "argos":
+        exported = write_argos(config, folder, description)
+    else:
+        decode = expected_search(replace(config.decode, n_best=1), description)
+        exported = write(config, folder, description, decode)
+    precision = f" precision={config.precision}" if config.format != "huggingface" else ""
+    yield f"{exported.path}: {folder} with format={config.format}{precision}"
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    translator = load_translator(TranslateConfig(str(folder), device="cpu", decode=decode), lambda words: None)
+    settings = TranslateConfig(str(folder), device="cpu", target=config.target, decode=exported.search)
+    translator = load_translator(settings, lambda words: None)
     told = list(compare(translator, exported, lines, origin))
     yield from told
-    card = exported.folder / "README.md"
-    write_file(card, certified(card.read_text(encoding="utf-8"), told))
+    exported.certify(told)
 
 
 def compare(translator: "Translator", exported: Exported, lines: list[str], origin: str) -> Iterator[str]:
@@ -106,6 +136,7 @@ def compare(translator: "Translator", exported: Exported, lines: list[str], orig
     pairs = list(zip(lines, by_torch, strict=True))
     ours = [score.token_log_probabilities for score in score_pairs(translator, pairs)]
     yield str(certificate("torch", exported.scores(encode_pairs(translator.tokenizer, pairs)), ours, exported.note))
+    yield from exported.remark(lines, by_torch)
 
 
 def write(config: ExportConfig, folder: Path, description: "ModelDescription", decode: DecodeConfig) -> Exported:
@@ -121,6 +152,7 @@ def write(config: ExportConfig, folder: Path, description: "ModelDescription", d
             output,
             lambda lines: huggingface.translate(*huggingface.load(output), lines, decode),
             lambda pairs: huggingface.scores(huggingface.load(output)[0], read_tokenizer(folder), pairs),
+            decode,
             TRAINED_BY_MARIAN if description.model.get("positions") == "tensor2tensor" else "",
         )
     from nmt.translation.load import load_translator, require_ctranslate2
@@ -137,7 +169,38 @@ def write(config: ExportConfig, folder: Path, description: "ModelDescription", d
     def translate(lines: list[str]) -> list[str]:
         return [found[0].text for found in load_translator(settings, lambda words: None).translate(lines)]
 
-    return Exported(output, translate, lambda pairs: CTranslate2Engine(output, decode).forced_decoding(pairs))
+    return Exported(output, translate, lambda pairs: CTranslate2Engine(output, decode).forced_decoding(pairs), decode)
+
+
+def write_argos(config: ExportConfig, folder: Path, description: "ModelDescription") -> Exported:
+    """Write the model as a package of Argos Translate."""
+    from nmt.model_directory.description import read_tokenizer
+    from nmt.translation.load import require_ctranslate2
+    from nmt.translation.segments import limits
+    from nmt.translation.targets import language_of, language_tag
+
+    require_ctranslate2("format", config.format)
+    from nmt.interchange import ctranslate2, to_argos
+
+    ctranslate2.check(description)
+    tokenizer = read_tokenizer(folder)
+    one_of = ", ".join(map(language_of, tokenizer.tags))
+    require(
+        bool(config.target or not one_of), f"format=argos: a package has one target language; pass target=, of {one_of}"
+    )
+    tag = language_tag(config.target, tokenizer).strip()
+    description = replace(description, target=language_of(tag) if tag else description.target)
+    output = Path(config.output or folder / f"{to_argos.name_of(description)}{to_argos.SUFFIX}")
+    whole = CHARACTERS_PER_TOKEN * (limits([description], "auto").usual or USUAL_TOKENS)
+    package = to_argos.ArgosPackage(output, whole)
+    to_argos.write(package, folder, description, tag, config.precision)
+    return Exported(
+        output,
+        package.translate,
+        lambda pairs: package.scores(tokenizer, pairs),
+        replace(to_argos.SEARCH, batch_tokens=config.decode.batch_tokens),
+        remark=lambda lines, translations: package.by_itself(lines, translations),
+    )
 
 
 def sample_lines(config: ExportConfig, description: "ModelDescription") -> tuple[list[str], str]:

@@ -4,6 +4,7 @@ import math
 import sys
 import threading
 import traceback
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -39,18 +40,11 @@ def word_details(line: str, translation: "Translation") -> dict[str, Any]:
     """
     details = translation.details
     assert details
-    words = translation.text.split()
-    sums = dict.fromkeys(range(len(words)), 0.0)
-    known = set[int]()
-    for word, log_probability in zip(details.words, details.word_log_probabilities, strict=True):
-        if word in sums:
-            sums[word] += log_probability
-            known.add(word)
     return {
         "sourceWords": line.split(),
-        "words": words,
-        "alignment": [list(pair) for pair in details.alignment],
-        "confidence": [round(math.exp(sums[word]), 4) if word in known else None for word in sums],
+        "words": translation.text.split(),
+        "alignment": details.alignment,
+        "confidence": [None if p is None else round(math.exp(p), 4) for p in details.word_log_probabilities],
     }
 
 
@@ -64,7 +58,9 @@ class Answers:
     def variant(self, search: Search) -> "Translator":
         """The translator for a search."""
         if search not in self.variants:
-            self.variants[search] = self.translator.with_search(search.n_best, search.details)
+            usual = self.translator.engine.config
+            decode = replace(usual, n_best=search.n_best, beam_size=max(usual.beam_size, search.n_best))
+            self.variants[search] = self.translator.with_search(decode, search.details)
         return self.variants[search]
 
     def answer(self, task: Batch | WordAlternatives) -> Answer:

@@ -4,8 +4,7 @@ Words are what blanks separate in the text of the translation.
 """
 
 from dataclasses import dataclass
-from itertools import islice
-from os.path import commonprefix
+from itertools import islice, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +87,7 @@ def find_place(tokenizer: Tokenizer, best: Best, words: list[str]) -> Place | No
     """
     joined = best.joined(tokenizer)
     known = joined.text.split()
-    same = len(commonprefix([words, known]))
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, known, strict=False)))
     index = segment_of(tokenizer, best, joined, same)
     if index is None:
         return None
@@ -138,7 +137,7 @@ def words_after_change(changed: list[str], known: list[str], start: int) -> int 
 
 
 def changed_place(tokenizer: Tokenizer, best: Best, index: int, words: list[str], first: int) -> Place | None:
-    """The place after words that the best translation of a segment, whose first word is `first`, does not begin with."""
+    """The place after words with which the best translation of a segment, from word `first` on, does not begin."""
     segment = best.segments[index]
     if segment.copied or (index and segment.glued):
         return None

@@ -101,10 +101,10 @@ def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
     return TorchEngine([load_model(folder, device) for folder in folders], config.decode, keeps_kernels=True)
 
 
-def require_ctranslate2(key: str) -> None:
-    """Raise NMTError, naming `key`, unless CTranslate2 is installed."""
+def require_ctranslate2(key: str, value: str = "ctranslate2") -> None:
+    """Raise NMTError, naming `key` and its value, unless CTranslate2 is installed."""
     if importlib.util.find_spec("ctranslate2") is None:
-        raise NMTError(f"{key}=ctranslate2: not installed; {how_to_install('ctranslate2')}")
+        raise NMTError(f"{key}={value}: CTranslate2 is not installed; {how_to_install('ctranslate2')}")
 
 
 def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:

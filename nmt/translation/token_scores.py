@@ -21,12 +21,13 @@ class Details:
 
     The last log probability is that of the end symbol, which is not among the tokens. If a line was cut into segments,
     the end symbols of all but the last are. Copied text has no tokens. `alignment` holds pairs of a source word and a
-    target word, counted from 0.
+    target word, counted from 0. The log probability of a word is that of its tokens; None for one that was copied.
     """
 
     tokens: list[str]
     token_log_probabilities: list[float]
     alignment: list[tuple[int, int]]
+    word_log_probabilities: list[float | None]
 
 
 def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET) -> list[int]:
@@ -96,7 +97,8 @@ def describe(
     joined: JoinedText,
 ) -> Details:
     """The details of a line's translation, made of a hypothesis for each segment."""
-    details, pairs = Details([], [], []), set[tuple[int, int]]()
+    pairs = set[tuple[int, int]]()
+    details = Details([], [], [], [None] * len(joined.text.split()))
     for segment, hypothesis, tokens, first in zip(segments, hypotheses, joined.tokens, joined.first_words, strict=True):
         sources = source_words.of(segment)
         if segment.copied:
@@ -107,6 +109,10 @@ def describe(
         targets = words_of_tokens(tokenizer, tokens) if text(tokenizer, tokens) else []
         aligned = alignment(hypothesis.token_scores, sources, targets)
         pairs |= {(source, first + target) for source, target in aligned}
+        log_probabilities = hypothesis.token_scores.log_probabilities[: len(hypothesis.tokens)]
+        for target, log_probability in zip(targets, log_probabilities[-len(targets) :], strict=bool(targets)):
+            before = details.word_log_probabilities[first + target] or 0.0
+            details.word_log_probabilities[first + target] = before + log_probability
         details.tokens += [END] * bool(details.token_log_probabilities)
         details.tokens += tokenizer.subwords(hypothesis.tokens)
         details.token_log_probabilities += hypothesis.token_scores.log_probabilities

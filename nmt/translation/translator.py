@@ -204,7 +204,8 @@ class Translator:
             joined = join(self.tokenizer, segments, parts, self.prefix)
             log_probability = sum((part.log_probability for part in parts), start=0.0)
             length = sum(len(part.tokens) + 1 for part, own in zip(parts, segments, strict=True) if not own.copied)
-            score = log_probability / penalty(length, self.engine.config)
+            # Of a line that is only copied, nothing has a length.
+            score = log_probability / penalty(max(length, 1), self.engine.config)
             if len(parts) == 1 and not copied:
                 score = parts[0].score
             details = describe(self.tokenizer, source_words, segments, parts, joined) if source_words else None

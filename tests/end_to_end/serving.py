@@ -26,14 +26,19 @@ class Server:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         self.log: list[str] = []
-        threading.Thread(target=self.read, daemon=True).start()
-        self.url = self.logged(r"at (http://\S+)")[1]
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        try:
+            self.url = self.logged(r"at (http://\S+)")[1]
+        except AssertionError:
+            process.kill()
+            raise
         self.port = int(self.url.rpartition(":")[2])
 
     def read(self) -> None:
         assert self.process.stderr
-        for line in self.process.stderr:
-            self.log.append(line)
+        with self.process.stderr as log:
+            self.log.extend(log)
 
     def logged(self, pattern: str, after: int = 0) -> re.Match[str]:
         """The first match in the log, which is waited for."""
@@ -53,7 +58,9 @@ class Server:
         """The status and the answer to a request; fields as JSON, bytes as they are."""
         body = fields if fields is None or isinstance(fields, bytes) else json.dumps(fields).encode()
         kind = {} if isinstance(fields, bytes) else {"Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, body, {**kind, **{k.replace("_", "-"): v for k, v in headers.items()}})
+        request = urllib.request.Request(
+            self.url + path, body, {**kind, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        )
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, read(answer)
@@ -86,8 +93,10 @@ def serving(*words: str | Path, folder: Path | None = None) -> Iterator[Server]:
     command = [sys.executable, "-m", "nmt", "serve", "port=0", *options, *map(str, words)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment)
+    server = Server(process)
     try:
-        yield Server(process)
+        yield server
     finally:
         process.kill()
         process.wait()
+        server.reader.join()

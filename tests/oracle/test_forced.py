@@ -11,7 +11,7 @@ from nmt.model import Transformer
 from nmt.search.attention_weights import model_attention
 from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import aligning_layer
-from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
+from nmt.search.forced_decoding import forced_decoding
 
 VOCABULARY = 40
 PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]

@@ -273,7 +273,8 @@ def test_the_command_takes_a_bare_word(model, nmt, tmp_path):
     done = nmt("export", str(model), "precision=int8", f"sample={tmp_path}/sample", "decode=greedy")
     assert done.code == 0, done.err
     assert done.out.startswith(f"{model}/ctranslate2-int8: {model} with format=ctranslate2 precision=int8\n")
-    nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, huggingface")
+    nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, argos, huggingface")
+    nmt("export", str(model), "target=fr").refused("target=fr", "format=ctranslate2")
     nmt("export", str(model), "format=huggingface", "precision=int8").refused("precision=int8", "format=huggingface")
 
 

@@ -123,6 +123,13 @@ def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
     assert plain[0].copied == []
 
 
+def test_a_line_that_is_empty_or_only_copied_has_a_score_by_every_length_penalty(tokenizer):
+    engine = Echo()
+    engine.config = DecodeConfig(length_penalty=0.2, length_penalty_kind="marian")
+    found = Translator(engine, tokenizer, Limits(characters=KNOWN)).translate(["", "\u2603"])
+    assert [(row[0].text, row[0].score) for row in found] == [("", 0), ("\u2603", 0)]
+
+
 def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
     segmenter = Segmenter(tokenizer, Limits(language="en", **options), "")
     return [tokenizer.decode(segment.ids).strip() for segment in segmenter.segment([line])[0]]
