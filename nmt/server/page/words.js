@@ -101,9 +101,10 @@ function placeMenu(word) {
 async function openMenu(word) {
   const line = lines[word.place.number], before = line.translation.slice(0, word.place.start).trimEnd();
   page.menu.replaceChildren(element("p", { textContent: "Looking for alternatives …" }));
-  page.menu.showPopover();
+  page.menu.togglePopover(true);
   placeMenu(word);
   page.menu.focus();
+  asking.abort();
   asking = new AbortController();
   try {
     const asked = question({ q: line.source, source: spoken(), before, count: 6 });
@@ -113,7 +114,7 @@ async function openMenu(word) {
     placeMenu(word);
     (page.menu.querySelector("button") ?? page.menu).focus();
   } catch (error) {
-    page.menu.hidePopover();
+    if (error.name !== "AbortError") page.menu.togglePopover(false);
     throw error;
   }
 }
@@ -129,11 +130,11 @@ function item(word, line, { word: other, translation, probability }) {
 
 /** Replace a line's translation by one that is the same before a word; of the words from there on nothing is known. */
 function choose({ number, index }, line, chosen) {
-  page.menu.hidePopover();
+  page.menu.togglePopover(false);
   const alignment = line.alignment.filter((pair) => pair[TARGET] < index);
   const known = { alignment, confidence: line.confidence.slice(0, index), words: chosen.split(/\s+/).filter(Boolean) };
   if (chosen !== line.translation) showLine(number, { ...line, ...known, translation: chosen }, line.elements[SOURCE]);
-  lines[number].elements[TARGET][index].focus();
+  lines[number].elements[TARGET][index]?.focus();
   announce(chosen, page.target.value);
 }
 
@@ -149,7 +150,7 @@ function move(elements, from, key, back, forward) {
 
 function keyOnWord(event) {
   const word = event.target.closest(".word");
-  if (!word) return;
+  if (!word || event.altKey || event.ctrlKey || event.metaKey) return;
   const arrows = getComputedStyle(word).direction === "rtl" ? ["ArrowRight", "ArrowLeft"] : ["ArrowLeft", "ArrowRight"];
   const firsts = lines.map((line) => line.elements[TARGET][0] ?? []).flat();
   const words = [...page.translation.querySelectorAll(".word")];
@@ -161,7 +162,7 @@ function keyOnWord(event) {
 }
 
 function keyInMenu(event) {
-  if (event.key === "Tab") page.menu.hidePopover();
+  if (event.key === "Tab") page.menu.togglePopover(false);
   else if (!move([...page.menu.querySelectorAll("button")], event.target, event.key, "ArrowUp", "ArrowDown")) return;
   event.preventDefault();
 }
@@ -195,5 +196,5 @@ listen(
   [page.translation, "mouseleave", () => highlight()], [page.translation, "focusout", () => highlight()],
   [page.text, "mousemove", pointedInSource], [page.text, "mouseleave", () => highlight()],
   [document, "selectionchange", caretMoved],
-  [page.menu, "keydown", keyInMenu], [page.menu, "toggle", (event) => event.newState === "closed" && asking.abort()],
+  [page.menu, "keydown", keyInMenu], [page.menu, "beforetoggle", (event) => event.newState === "closed" && asking.abort()],
 );
