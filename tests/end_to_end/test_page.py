@@ -24,8 +24,12 @@ playwright.expect.set_options(timeout=SECONDS)
 
 
 @pytest.fixture(scope="module")
-def address(finished: Path) -> Iterator[str]:
-    with serving(finished, *TALKATIVE) as server:
+def address(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server from English to German and back: the way back is the same model under another name."""
+    back = shutil.copytree(finished / "model", tmp_path_factory.mktemp("back") / "model")
+    description = json.loads((back / "config.json").read_text())
+    (back / "config.json").write_text(json.dumps(description | {"source": "de", "target": "en"}))
+    with serving(finished, back, *TALKATIVE) as server:
         yield f"{server.url}/"
 
 
@@ -245,6 +249,7 @@ def test_words_that_the_model_doubts_are_told(page, address):
 @pytest.mark.parametrize(
     "text",
     [
+        "<img/src=x/onerror=document.title='run'> lo",
         "<img src=x onerror=document.title='run'> ka <script>document.title='run'</script> lo",
         "ka \u202elo mi\u202c </div>nu",
     ],
@@ -276,9 +281,16 @@ def test_languages_are_detected_swapped_and_remembered(page):
     translate(page)
     playwright.expect(source.get_by_role("option").first).to_have_text("Detected: English")
     assert text_of(page).get_attribute("lang") == "en"
-    playwright.expect(page.get_by_role("button", name="Swap languages")).to_be_disabled()
     page.reload()
     playwright.expect(source).to_have_value("auto")
+    translated = " ".join(translate(page).all_inner_texts())
+    page.get_by_role("button", name="Swap languages").click()
+    playwright.expect(text_of(page)).to_have_value(translated)
+    target = page.get_by_role("combobox", name="To")
+    assert [source.input_value(), target.input_value()] == ["de", "en"]
+    playwright.expect(translation_of(page)).to_have_attribute("lang", "en")
+    playwright.expect(page.locator(".old")).to_have_count(0)
+    assert target.get_by_role("option").all_inner_texts() == ["English"]
 
 
 def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
