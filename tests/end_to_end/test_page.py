@@ -153,7 +153,7 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
             document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
     }"""
     page.evaluate(drop, ["talk.txt", f"{LINE}\n\nso tu\n"])
-    link = page.get_by_role("link", name="Download talk")
+    link = page.get_by_role("link", name="Download talk_de.txt")
     playwright.expect(link).to_be_visible()
     with page.expect_download() as waiting:
         link.click()
@@ -279,7 +279,7 @@ def test_languages_are_detected_swapped_and_remembered(page):
     source = page.get_by_role("combobox", name="From")
     source.select_option("auto")
     translate(page)
-    playwright.expect(source.get_by_role("option").first).to_have_text("Detected: English")
+    playwright.expect(source.get_by_role("option").first).to_have_text("English (detected)")
     assert text_of(page).get_attribute("lang") == "en"
     page.reload()
     playwright.expect(source).to_have_value("auto")

@@ -43,7 +43,7 @@ export function setLanguages(source, target) {
 
 export function setDetected(code) {
   detected = code;
-  page.source.options[0].text = code && page.source.value === "auto" ? `Detected: ${nameOf(code)}` : "Detect language";
+  page.source.options[0].text = code && page.source.value === "auto" ? `${nameOf(code)} (detected)` : "Detect language";
   page.text.lang = spoken();
   page.translation.lang = page.target.value;
   page.swap.disabled = !targetsOf(page.target.value).includes(spoken());

@@ -90,20 +90,21 @@ async function copy() {
 
 async function translateFile(file) {
   const suffixes = settings.filesTranslation ? settings.supportedFilesFormat : [];
-  const suffix = suffixes.find((each) => file.name.toLowerCase().endsWith(each));
-  if (!suffix) throw new Error(`${file.name}: this server translates ${suffixes.join(", ") || "no"} files`);
+  const known = suffixes.some((each) => file.name.toLowerCase().endsWith(each));
+  if (!known) throw new Error(`${file.name}: this server translates ${suffixes.join(", ") || "no"} files`);
   reading.abort();
   reading = new AbortController();
-  const form = new FormData(), asked = question({ file });
-  for (const [key, value] of Object.entries(asked)) form.append(key, value);
+  const form = new FormData();
+  for (const [key, value] of Object.entries(question({ file }))) form.append(key, value);
   page.fileName.textContent = `Translating ${file.name} …`;
   page.download.hidden = true;
   page.fileState.hidden = page.clear.disabled = false;
   try {
     const { translatedFileUrl } = await (await ask("translate_file", form, reading.signal)).json();
-    // A server behind another does not know its own name: only the last part of the address is used.
-    page.download.href = `download_file/${new URL(translatedFileUrl, location).pathname.split("/").pop()}`;
-    page.download.download = `${file.name.slice(0, -suffix.length)}.${asked.target}${suffix}`;
+    // A server behind another does not know its own name: only the last part of the address is used, TOKEN.NAME.
+    const last = new URL(translatedFileUrl, location).pathname.split("/").pop();
+    page.download.href = `download_file/${last}`;
+    page.download.download = last.slice(last.indexOf(".") + 1);
     page.download.textContent = `Download ${page.download.download}`;
     page.download.hidden = false;
     page.fileName.textContent = `${file.name} is translated.`;
