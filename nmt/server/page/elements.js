@@ -1,0 +1,31 @@
+// The elements of the page, and what it says to people.
+const byId = [...document.querySelectorAll("[id]")].map((element) => [element.id, element]);
+export const page = Object.fromEntries(byId);
+let speaking;
+
+export function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+/** Add listeners, each given as element, event and function. */
+export function listen(...listeners) {
+  for (const [target, event, listener] of listeners) target.addEventListener(event, listener);
+}
+
+/** Do something; if it fails, say why, unless it was given up. */
+export async function attempt(action, ...values) {
+  page.error.textContent = "";
+  try {
+    await action(...values);
+  } catch (error) {
+    if (error.name !== "AbortError") page.error.textContent = error.message;
+  }
+}
+
+/** Tell screen readers: at once, or when nothing else has been told for a while. */
+export function announce(words, language = "en", patience = 0) {
+  clearTimeout(speaking);
+  speaking = setTimeout(() => Object.assign(page.said, { lang: language, textContent: words }), patience);
+}
