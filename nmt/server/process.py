@@ -104,11 +104,11 @@ class ModelProcess:
                 async with self.sending:  # by a thread, as a process that does not read must not stop the server
                     await asyncio.to_thread(self.connection.send, (number, task))
                 return await future
-        except OSError:
-            return Failure("the model's process has ended; send it again", broken=True)
-        except TimeoutError:
+        except TimeoutError:  # which is an OSError, too
             self.end()
             return Failure(f"not translated within {self.hang_seconds:g} seconds; send less at once", broken=True)
+        except OSError:
+            return Failure("the model's process has ended; send it again", broken=True)
         finally:
             self.pending.pop(number, None)
 
