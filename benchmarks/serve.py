@@ -11,8 +11,8 @@ The first form has the first LINES (1,000) lines translated by turns, ROUNDS (3)
 Prints medians of sentences/s, their ratio to the first, and the latencies that 50 % and 99 % of requests stay below;
 and how many of the translations differ from those of `nmt translate`.
 
-The second form keeps 16 clients busy for MINUTES (30): lines, texts of 20 lines, streams, files, alternatives; about
-one request in a hundred hangs, is cut off, or is garbage. Prints each minute the requests answered, the latencies, and
+The second form has 16 clients ask for MINUTES (30), with pauses of up to half a second: lines, texts of 20 lines, streams,
+files, alternatives; about one request in a hundred hangs, is cut off, or is garbage. Prints each minute the requests answered, the latencies, and
 the memory of the server and of the model's process.
 """
 
@@ -37,6 +37,7 @@ from typing import Any
 CLIENTS = (1, 8, 64)
 SOAK_CLIENTS = 16
 FAULTS = 0.01
+MOST_PAUSE = 0.5
 HEAD = "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
 
 
@@ -208,6 +209,7 @@ class Soak:
             *(self.text, self.stream, self.file, self.word),
         ]
         while time.monotonic() < self.until:
+            await asyncio.sleep(chance.random() * MOST_PAUSE)
             if chance.random() < FAULTS:
                 await chance.choice([self.hang, self.cut, self.garbage])(chance)
                 continue
