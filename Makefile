@@ -28,6 +28,7 @@ install: $(INSTALLED) ## Install into .venv, and no more; then `. .venv/bin/acti
 
 demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (10 to 30 minutes, 2 cores)
 	PATH="$(CURDIR)/$(BIN):$$PATH" recipes/quickstart/run.sh
+	@echo; echo "To use it in a browser: $(BIN)/nmt serve $(RUN) --open"
 
 reproduce: $(INSTALLED) ## The paper's Tables 1 to 4; SCALE=laptop: in small, on a processor
 	$(REPRODUCE) all

@@ -11,9 +11,9 @@ The first form has the first LINES (1,000) lines translated by turns, ROUNDS (3)
 Prints medians of sentences/s, their ratio to the first, and the latencies that 50 % and 99 % of requests stay below;
 and how many of the translations differ from those of `nmt translate`.
 
-The second form has 16 clients ask for MINUTES (30), with pauses of up to half a second: lines, texts of 20 lines, streams,
-files, alternatives; about one request in a hundred hangs, is cut off, or is garbage. Prints each minute the requests answered, the latencies, and
-the memory of the server and of the model's process.
+The second form has 16 clients ask for MINUTES (30), with pauses of up to half a second: lines, texts of 20 lines,
+streams, files, alternatives; about one request in a hundred hangs, is cut off, or is garbage. Prints each minute the
+requests answered, the latencies, and the memory of the server and of the model's process.
 """
 
 import asyncio

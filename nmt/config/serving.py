@@ -69,9 +69,9 @@ class ServeConfig:
     """Most lines, of all clients, that are searched together."""
     batch_wait: float = number(0.003, 0.0, 1.0)
     """Seconds that the first line waits for others, to be searched with them."""
-    unload_minutes: float | None = number(None, 0.01, 10**6)
+    unload_minutes: float | None = number(None, 0.01, 1e6)
     """Minutes without a request after which a model leaves memory; null: only when memory is short."""
-    free_memory: float = number(0.5, 0.0, 10**6)
+    free_memory: float = number(0.5, 0.0, 1e6)
     """GiB of memory to keep free: models that nobody uses are unloaded for it."""
     log_text: bool = False
     """Write texts into the log, too; else none is ever written."""

@@ -36,7 +36,9 @@ from nmt.server.translation import failed, find_route, stream_text, translate_do
 from nmt.server.worker import log
 
 PAGE = Path(__file__).parent / "page"
-FILES = {"/": "index.html"} | {f"/{path.name}": path.name for path in PAGE.iterdir() if path.suffix != ".html"}
+FILES = {"/": "index.html", "/docs": "docs.html"} | {
+    f"/{path.name}": path.name for path in PAGE.iterdir() if path.suffix != ".html"
+}
 Found = TypeVar("Found")
 
 

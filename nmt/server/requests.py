@@ -16,9 +16,9 @@ MOST_FIELDS = 20
 
 
 class DetectRequest(BaseModel):
-    """Whose language is it?"""
+    """A text of an unknown language."""
 
-    q: str = Field(min_length=1, description="The text.")
+    q: str = Field(min_length=1, description="The text.", examples=["Open the file."])
     api_key: str | None = Field(None, description="The key, where the server wants one.")
 
 
@@ -28,7 +28,7 @@ class TranslateRequest(BaseModel):
     q: str | list[str] = Field(description="The text, or a list of texts.", examples=["Open the file."])
     source: str = Field(description="Its language, or auto.", examples=["en"])
     target: str = Field(description="The language to translate into.", examples=["de"])
-    format: Literal["text"] = "text"
+    format: Literal["text"] = Field("text", description="Plain text; its lines are translated one by one.")
     alternatives: int = Field(0, ge=0, description="Other translations to give beside the best.")
     api_key: str | None = Field(None, description="The key, where the server wants one.")
     stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
@@ -38,20 +38,20 @@ class TranslateRequest(BaseModel):
 class AlternativesRequest(BaseModel):
     """What could stand in a translation instead of a word."""
 
-    q: str = Field(min_length=1, description="The line that was translated.")
-    source: str
-    target: str
+    q: str = Field(min_length=1, description="The line that was translated.", examples=["Open the file."])
+    source: str = Field(description="Its language, or auto.", examples=["en"])
+    target: str = Field(description="The language of the translation.", examples=["de"])
     before: str = Field("", description="Its translation up to that word.")
     count: int = Field(5, ge=1, description="The most alternatives to give.")
-    api_key: str | None = None
+    api_key: str | None = Field(None, description="The key, where the server wants one.")
 
 
 class FileRequest(BaseModel):
     """A file to translate, as multipart/form-data with a part `file`."""
 
-    source: str
-    target: str
-    api_key: str | None = None
+    source: str = Field(description="Its language, or auto.")
+    target: str = Field(description="The language to translate into.")
+    api_key: str | None = Field(None, description="The key, where the server wants one.")
 
 
 Form = TypeVar("Form", bound=BaseModel)

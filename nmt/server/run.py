@@ -1,7 +1,9 @@
 """Run the server until a signal ends it."""
 
 import asyncio
+import os
 import socket
+import sys
 import webbrowser
 from typing import Any
 
@@ -57,13 +59,13 @@ def serve(config: ServeConfig) -> None:
         "http": ImpatientProtocol,
         "ws": "none",
         "access_log": False,
-        "log_level": "warning",
+        "log_level": "error",  # else whoever sends garbage could fill the log
         "server_header": False,
         "limit_concurrency": config.limits.connections,
         "timeout_graceful_shutdown": int(config.limits.seconds) + 1,
     }
     server = uvicorn.Server(uvicorn.Config(app, **settings))
     log(f"serving {', '.join(config.run)} at {address} (Ctrl-C ends)")
-    if config.open:
-        webbrowser.open(address)
+    if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):
+        webbrowser.open(address)  # never one in this terminal
     server.run(sockets=[listener])
