@@ -39,6 +39,7 @@ from nmt.search.ctranslate2_engine import vocabulary_files
 from nmt.search.engine import Pair
 from nmt.storage.markdown import plain
 from nmt.storage.whole import cannot_write, whole_file
+from nmt.text.languages import language_name
 from nmt.text.tokenizers import ESCAPE, META, SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, Tokenizer, nfkc
 
 VERSION = "1.0"
@@ -149,18 +150,6 @@ def metadata(description: ModelDescription) -> dict[str, Any]:
         **{"to_code": description.target, "to_name": language_name(description.target)},
         "links": [],
     }
-
-
-def language_name(code: str) -> str:
-    """The English name of a language; its code where Babel, an extra, does not know it or is not there."""
-    try:
-        from babel import Locale, UnknownLocaleError
-    except ImportError:
-        return code
-    try:
-        return Locale.parse(code.replace("-", "_")).english_name or code
-    except (UnknownLocaleError, ValueError):
-        return code
 
 
 def card(description: ModelDescription, whole: int) -> str:

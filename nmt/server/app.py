@@ -27,13 +27,13 @@ from nmt.server.guard import Guard
 from nmt.server.keys import Keys
 from nmt.server.metrics import Metrics
 from nmt.server.models import Models
-from nmt.server.names import language_name
 from nmt.server.process import NotLoaded
 from nmt.server.rate import Rate
 from nmt.server.requests import AlternativesRequest, DetectRequest, FileRequest, Form, TranslateRequest
 from nmt.server.tasks import Failure, WordAlternatives
 from nmt.server.translation import failed, find_route, stream_text, translate_document, translate_texts
 from nmt.server.worker import log
+from nmt.text.languages import language_name
 
 PAGE = Path(__file__).parent / "page"
 FILES = {"/": "index.html", "/docs": "docs.html"} | {

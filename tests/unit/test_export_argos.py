@@ -22,9 +22,10 @@ from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.interchange.argos_sentences import sentences
 from nmt.interchange.protobuf import message, varint
-from nmt.interchange.to_argos import SEARCH, language_name, sentencepiece_model, spellings
+from nmt.interchange.to_argos import SEARCH, sentencepiece_model, spellings
 from nmt.model_directory.description import read_tokenizer
 from nmt.storage.foreign import sha256
+from nmt.text.languages import language_name
 from nmt.text.tokenizers import Tokenizer, clean
 from nmt.text.vocabulary import train_tokenizer
 

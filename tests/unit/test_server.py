@@ -14,10 +14,10 @@ from nmt.server.detect import detect, detect_among
 from nmt.server.documents import PlainText, read_document
 from nmt.server.downloads import Downloads, safe_name
 from nmt.server.keys import Keys, add_key, digest, read_keys
-from nmt.server.names import language_name
 from nmt.server.rate import Rate
 from nmt.server.tasks import Failure, Line, Search
 from nmt.server.waiting import Request, Waiting, answer
+from nmt.text.languages import language_name
 
 
 def waiting_lines(*sizes: int, search: Search | None = None) -> tuple[Waiting, list[Request]]:
