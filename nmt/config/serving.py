@@ -8,7 +8,7 @@ from omegaconf import MISSING
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import as_list, check_numbers, number, require, require_choice
-from nmt.config.translation import TranslateConfig
+from nmt.config.translation import TranslateConfig, require_engine
 
 
 @dataclass
@@ -55,6 +55,9 @@ class ServeConfig:
     """Make a key of this name, add it to the file of keys, print it, and end."""
     anonymous: bool = False
     """Listen at any address without keys."""
+    hosts: Any = field(default_factory=list)
+    """Names that a proxy passes on, such as [translate.example.org]; without keys, a server at 127.0.0.1 answers to
+    its own names and these alone."""
     cors: Any = field(default_factory=list)
     """Origins of other pages that may ask from a browser, such as [https://example.org]; none by default."""
     engine: str = "torch"
@@ -80,10 +83,11 @@ class ServeConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self)
-        self.run, self.cors = as_list(self.run), as_list(self.cors)
+        self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         require(bool(self.run), "run: name a run, a model directory, or several")
         require_choice("engine", self.engine, ("torch", "ctranslate2"))
         require_choice("precision", self.precision, ("float32", "int8"))
+        require_engine(self.precision, self.engine)
         require(not self.decode.do_sample, "decode.do_sample=true: a server answers with the best translation")
         require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
         require(

@@ -29,6 +29,14 @@ class RayConfig:
         check_numbers(self, "ray.")
 
 
+def require_engine(precision: str, engine: str) -> None:
+    """NMTError for an arithmetic that the engine does not have."""
+    require(
+        precision == "float32" or engine == "ctranslate2",
+        f"precision={precision}: pass engine=ctranslate2, which has it",
+    )
+
+
 @dataclass
 class SearchConfig:
     """Options that translating and parsing share."""
@@ -57,6 +65,7 @@ class SearchConfig:
         require(bool(self.run), "run: name a run, a model directory, or several as [a,b]")
         require_choice("engine", self.engine, ("torch", "ctranslate2"))
         require_choice("precision", self.precision, ("float32", "int8"))
+        require_engine(self.precision, self.engine)
         require(self.text is None or "\n" not in self.text, "text: one line, please; pass a file, or pipe lines in")
         if self.devices != 1 and self.engine != "torch":
             raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")

@@ -75,9 +75,10 @@ class Guard:
 
         An answer that has begun cannot be taken back: its connection is closed.
         """
-        if self.config.is_local and host_of(scope) not in (*LOCAL, self.config.host):
+        names = (*LOCAL, self.config.host, *self.config.hosts)
+        if self.config.is_local and not self.config.keys and host_of(scope) not in names:
             # The page of a stranger, whose name now leads to this machine, could ask without a key.
-            return 421, "this server is called by another name than its own; see host="
+            return 421, "this server is called by another name than its own; hosts=[NAME] allows it"
         try:
             async with asyncio.timeout(self.config.limits.seconds):
                 await self.inner(scope, receive, send)

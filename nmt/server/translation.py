@@ -36,7 +36,7 @@ def find_route(models: Models, source: str, target: str, text: str) -> Route:
         source, probability = detect_among(text, able)
         detected = {"confidence": round(100 * probability), "language": source}
     targets = {language for own in pairs.values() for language in own}
-    for language, known in ((source, targets | set(pairs)), (target, targets)):
+    for language, known in ((source, targets | set(pairs)), (target, targets | {source})):
         if language not in known:
             raise HTTPException(400, f"{language[:40]} is not supported; {', '.join(sorted(known))} are")
     if source == target:

@@ -4,6 +4,7 @@ import math
 import sys
 import threading
 import traceback
+from contextlib import nullcontext
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -51,9 +52,11 @@ def word_details(line: str, translation: "Translation") -> dict[str, Any]:
 class Answers:
     """Answers tasks by a translator, whose variants for other searches share its weights."""
 
-    def __init__(self, translator: "Translator") -> None:
+    def __init__(self, translator: "Translator", at_once: bool) -> None:
         self.translator = translator
         self.variants: dict[Search, Translator] = {}
+        # A model of torch is watched by hooks and has caches: two threads must not use it at the same time.
+        self.turn = nullcontext() if at_once else threading.Lock()
 
     def variant(self, search: Search) -> "Translator":
         """The translator for a search."""
@@ -64,6 +67,11 @@ class Answers:
         return self.variants[search]
 
     def answer(self, task: Batch | WordAlternatives) -> Answer:
+        """The answer to a task; NMTError where there is none."""
+        with self.turn:
+            return self.found(task)
+
+    def found(self, task: Batch | WordAlternatives) -> Answer:
         if isinstance(task, WordAlternatives):
             found = self.translator.alternatives(task.line, task.before, task.count)
             return [Line([each.text], {"word": each.word, "probability": each.probability}) for each in found]
@@ -108,7 +116,7 @@ def serve_model(connection: Connection, config: TranslateConfig) -> None:
         return
     connection.send(Ready())
     tasks: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-    answers, lock = Answers(translator), threading.Lock()
+    answers, lock = Answers(translator, config.engine == "ctranslate2"), threading.Lock()
     for _ in range(TASKS_AT_ONCE):
         threading.Thread(target=answer_all, args=(answers, tasks, connection, lock), daemon=True).start()
     while True:

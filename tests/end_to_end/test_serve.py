@@ -72,7 +72,8 @@ def test_a_language_is_detected_and_told(server):
 
 
 def test_a_text_in_the_target_language_stays_as_it_is(server):
-    assert server.translate("Das Haus", source="de") == (200, {"translatedText": "Das Haus"})
+    for language in ("de", "en"):
+        assert server.translate("Das Haus", source=language, target=language) == (200, {"translatedText": "Das Haus"})
 
 
 def test_alternatives_differ(server):
@@ -197,6 +198,12 @@ def test_half_a_character_and_deep_json_are_refused(server):
 def test_a_page_elsewhere_whose_name_leads_here_gets_nothing(server):
     assert server.ask("/languages", Host="evil.example")[0] == 421
     assert server.ask("/languages", Host=f"localhost:{server.port}")[0] == 200
+
+
+def test_a_proxy_may_pass_its_name_on(word_model):
+    with serving(word_model, "hosts=[translate.example.org]") as server:
+        assert server.ask("/languages", Host="translate.example.org")[0] == 200
+        assert server.ask("/languages", Host="other.example.org")[0] == 421
 
 
 def test_texts_are_not_logged(server):
@@ -373,5 +380,10 @@ def test_what_cannot_be_served_is_told_in_a_line(nmt, word_model, tmp_path):
 def test_torch_serves_the_same(word_model, expected):
     with serving(word_model, "engine=torch") as server:
         assert server.translated(LINES[:4]) == expected[:4]
-        _, found = server.translate(LINES[0], details=True)
-        assert found["details"][0]["words"] == expected[0].split()
+        # Many at once: a model of torch is watched while its attention is read.
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda n: server.translate(LINES[n % 2], details=n % 3 > 0), range(24)))
+        assert [answer["translatedText"] for _, answer in found] == [expected[n % 2] for n in range(24)]
+        assert all(
+            answer["details"][0]["words"] == expected[n % 2].split() for n, (_, answer) in enumerate(found) if n % 3
+        )
