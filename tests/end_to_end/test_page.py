@@ -174,6 +174,11 @@ def test_a_word_is_replaced_by_mouse(page, address, details):
     menu.get_by_role("menuitemradio", name=other["word"]).first.click()
     playwright.expect(menu).to_be_hidden()
     playwright.expect(translation_of(page)).to_have_text(other["translation"])
+    # It stays while other lines are written, and goes with the languages.
+    translate(page, f"{LINE}\n{LINE} tu")
+    playwright.expect(page.locator("#translation > div").first).to_have_text(other["translation"])
+    page.get_by_role("combobox", name="From").select_option("auto")
+    playwright.expect(page.locator("#translation > div").first).to_have_text(details["translation"])
 
 
 def test_the_menu_is_that_of_the_word_clicked_last(page, address, details):
@@ -272,10 +277,14 @@ def test_the_longest_text_is_translated_and_a_longer_one_refused(page):
     assert boxes[0] == boxes[1]
 
 
-def test_languages_are_detected_swapped_and_remembered(page):
+def test_languages_are_detected_swapped_and_remembered(page, address):
     source = page.get_by_role("combobox", name="From")
     source.select_option("auto")
     translate(page)
+    status = post(address, "translate", q=LINE, source="auto", target="de")["detectedLanguage"]
+    told = "detected" if status["confidence"] >= 50 else "guessed"
+    playwright.expect(source.get_by_role("option").first).to_have_text(f"English ({told})")
+    translate(page, "This is a small house in the middle of the town, and we like it.")
     playwright.expect(source.get_by_role("option").first).to_have_text("English (detected)")
     assert text_of(page).get_attribute("lang") == "en"
     page.reload()

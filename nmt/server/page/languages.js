@@ -1,6 +1,7 @@
 // The languages of both panes, which the browser remembers, and the key, which it forgets with the tab.
 import { page } from "./elements.js";
 
+const SURE = 50; // per cent
 const remembered = storage("localStorage");
 export const session = storage("sessionStorage");
 let languages = [], detected = "";
@@ -41,9 +42,11 @@ export function setLanguages(source, target) {
   setDetected("");
 }
 
-export function setDetected(code) {
+/** Tell the language that the server detected; it takes one that it can translate, sure or not. */
+export function setDetected(code, confidence = 0) {
   detected = code;
-  page.source.options[0].text = code && page.source.value === "auto" ? `${nameOf(code)} (detected)` : "Detect language";
+  const found = `${nameOf(code)} (${confidence < SURE ? "guessed" : "detected"})`;
+  page.source.options[0].text = code && page.source.value === "auto" ? found : "Detect language";
   page.text.lang = spoken();
   page.translation.lang = page.target.value;
   page.swap.disabled = !targetsOf(page.target.value).includes(spoken());

@@ -2,7 +2,7 @@
 import { announce, attempt, listen, page } from "./elements.js";
 import { offer, question, session, setDetected, setLanguages, spoken } from "./languages.js";
 import { ask, objects } from "./server.js";
-import { cut, mirror, showNextLine, translation } from "./words.js";
+import { cut, forget, mirror, showNextLine, translation } from "./words.js";
 
 let settings = { charLimit: -1, supportedFilesFormat: [] };
 let running = new AbortController(), reading = new AbortController();
@@ -49,7 +49,7 @@ async function translate() {
       signal.throwIfAborted();
       clearTimeout(slow);
       if (part.error) throw new Error(part.error);
-      if (part.detectedLanguage) setDetected(part.detectedLanguage.language);
+      if (part.detectedLanguage) setDetected(part.detectedLanguage.language, part.detectedLanguage.confidence);
       if (part.line === undefined) continue;
       showNextLine(part.line, part.details);
       done = part.line + 1;
@@ -65,6 +65,7 @@ async function translate() {
 
 function clear() {
   reading.abort();
+  forget();
   page.text.value = "";
   page.fileState.hidden = true;
   setDetected("");
@@ -129,11 +130,13 @@ function dragged(event) {
 }
 
 function chooseLanguages() {
+  forget();
   setLanguages(page.source.value, page.target.value);
   attempt(translate);
 }
 
 function swap() {
+  forget();
   const translated = translation();
   setLanguages(page.target.value, spoken());
   if (translated) page.text.value = translated;

@@ -8,11 +8,15 @@ const SOURCE = 0, TARGET = 1; // the order of a pair in an alignment
 // Of a blank line the server has no details, and of one that is in the target language already, no words.
 const BLANK = { source: "", translation: "", words: [], sourceWords: [], alignment: [], confidence: [], indent: "" };
 const lines = []; // of each line, what the server said of it and the elements of its words on both sides
+const chosen = new Map(); // what was chosen for a source line; it stays while other lines are edited
 let rest; // the part of the mirror behind the lines that were found in it
 let asking = new AbortController();
 
 /** The whole translation. */
 export const translation = () => lines.map((line) => line.indent + line.translation).join("\n");
+
+/** Forget what was chosen: the languages are others. */
+export const forget = () => chosen.clear();
 
 /** Mirror a new source, of whose words nothing is known. */
 export function mirror(text) {
@@ -53,7 +57,7 @@ function showLine(number, details, sources) {
 
 /** Show the line whose source comes next in the text; the server has left out the white space around it. */
 export function showNextLine(number, known) {
-  const details = { ...BLANK, ...known };
+  const details = { ...BLANK, ...known, ...chosen.get(known?.source) };
   const before = rest.data.slice(0, rest.data.indexOf(details.source));
   const start = page.mirror.textContent.length - rest.length + before.length;
   const found = parts(details.source, details.sourceWords, number, start);
@@ -129,13 +133,16 @@ function item(word, line, { word: other, translation, probability }) {
 }
 
 /** Replace a line's translation by one that is the same before a word; of the words from there on nothing is known. */
-function choose({ number, index }, line, chosen) {
+function choose({ number, index }, line, translation) {
   page.menu.togglePopover(false);
-  const alignment = line.alignment.filter((pair) => pair[TARGET] < index);
-  const known = { alignment, confidence: line.confidence.slice(0, index), words: chosen.split(/\s+/).filter(Boolean) };
-  if (chosen !== line.translation) showLine(number, { ...line, ...known, translation: chosen }, line.elements[SOURCE]);
+  if (translation !== line.translation) {
+    const alignment = line.alignment.filter((pair) => pair[TARGET] < index);
+    const known = { translation, alignment, confidence: line.confidence.slice(0, index), words: translation.split(/\s+/).filter(Boolean) };
+    chosen.set(line.source, known);
+    showLine(number, { ...line, ...known }, line.elements[SOURCE]);
+  }
   lines[number].elements[TARGET][index]?.focus();
-  announce(chosen, page.target.value);
+  announce(translation, page.target.value);
 }
 
 // Keys
