@@ -105,13 +105,22 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def word_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model directory with a tiny model that Marian trained from en to de: its translations are made-up words."""
+    return import_fixture("tied", tmp_path_factory.mktemp("words") / "model")
+
+
+@pytest.fixture(scope="session")
+def tagged_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `word_model`, into deu and fra by tags."""
+    return import_fixture("tagged", tmp_path_factory.mktemp("tags") / "model")
+
+
+def import_fixture(name: str, output: Path) -> Path:
+    """One of the models that Marian trained, as a model directory."""
     from nmt.commands import compose
     from nmt.commands.import_model import import_model
 
-    output = tmp_path_factory.mktemp("words") / "model"
-    fixture = Path(__file__).parent / "fixtures" / "marian" / "tied"
-    words = [f"path={fixture}", f"output={output}", "source=en", "target=de"]
-    list(import_model(compose("import", words), lambda step: None))
+    words = [f"path={Path(__file__).parent / 'fixtures' / 'marian' / name}", f"output={output}"]
+    list(import_model(compose("import", [*words, "source=en", "target=de"]), lambda step: None))
     return output
 
 

@@ -72,6 +72,8 @@ class ServeConfig:
     """Most lines, of all clients, that are searched together."""
     batch_wait: float = number(0.003, 0.0, 1.0)
     """Seconds that the first line waits for others, to be searched with them."""
+    preload: bool = False
+    """Load all models when the server begins, and not only when they are first asked for."""
     unload_minutes: float | None = number(None, 0.01, 1e6)
     """Minutes without a request after which a model leaves memory; null: only when memory is short."""
     free_memory: float = number(0.5, 0.0, 1e6)
@@ -104,10 +106,11 @@ class ServeConfig:
         except ValueError:
             return False
 
-    def translating(self, run: str) -> TranslateConfig:
-        """The keys of `nmt translate` for one of the models."""
+    def translating(self, run: str, target: str | None) -> TranslateConfig:
+        """The keys of `nmt translate` for one of the models, whose lines may have tags of their own."""
         return TranslateConfig(
             run,
+            target=target,
             engine=self.engine,
             precision=self.precision,
             threads=self.threads,

@@ -35,6 +35,10 @@ from nmt.server.translation import failed, find_route, stream_text, translate_do
 from nmt.server.worker import log
 from nmt.text.languages import language_name
 
+MOST_BYTES_OF_CHARACTER = 12
+"""As JSON writes an emoji in ASCII."""
+BYTES_OF_FIELDS = 2**16
+"""Room for all other fields."""
 PAGE = Path(__file__).parent / "page"
 FILES = {"/": "index.html", "/docs": "docs.html"} | {
     f"/{path.name}": path.name for path in PAGE.iterdir() if path.suffix != ".html"
@@ -68,7 +72,11 @@ class Server:
 
     async def admit(self, request: Request, form: type[Form]) -> tuple[Form, dict[str, Any]]:
         """Read a request and check its key and rate; HTTPException where it may not, or is wrong."""
-        fields = dict(request.query_params) | await forms.read_fields(request, self.limits)
+        # To parse JSON of some megabytes would keep all other clients waiting: only files may be so large.
+        most = self.limits.file_bytes
+        if form is not FileRequest:
+            most = min(most, MOST_BYTES_OF_CHARACTER * self.limits.characters + BYTES_OF_FIELDS)
+        fields = dict(request.query_params) | await forms.read_fields(request, most, self.limits.upload_seconds)
         self.check_client(request, fields.get("api_key"))
         return forms.check(form, fields), fields
 
@@ -80,14 +88,21 @@ class Server:
             key = key or (given.strip() if scheme.lower() == "bearer" else "")
             name = self.keys.name_of(str(key)) if key else None
             if name is None:
+                self.check_rate(host)  # keys cannot be tried out at any speed
                 raise HTTPException(403, "wrong API key" if key else "this server needs an API key")
             host = f"key {name}"
-        if self.rate and (self.keys or not is_loopback(host)) and (seconds := self.rate.wait(host)):
+        if self.keys or not is_loopback(host):
+            self.check_rate(host)
+
+    def check_rate(self, client: str) -> None:
+        """HTTPException for a client that asks too often."""
+        if self.rate and (seconds := self.rate.wait(client)):
             again = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, f"too many requests: wait {math.ceil(seconds)} s", again)
 
     def check_length(self, texts: list[str]) -> None:
-        size, limit = sum(map(len, texts)), self.limits.characters
+        """HTTPException for texts that are too long together; each counts as a character at least."""
+        size, limit = sum(max(1, len(text)) for text in texts), self.limits.characters
         if size > limit:
             raise HTTPException(400, f"request ({size:,}) exceeds text limit ({limit:,})")
 
@@ -232,6 +247,8 @@ def add_translation(app: FastAPI) -> None:
             raise HTTPException(400, f"alternatives: at most {server.limits.alternatives}")
         if server.config.log_text:
             log(f"{asked.source}-{asked.target}: {json.dumps(texts, ensure_ascii=False)}")
+        if asked.format != "text":
+            raise HTTPException(400, f"format={asked.format[:20]} is not supported: send plain text, with format=text")
         if asked.stream:
             return await streamed(server, asked, "\n".join(texts))
         return answer(await unless_gone(request, translate_texts(server.models, asked, server.limits.waiting_lines)))
@@ -245,9 +262,9 @@ def add_translation(app: FastAPI) -> None:
         route = find_route(server.models, asked.source, asked.target, asked.q)
         if route.model is None or not asked.q.strip():
             return answer({"alternatives": []})
-        task = WordAlternatives(route.tag + asked.q, asked.before, min(asked.count, server.limits.alternatives))
+        task = WordAlternatives(asked.q, asked.before, min(asked.count, server.limits.alternatives))
         try:
-            found = await unless_gone(request, route.model.alternatives(task))
+            found = await unless_gone(request, route.model.alternatives(route.target, task))
         except NotLoaded as error:
             raise failed(Failure(f"the model cannot be loaded: {error}", broken=True)) from error
         if isinstance(found, Failure):

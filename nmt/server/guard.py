@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from nmt.config.serving import ServeConfig
@@ -30,13 +31,16 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-LOCAL = ("localhost", "127.0.0.1", "[::1]")
+LOCAL = ("localhost", "127.0.0.1", "[::1]", "")
+"""Names of this machine; no browser leaves the name out."""
+UNFINISHED = (408, 413, 504)
+"""After these answers, more of the request may come, which nobody reads: the connection is closed."""
 
 
-def host_of(scope: Any) -> str:
+def host_of(headers: Headers) -> str:
     """The name by which a client calls this server, without the port."""
-    host = Headers(scope=scope).get("host", "")
-    return host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    host = headers.get("host", "").lower()
+    return (host if host.endswith("]") else host.rsplit(":", 1)[0]).rstrip(".")
 
 
 class Guard:
@@ -58,6 +62,8 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if status in UNFINISHED:
+                    headers["connection"] = "close"
             await send(message)
 
         problem = await self.run(scope, receive, send_with_headers)
@@ -75,16 +81,28 @@ class Guard:
 
         An answer that has begun cannot be taken back: its connection is closed.
         """
-        names = (*LOCAL, self.config.host, *self.config.hosts)
-        if self.config.is_local and not self.config.keys and host_of(scope) not in names:
-            # The page of a stranger, whose name now leads to this machine, could ask without a key.
-            return 421, "this server is called by another name than its own; hosts=[NAME] allows it"
+        if problem := self.stranger(Headers(scope=scope)):
+            return problem
         try:
             async with asyncio.timeout(self.config.limits.seconds):
                 await self.inner(scope, receive, send)
         except TimeoutError:
             return 504, f"not answered within {self.config.limits.seconds:g} seconds; send less text at once"
+        except ClientDisconnect:
+            return 499, "the client has gone"
         except Exception as error:
             log_error(error)
             return 500, "internal error, which the server's log names"
+        return None
+
+    def stranger(self, headers: Headers) -> tuple[int, str] | None:
+        """What is wrong with a request that the page of a stranger makes, in a browser that can reach this server."""
+        names = (*LOCAL, self.config.host, *self.config.hosts)
+        if self.config.is_local and not self.config.keys and host_of(headers) not in names:
+            # Its own name may lead to this machine.
+            return 421, "this server is called by another name than its own; hosts=[NAME] allows it"
+        scheme, _, origin = headers.get("origin", "").partition("://")
+        own = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
+        if scheme in ("http", "https", "null") and not own:  # extensions of a browser have other schemes
+            return 403, "a page from elsewhere may not ask; cors=[https://ITS.NAME] allows it"
         return None

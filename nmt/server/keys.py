@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nmt.config.rules import check_name
 from nmt.errors import NMTError
+from nmt.server.worker import log
 from nmt.storage.foreign import read_text
 
 LINE = re.compile(r"(\S+)\s+([0-9a-f]{64})")
@@ -64,10 +65,14 @@ class Keys:
         return stat.st_mtime_ns, stat.st_size
 
     def name_of(self, key: str) -> str | None:
-        """The name of a key; None if it is none. NMTError while the file is damaged: then nobody is let in."""
+        """The name of a key; None if it is none. While the file is damaged or missing, nobody is let in."""
         if (state := self.file_state()) != self.state:
-            self.names = read_keys(self.path)
             self.state = state
+            try:
+                self.names = read_keys(self.path)
+            except NMTError as error:
+                self.names = {}
+                log(f"no key is let in: {error}")
         wanted, found = digest(key), None
         for each, name in self.names.items():  # all of them, so that the time tells nothing
             if hmac.compare_digest(each, wanted):

@@ -1,54 +1,34 @@
 """A model that is served: its process, which is started when the model is first asked for, and the lines that wait."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from nmt.config.serving import ServeConfig
-from nmt.errors import NMTError
-from nmt.model_directory.description import find_model_directory, is_parser
+from nmt.errors import NMTError, one_line
+from nmt.server.directions import Directions, bytes_of, files_of, read_directions
 from nmt.server.metrics import Metrics
 from nmt.server.process import ModelProcess, NotLoaded
 from nmt.server.tasks import Answer, Batch, Failure, WordAlternatives
-from nmt.server.waiting import Item, Request, Waiting, answer
+from nmt.server.waiting import LONG, Item, Request, Waiting, answer
 from nmt.server.worker import log
-from nmt.translation.load import find_models
-from nmt.translation.targets import language_tag, languages
 
-Files = tuple[tuple[str, int, int, int], ...]
-"""Name, inode, size and time of each file of a model."""
+NEXT_TRY_SECONDS = 5.0
+"""After a model could not be loaded, requests fail at once for so long."""
 
 
-@dataclass
-class Directions:
-    """The languages of a model."""
-
-    source: str
-    targets: dict[str, str]
-    """The tag of each target language with a blank; empty for the only one."""
-
-
-def files_of(run: str) -> Files:
-    """What tells a model from the one that replaces it; NMTError where there is none."""
-    folder = find_model_directory(run).resolve()
-    found = [(path, path.stat()) for path in sorted(folder.iterdir()) if path.is_file()]
-    return tuple((str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in found)
-
-
-def bytes_of(run: str) -> int:
-    """About the memory that a loaded model takes: its files twice while they are read, and Python's libraries."""
-    return 2 * sum(size for _, _, size, _ in files_of(run)) + 400 * 2**20
-
-
-def read_directions(run: str) -> Directions:
-    """The directions of a model; NMTError where there is none that translates."""
-    _, [description], tokenizer = find_models([run])
-    if is_parser(description):
-        raise NMTError(f"run={run}: a parser; `nmt parse` uses it")
-    tags = {language: language_tag(language, tokenizer) for language in languages(tokenizer)}
-    return Directions(description.source, tags or {description.target: ""})
+def of_directions(items: list[Item], directions: Directions) -> tuple[list[Item], list[Item]]:
+    """Lines of the languages of a model, and those of others."""
+    own: list[Item] = []
+    others: list[Item] = []
+    for request, index in items:
+        fits = request.source == directions.source and request.target in directions.targets
+        (own if fits else others).append((request, index))
+    return own, others
 
 
 class ServedModel:
@@ -58,8 +38,14 @@ class ServedModel:
         self, name: str, config: ServeConfig, metrics: Metrics, make_room: Callable[[int], Awaitable[None]]
     ) -> None:
         self.name, self.config, self.metrics, self.make_room = name, config, metrics, make_room
-        self.files, self.directions = files_of(name), read_directions(name)
+        self.files, self.directions = files_of(name), read_directions(name, config.engine)
         self.seen = self.files
+        self.failed: tuple[float, str] = (-math.inf, "")
+        """When the model could not be loaded, and why."""
+        self.problem = ""
+        """Why the model is not replaced by what lies there."""
+        self.long_lines = 0
+        """Long lines that are translated."""
         self.waiting = Waiting()
         self.process: ModelProcess | None = None
         self.loading = asyncio.Lock()
@@ -80,13 +66,19 @@ class ServedModel:
 
     async def begin_process(self) -> ModelProcess:
         """A new process with the model as it is now on disk; NotLoaded where that fails."""
-        try:
-            await self.make_room(bytes_of(self.name))
-        except NMTError as error:
-            raise NotLoaded(str(error)) from error
-        process = ModelProcess(self.config.translating(self.name), self.config.limits.seconds)
         begun = time.monotonic()
-        await process.begin()
+        try:
+            files = files_of(self.name)
+            await self.make_room(bytes_of(self.name))
+            directions = read_directions(self.name, self.config.engine)
+            settings = self.config.translating(self.name, directions.default)
+            process = ModelProcess(settings, directions, self.config.limits.seconds)
+            await process.begin()
+            if files_of(self.name) != files:
+                process.end()
+                raise NotLoaded("its files changed while it was loaded")
+        except (NMTError, OSError) as error:
+            raise NotLoaded(one_line(error)) from error
         self.metrics.loads.labels(self.name).inc()
         log(f"{self.name}: loaded in {time.monotonic() - begun:.1f} s as process {process.process.pid}")
         return process
@@ -99,9 +91,28 @@ class ServedModel:
                 self.metrics.deaths.labels(self.name).inc()
                 self.process = None
             if not self.process:
-                self.process = await self.begin_process()
+                when, why = self.failed
+                if time.monotonic() < when + NEXT_TRY_SECONDS:
+                    raise NotLoaded(why)
+                self.process = await self.first_process()
             self.used = time.monotonic()
             return self.process
+
+    async def first_process(self) -> ModelProcess:
+        """`begin_process`, whose failure is logged, and remembered for a while."""
+        try:
+            process = await self.begin_process()
+        except NotLoaded as error:
+            self.failed = time.monotonic(), str(error)
+            log(f"{self.name}: cannot be loaded: {error}")
+            raise
+        self.directions = process.directions
+        return process
+
+    async def preload(self) -> None:
+        """Load the model before anybody asks for it."""
+        with suppress(NotLoaded):  # which is logged
+            await self.loaded()
 
     async def run(self) -> None:
         """Answer the lines that wait, for as long as the server runs."""
@@ -110,31 +121,45 @@ class ServedModel:
             try:
                 process = await self.loaded()
             except NotLoaded as error:
-                log(f"{self.name}: cannot be loaded: {error}")
                 self.waiting.fail(Failure(f"the model cannot be loaded: {error}", broken=True))
                 continue
             if not process.pending:
                 await asyncio.sleep(self.config.batch_wait)
             await process.free.acquire()
-            items = [] if process is not self.process or process.ended else self.waiting.take(self.config.batch_lines)
+            items: list[Item] = []
+            self.waiting.changed.clear()
+            if process is self.process and not process.ended:
+                items = self.waiting.take(self.config.batch_lines, long_too=not self.long_lines)
             if items:
                 self.keep(self.translate(process, items))
-            else:
-                process.free.release()
+                continue
+            process.free.release()
+            if self.waiting.lines and process is self.process and not process.ended:
+                await self.waiting.changed.wait()  # a long line waits for the end of another one
 
     async def translate(self, process: ModelProcess, items: list[Item]) -> None:
         """Have a batch translated by a free place of a process, and answer its lines."""
+        items, others = of_directions(items, process.directions)
+        answer(others, [Failure("the model was replaced by one for other languages", broken=True)] * len(others))
+        lines = [process.directions.targets[request.target] + request.lines[index] for request, index in items]
+        long_lines = sum(len(line) > LONG for line in lines)
+        self.long_lines += long_lines
         self.metrics.batch_lines.observe(len(items))
-        found = await process.answer(Batch(items[0][0].search, [request.lines[index] for request, index in items]))
+        found = await process.answer(Batch(items[0][0].search, lines)) if items else []
+        self.long_lines -= long_lines
+        self.waiting.changed.set()
         process.free.release()
-        each = [found] * len(items) if isinstance(found, Failure) else found
-        answer([request.answers[index] for request, index in items], each)
+        if isinstance(found, Failure) and found.again:
+            self.waiting.retry(items)
+        else:
+            answer(items, [found] * len(items) if isinstance(found, Failure) else found)
 
-    async def alternatives(self, task: WordAlternatives) -> Answer | Failure:
+    async def alternatives(self, target: str, task: WordAlternatives) -> Answer | Failure:
         """The answer to a click on a word; NotLoaded where the model cannot be."""
         process = await self.loaded()
         async with process.free:
-            return await process.answer(task)
+            tag = process.directions.targets.get(target, "")
+            return await process.answer(replace(task, line=tag + task.line))
 
     def add(self, request: Request) -> None:
         """Have the lines of a request translated."""
@@ -148,12 +173,14 @@ class ServedModel:
             self.seen = files
             return
         self.files = files  # tried once, whatever comes of it
-        directions = await asyncio.to_thread(read_directions, self.name)
+        self.failed = (-math.inf, "")
         async with self.loading:
             if self.process:
                 before, self.process = self.process, await self.begin_process()
                 self.keep(before.end_when_idle())
-        self.directions = directions
+                self.directions = self.process.directions
+            else:
+                self.directions = await asyncio.to_thread(read_directions, self.name, self.config.engine)
 
     async def unload(self) -> None:
         """Give the memory back."""

@@ -26,6 +26,8 @@ class Models:
     def begin(self) -> None:
         """Answer requests from now on, while the event loop runs."""
         self.tasks = [asyncio.create_task(model.run()) for model in self.models]
+        if self.config.preload:
+            self.tasks += [asyncio.create_task(model.preload()) for model in self.models]
         self.tasks.append(asyncio.create_task(self.watch()))
 
     def pairs(self) -> dict[str, dict[str, ServedModel]]:
@@ -54,8 +56,11 @@ class Models:
             for model in self.models:
                 try:
                     await model.replace_if_changed()
+                    model.problem = ""
                 except (NMTError, NotLoaded, OSError) as error:
-                    log(f"{model.name}: not replaced by what lies there now: {one_line(error)}")
+                    if model.problem != str(error):  # told once
+                        log(f"{model.name}: not replaced by what lies there now: {one_line(error)}")
+                    model.problem = str(error)
                 unused = time.monotonic() - model.used
                 if self.config.unload_minutes and unused > 60 * self.config.unload_minutes and model.is_idle:
                     await model.unload()

@@ -6,6 +6,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from nmt.config import TranslateConfig
+from nmt.server.directions import Directions
 from nmt.server.tasks import Answer, Failure, Ready
 from nmt.server.worker import TASKS_AT_ONCE, serve_model
 
@@ -20,17 +21,18 @@ class NotLoaded(Exception):
 class ModelProcess:
     """A process with a loaded model; `begin` makes one."""
 
-    def __init__(self, config: TranslateConfig, hang_seconds: float) -> None:
+    def __init__(self, config: TranslateConfig, directions: Directions, hang_seconds: float) -> None:
         self.hang_seconds = hang_seconds
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve_model, args=(theirs, config), daemon=True)
         self.theirs = theirs
+        self.directions = directions
         self.loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[Ready | Failure] = self.loop.create_future()
         self.pending: dict[int, asyncio.Future[Answer | Failure]] = {}
         self.number = 0
-        self.ended = False
+        self.ended = self.given_up = False
         self.free = asyncio.Semaphore(TASKS_AT_ONCE)
         """Whoever asks for an answer holds it until that has come."""
         self.sending = asyncio.Lock()
@@ -84,7 +86,7 @@ class ModelProcess:
         for future in self.pending.values():
             if not future.done():
                 problem = f"the process that translated this ended {how}; send it again"
-                future.set_result(Failure(problem, broken=True))
+                future.set_result(Failure(problem, broken=True, again=self.given_up))
         self.pending.clear()
         self.connection.close()
 
@@ -105,6 +107,7 @@ class ModelProcess:
                     await asyncio.to_thread(self.connection.send, (number, task))
                 return await future
         except TimeoutError:  # which is an OSError, too
+            self.given_up = True
             self.end()
             return Failure(f"not translated within {self.hang_seconds:g} seconds; send less at once", broken=True)
         except OSError:

@@ -1,7 +1,7 @@
 """What clients send: read under limits, and checked."""
 
 import asyncio
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import HTTPException, Request
@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from nmt.config.serving import LimitsConfig
 from nmt.storage.foreign import parse_json
 
 MOST_FIELDS = 20
@@ -28,7 +27,7 @@ class TranslateRequest(BaseModel):
     q: str | list[str] = Field(description="The text, or a list of texts.", examples=["Open the file."])
     source: str = Field(description="Its language, or auto.", examples=["en"])
     target: str = Field(description="The language to translate into.", examples=["de"])
-    format: Literal["text"] = Field("text", description="Plain text; its lines are translated one by one.")
+    format: str = Field("text", description="Plain text; its lines are translated one by one.")
     alternatives: int = Field(0, ge=0, description="Other translations to give beside the best.")
     api_key: str | None = Field(None, description="The key, where the server wants one.")
     stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
@@ -57,18 +56,21 @@ class FileRequest(BaseModel):
 Form = TypeVar("Form", bound=BaseModel)
 
 
-async def read_body(request: Request, limits: LimitsConfig) -> bytes:
-    """The body of a request; HTTPException for one that is too large, or does not arrive in time."""
+async def read_body(request: Request, most: int, seconds: float) -> bytes:
+    """The body of a request; HTTPException for one of more bytes than `most`, or that does not arrive in time."""
     parts, size = [], 0
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > most:
+        raise HTTPException(413, f"the request has more than {most:,} bytes")
     try:
-        async with asyncio.timeout(limits.upload_seconds):
+        async with asyncio.timeout(seconds):
             async for part in request.stream():
                 parts.append(part)
                 size += len(part)
-                if size > limits.file_bytes:
-                    raise HTTPException(413, f"the request has more than {limits.file_bytes:,} bytes")
+                if size > most:
+                    raise HTTPException(413, f"the request has more than {most:,} bytes")
     except TimeoutError as error:
-        raise HTTPException(408, f"the request did not arrive within {limits.upload_seconds:g} seconds") from error
+        raise HTTPException(408, f"the request did not arrive within {seconds:g} seconds") from error
     return b"".join(parts)
 
 
@@ -83,9 +85,11 @@ async def read_multipart(request: Request, body: bytes) -> dict[str, Any]:
     return dict(await parser.parse())
 
 
-async def read_fields(request: Request, limits: LimitsConfig) -> dict[str, Any]:
+async def read_fields(request: Request, most: int, seconds: float) -> dict[str, Any]:
     """The fields of a request in JSON or as a form; HTTPException for anything else."""
-    body = await read_body(request, limits)
+    body = await read_body(request, most, seconds)
+    if not body:
+        return {}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "multipart/form-data":
@@ -95,7 +99,7 @@ async def read_fields(request: Request, limits: LimitsConfig) -> dict[str, Any]:
             if not isinstance(found, dict):
                 raise ValueError("no JSON object")
             return found
-        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
     except (ValueError, MultiPartException, KeyError) as error:
         raise HTTPException(400, "the request cannot be read: neither JSON nor a form, or damaged") from error
 

@@ -15,24 +15,39 @@ from nmt.errors import NMTError
 from nmt.server.app import make_app
 from nmt.server.worker import log
 
-HEADER_SECONDS = 20
-"""A connection whose first request has not begun by then is closed; uvicorn itself would wait for ever."""
-
-
 BACKLOG = 2048
 """Connections that wait to be accepted."""
 
 
 class ImpatientProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, but a client that connects and sends no whole head of a request is cut off."""
+    """uvicorn's protocol, but a client that does not finish the head of a request is cut off."""
+
+    head_seconds = 20.0
+    timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(HEADER_SECONDS, self.close_if_silent)
+        self.wait_for_head()
 
-    def close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
-            self.transport.close()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.timer is None and (self.cycle is None or self.cycle.response_complete):
+            self.wait_for_head()
+
+    def on_headers_complete(self) -> None:
+        if self.timer:
+            self.timer.cancel()
+            self.timer = None
+        super().on_headers_complete()
+
+    def wait_for_head(self) -> None:
+        """Close the connection later, unless a request has begun by then."""
+        self.timer = self.loop.call_later(self.head_seconds, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.timer:
+            self.timer.cancel()
+        super().connection_lost(exc)
 
 
 def listen(config: ServeConfig) -> socket.socket:
@@ -55,6 +70,7 @@ def serve(config: ServeConfig) -> None:
     app, listener = make_app(config), listen(config)
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
+    ImpatientProtocol.head_seconds = config.limits.upload_seconds
     settings: dict[str, Any] = {
         "http": ImpatientProtocol,
         "ws": "none",

@@ -42,6 +42,8 @@ class Failure:
     problem: str
     broken: bool = False
     """It is the server that failed, and not the text: the same request may be answered later."""
+    again: bool = False
+    """The server itself ended the process, because of another task: this one is to be done again."""
 
 
 @dataclass

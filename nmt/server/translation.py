@@ -23,7 +23,8 @@ class Route:
 
     model: ServedModel | None
     """None where source and target are one language, and texts stay as they are."""
-    tag: str
+    source: str
+    target: str
     detected: dict[str, Any] | None = None
     """The answer's detectedLanguage, where the source was auto."""
 
@@ -40,11 +41,11 @@ def find_route(models: Models, source: str, target: str, text: str) -> Route:
         if language not in known:
             raise HTTPException(400, f"{language[:40]} is not supported; {', '.join(sorted(known))} are")
     if source == target:
-        return Route(None, "", detected)
+        return Route(None, source, target, detected)
     model = pairs.get(source, {}).get(target)
     if model is None:
         raise HTTPException(400, f"{target} is not available as a target language from {source}")
-    return Route(model, model.directions.targets[target], detected)
+    return Route(model, source, target, detected)
 
 
 def failed(failure: Failure) -> HTTPException:
@@ -67,11 +68,13 @@ def waiting(
         yield futures
         return
     queue = route.model.waiting
-    if queue.lines and queue.lines + len(lines) > most:
+    if len(lines) > most // 2:  # so that one client alone does not shut out all others
+        raise HTTPException(413, f"{len(lines):,} lines; send at most {most // 2:,} at once")
+    if queue.lines + len(lines) > most:
         raise HTTPException(503, "too many lines wait for this model; try again later", {"Retry-After": "5"})
     route.model.metrics.lines.labels(route.model.name).inc(len(lines))
     route.model.metrics.characters.labels(route.model.name).inc(sum(map(len, lines)))
-    request = Request(search, [route.tag + line for line in lines])
+    request = Request(search, lines, route.source, route.target)
     if lines:
         route.model.add(request)
     try:

@@ -4,23 +4,23 @@ import math
 import sys
 import threading
 import traceback
-from contextlib import nullcontext
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from nmt.config import TranslateConfig
-from nmt.errors import NMTError, is_out_of_memory
+from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.preparation.workers import begin
 from nmt.server.tasks import Answer, Batch, Failure, Line, Ready, Search, WordAlternatives
+from nmt.server.turns import TurnsEngine
 from nmt.translation.segments import RefusedLine
 
 if TYPE_CHECKING:
     from nmt.translation.translator import Translation, Translator
 
 TASKS_AT_ONCE = 2
-"""While one is searched, the other is made tokens or text."""
+"""While one is searched, the other is made tokens or text; one of them at most holds a long line."""
 
 
 def log(words: str) -> None:
@@ -52,11 +52,10 @@ def word_details(line: str, translation: "Translation") -> dict[str, Any]:
 class Answers:
     """Answers tasks by a translator, whose variants for other searches share its weights."""
 
-    def __init__(self, translator: "Translator", at_once: bool) -> None:
+    def __init__(self, translator: "Translator", alone: bool) -> None:
         self.translator = translator
+        self.translator.engine = TurnsEngine(translator.engine, alone)
         self.variants: dict[Search, Translator] = {}
-        # A model of torch is watched by hooks and has caches: two threads must not use it at the same time.
-        self.turn = nullcontext() if at_once else threading.Lock()
 
     def variant(self, search: Search) -> "Translator":
         """The translator for a search."""
@@ -68,10 +67,6 @@ class Answers:
 
     def answer(self, task: Batch | WordAlternatives) -> Answer:
         """The answer to a task; NMTError where there is none."""
-        with self.turn:
-            return self.found(task)
-
-    def found(self, task: Batch | WordAlternatives) -> Answer:
         if isinstance(task, WordAlternatives):
             found = self.translator.alternatives(task.line, task.before, task.count)
             return [Line([each.text], {"word": each.word, "probability": each.probability}) for each in found]
@@ -114,9 +109,13 @@ def serve_model(connection: Connection, config: TranslateConfig) -> None:
     except NMTError as error:
         connection.send(Failure(str(error)))
         return
+    except Exception as error:  # the server has to learn of any, and answers with it
+        log_error(error)
+        connection.send(Failure(f"{type(error).__name__}: {one_line(error)}"))
+        return
     connection.send(Ready())
     tasks: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-    answers, lock = Answers(translator, config.engine == "ctranslate2"), threading.Lock()
+    answers, lock = Answers(translator, alone=config.engine == "torch"), threading.Lock()
     for _ in range(TASKS_AT_ONCE):
         threading.Thread(target=answer_all, args=(answers, tasks, connection, lock), daemon=True).start()
     while True:

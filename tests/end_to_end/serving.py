@@ -90,7 +90,8 @@ def read(answer: Any) -> Any:
 def serving(*words: str | Path, folder: Path | None = None) -> Iterator[Server]:
     """A server at a free port; by CTranslate2, which starts in half a second."""
     options = [] if any("engine=" in str(word) for word in words) else ["engine=ctranslate2"]
-    command = [sys.executable, "-m", "nmt", "serve", "port=0", *options, *map(str, words)]
+    port = [] if any(str(word).startswith("port=") for word in words) else ["port=0"]
+    command = [sys.executable, "-m", "nmt", "serve", *port, *options, *map(str, words)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment)
     server = Server(process)

@@ -329,8 +329,11 @@ def test_a_key_is_asked_for_where_one_is_needed(open_page, word_model, details, 
         assert page.evaluate("localStorage.length + document.cookie.length") == 2  # the languages
 
 
-def test_a_server_that_has_ended_is_told(open_page, word_model):
+def test_a_server_that_has_ended_is_told_and_asked_again(open_page, word_model, details):
     with serving(word_model) as server:
         page = open_page(f"{server.url}/")
     text_of(page).fill(LINE)
     playwright.expect(page.get_by_role("alert")).to_have_text("The server does not answer, or its answer was cut off.")
+    with serving(word_model, f"port={server.port}"):
+        playwright.expect(translation_of(page)).to_have_text(details["translation"])
+        playwright.expect(page.get_by_role("alert")).to_have_count(0)

@@ -172,14 +172,17 @@ def test_health_and_metrics_tell_how_it_is(server):
         ({"q": "ka", "source": "de", "target": "en"}, 400, "en is not supported; de are"),
         ({"q": "", "source": "en", "target": "de"}, 400, "missing q"),
         ({"q": 5, "source": "en", "target": "de"}, 400, "q"),
-        ({"q": "ka", "source": "en", "target": "de", "format": "pdf"}, 400, "format"),
+        ({"q": "ka", "source": "en", "target": "de", "format": "html"}, 400, "send plain text"),
         ({"q": "ka", "source": "en", "target": "de", "alternatives": 11}, 400, "at most 10"),
         ({"q": "ka", "source": "en", "target": "de", "alternatives": -1}, 400, "alternatives"),
         ({"q": "k" * 2001, "source": "en", "target": "de"}, 400, "exceeds text limit (2,000)"),
         ({"q": "k" * 20001, "source": "en", "target": "de"}, 413, "20,000 bytes"),
+        ({"q": ["k"] * 2001, "source": "en", "target": "de"}, 400, "exceeds text limit (2,000)"),
+        ({"q": [""] * 2000 + ["k"], "source": "en", "target": "de"}, 400, "exceeds text limit (2,000)"),
         (["q"], 400, "JSON"),
         (b"\xff\xfe", 400, "form"),
-        (b"q=%ff", 400, ""),
+        (b"q=%ff&source=en&target=de", 400, "form"),
+        ({}, 400, "q"),
     ],
 )
 def test_a_wrong_request_is_told_in_a_line(server, fields, status, told):
@@ -198,6 +201,14 @@ def test_half_a_character_and_deep_json_are_refused(server):
 def test_a_page_elsewhere_whose_name_leads_here_gets_nothing(server):
     assert server.ask("/languages", Host="evil.example")[0] == 421
     assert server.ask("/languages", Host=f"localhost:{server.port}")[0] == 200
+
+
+def test_a_page_elsewhere_may_not_ask_and_an_extension_may(server):
+    fields = {"q": "tu", "source": "en", "target": "de"}
+    for origin in ("https://evil.example", "http://localhost:1", "null"):
+        assert server.ask("/translate", fields, Origin=origin)[0] == 403
+    for origin in (server.url, "moz-extension://a1b2"):
+        assert server.ask("/translate", fields, Origin=origin)[0] == 200
 
 
 def test_a_proxy_may_pass_its_name_on(word_model):
@@ -219,6 +230,14 @@ def send(server: Server, *parts: bytes) -> socket.socket:
     for part in parts:
         found.sendall(part)
     return found
+
+
+def read_to_end(connection: socket.socket) -> bytes:
+    """All that comes until the server closes a connection."""
+    parts = []
+    while part := connection.recv(1000):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def test_clients_that_hang_cut_the_line_or_send_garbage_harm_nobody(server, expected):
@@ -283,6 +302,43 @@ def test_sigterm_answers_what_was_accepted(word_model):
         assert server.process.wait(30) in (0, -signal.SIGTERM)
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
+
+
+def test_a_model_is_replaced_by_one_with_tags_and_back(word_model, tagged_model, tmp_path):
+    """Whatever a client gets, it is by one of both models, whose sources begin with its own tag."""
+    expected = {}
+    for model, target in ((word_model, None), (tagged_model, "deu")):
+        words = [f"run={model}", "engine=ctranslate2", *([f"target={target}"] if target else [])]
+        expected[model] = (
+            load_translator(compose("translate", words), lambda notice: None).translate(LINES[:1])[0][0].text
+        )
+    latest = tmp_path / "latest"
+    latest.symlink_to(word_model)
+    with serving(latest) as server:
+        assert server.translated(LINES[0]) == expected[word_model]
+        answers, stop = [], threading.Event()
+
+        def ask_on(target: str) -> None:
+            while not stop.is_set():
+                answers.append((target, *server.translate(LINES[0], target=target)))
+
+        asking = [threading.Thread(target=ask_on, args=(target,)) for target in ("de", "deu") * 4]
+        for each in asking:
+            each.start()
+        try:
+            for model in (tagged_model, word_model, tagged_model):
+                count = len(server.log)
+                (tmp_path / "next").symlink_to(model)
+                (tmp_path / "next").replace(latest)
+                server.logged("loaded in", after=count)
+                time.sleep(0.3)
+        finally:
+            stop.set()
+            for each in asking:
+                each.join()
+    found = {(target, answer["translatedText"]) for target, status, answer in answers if status == 200}
+    assert found == {("de", expected[word_model]), ("deu", expected[tagged_model])}
+    assert {status for _, status, _ in answers} <= {200, 400, 503}
 
 
 def test_a_model_is_replaced_without_losing_a_request(word_model, checkpoint, tmp_path):
@@ -361,7 +417,10 @@ def test_what_takes_too_long_is_told_and_given_up(word_model):
         assert (status, "within 3 seconds" in found["error"]) == (504, True)
         assert time.monotonic() - begun < 20
         with send(server, b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n") as slow:
-            assert b" 408 " in slow.recv(100)
+            assert b" 408 " in read_to_end(slow)
+        # A second request whose head does not end: the connection is closed, too.
+        with send(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /health HTTP/1.1\r\nHo") as slow:
+            assert read_to_end(slow).count(b" 200 ") == 1
         # The process that did not answer is ended, and a later request gets a new one, however long that takes to load.
         while server.translate("ka")[0] != 200:
             assert time.monotonic() - begun < PATIENCE
@@ -374,6 +433,7 @@ def test_what_cannot_be_served_is_told_in_a_line(nmt, word_model, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
+        nmt("serve", str(word_model), "precision=int8").refused("precision=int8", "engine=ctranslate2")
         nmt("serve", str(word_model), f"port={taken.getsockname()[1]}").refused("port=", "in use")
 
 

@@ -57,10 +57,18 @@ async function translate() {
     }
     cut(done);
     announce(translation(), page.target.value, 1000);
+  } catch (error) {
+    if (error.lost) typing = setTimeout(tryAgain, 3000);
+    throw error;
   } finally {
     clearTimeout(slow);
     if (!signal.aborted) busy("");
   }
+}
+
+/** Translate when the server answers again, unless the text is edited before. */
+function tryAgain() {
+  fetch("health").then(() => attempt(translate), () => { typing = setTimeout(tryAgain, 3000); });
 }
 
 function clear() {
@@ -90,6 +98,7 @@ async function copy() {
 // Files
 
 async function translateFile(file) {
+  page.fileState.hidden = true;
   const suffixes = settings.filesTranslation ? settings.supportedFilesFormat : [];
   const known = suffixes.some((each) => file.name.toLowerCase().endsWith(each));
   if (!known) throw new Error(`${file.name}: this server translates ${suffixes.join(", ") || "no"} files`);

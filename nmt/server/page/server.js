@@ -2,7 +2,8 @@
 import { page } from "./elements.js";
 
 function lost(error) {
-  throw error.name === "AbortError" ? error : new Error("The server does not answer, or its answer was cut off.");
+  if (error.name === "AbortError") throw error;
+  throw Object.assign(new Error("The server does not answer, or its answer was cut off."), { lost: true });
 }
 
 /** The server's answer; an Error with its own words if it refuses. A body is a form, or is sent as JSON. */
