@@ -7,7 +7,8 @@ MODEL is a run or a model directory, TEXT a file of source lines, KEY=VALUE are 
 machine, the clients too, whose share of the processors is told.
 
 The first form has the first LINES (1,000) lines translated by turns, ROUNDS (3) times: by the translator of
-`nmt translate`, loaded before, and through HTTP by 1, 8 and 64 clients that send a line each and wait for the answer.
+`nmt translate`, loaded before, and through HTTP by 1, 8 and 64 clients that send a line each and wait for the answer,
+and by 64 clients that send texts of 10 lines.
 Prints medians of sentences/s, their ratio to the first, and the latencies that 50 % and 99 % of requests stay below;
 and how many of the translations differ from those of `nmt translate`.
 
@@ -34,7 +35,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-CLIENTS = (1, 8, 64)
+CLIENTS = ((1, 1), (8, 1), (64, 1), (64, 10))
+"""Clients, and the lines of each of their requests."""
 SOAK_CLIENTS = 16
 FAULTS = 0.01
 MOST_PAUSE = 0.5
@@ -89,10 +91,13 @@ class Client:
         return [json.loads(line) for line in found.splitlines()]
 
 
-async def measure(port: int, lines: list[str], direction: dict[str, str], clients: int) -> tuple[Any, ...]:
+async def measure(
+    port: int, lines: list[str], direction: dict[str, str], clients: int, size: int = 1
+) -> tuple[Any, ...]:
     """Seconds, translations, latencies, and seconds of the processors that the clients took."""
-    waiting = iter(enumerate(lines))
-    found, latencies = [""] * len(lines), list[float]()
+    texts = ["\n".join(lines[start : start + size]) for start in range(0, len(lines), size)]
+    waiting = iter(enumerate(texts))
+    found, latencies = [""] * len(texts), list[float]()
 
     async def work(client: Client) -> None:
         for index, line in waiting:
@@ -107,7 +112,7 @@ async def measure(port: int, lines: list[str], direction: dict[str, str], client
     seconds, own = time.perf_counter() - begun, time.process_time() - own
     for client in connections:
         client.writer.close()
-    return seconds, found, latencies, own
+    return seconds, "\n".join(found).split("\n"), latencies, own
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -144,7 +149,7 @@ def compare(model: str, lines: list[str], rounds: int, options: list[str]) -> No
     threading_drain(server)
     direction = direction_of(port)
     asyncio.run(measure(port, lines[:64], direction, 8))
-    names = ["nmt translate", *(f"{count} clients" for count in CLIENTS)]
+    names = ["nmt translate", *(f"{clients} x {size} lines" for clients, size in CLIENTS)]
     speeds: dict[str, list[float]] = {name: [] for name in names}
     latencies: dict[str, list[float]] = {name: [] for name in names}
     shares: dict[str, list[float]] = {name: [] for name in names}
@@ -153,8 +158,8 @@ def compare(model: str, lines: list[str], rounds: int, options: list[str]) -> No
         ours.send(lines)
         seconds, expected = ours.recv()
         speeds[names[0]].append(len(lines) / seconds)
-        for count, name in zip(CLIENTS, names[1:], strict=True):
-            seconds, found, own_latencies, own = asyncio.run(measure(port, lines, direction, count))
+        for (count, size), name in zip(CLIENTS, names[1:], strict=True):
+            seconds, found, own_latencies, own = asyncio.run(measure(port, lines, direction, count, size))
             speeds[name].append(len(lines) / seconds)
             latencies[name] += own_latencies
             shares[name].append(own / seconds)

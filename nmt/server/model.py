@@ -129,7 +129,9 @@ class ServedModel:
             items: list[Item] = []
             self.waiting.changed.clear()
             if process is self.process and not process.ended:
-                items = self.waiting.take(self.config.batch_lines, long_too=not self.long_lines)
+                # Some for each search that could go on beside this one.
+                most = math.ceil(self.waiting.lines / max(1, process.searches - len(process.pending)))
+                items = self.waiting.take(min(most, self.config.batch_lines), long_too=not self.long_lines)
             if items:
                 self.keep(self.translate(process, items))
                 continue

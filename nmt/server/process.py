@@ -8,7 +8,7 @@ from typing import Any
 from nmt.config import TranslateConfig
 from nmt.server.directions import Directions
 from nmt.server.tasks import Answer, Failure, Ready
-from nmt.server.worker import TASKS_AT_ONCE, serve_model
+from nmt.server.worker import serve_model, tasks_at_once
 
 LOADING_SECONDS = 600
 """A model that is not loaded by then is given up."""
@@ -23,6 +23,8 @@ class ModelProcess:
 
     def __init__(self, config: TranslateConfig, directions: Directions, hang_seconds: float) -> None:
         self.hang_seconds = hang_seconds
+        self.searches = tasks_at_once(config) if config.engine == "ctranslate2" else 1
+        """Tasks that are searched in parallel."""
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve_model, args=(theirs, config), daemon=True)
@@ -33,7 +35,7 @@ class ModelProcess:
         self.pending: dict[int, asyncio.Future[Answer | Failure]] = {}
         self.number = 0
         self.ended = self.given_up = False
-        self.free = asyncio.Semaphore(TASKS_AT_ONCE)
+        self.free = asyncio.Semaphore(tasks_at_once(config))
         """Whoever asks for an answer holds it until that has come."""
         self.sending = asyncio.Lock()
 

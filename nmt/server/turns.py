@@ -9,11 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import DecodeConfig
-from nmt.search.engine import Engine, Hypothesis, Pair, TokenScores, batches_by_length
+from nmt.search.engine import Engine, Hypothesis, Pair, TokenScores
 
 TURN_TOKENS = 1500
-"""Source tokens of a turn: a batch for each core, or two."""
+"""Source tokens of a turn: about two batches for each of two cores."""
 Found = TypeVar("Found")
+
+
+def turns_of(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of sentences in turns of at most TURN_TOKENS, but at least one, similar lengths together."""
+    part, tokens = list[int](), 0
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        if part and tokens + lengths[index] > TURN_TOKENS:
+            yield part
+            part, tokens = [], 0
+        part.append(index)
+        tokens += lengths[index]
+    if part:
+        yield part
 
 
 class Queue:
@@ -58,7 +71,7 @@ class TurnsEngine:
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         found: list[list[Hypothesis]] = [[] for _ in sentences]
-        for part in batches_by_length([len(ids) + 1 for ids in sentences], TURN_TOKENS):
+        for part in turns_of([len(ids) + 1 for ids in sentences]):
             with self.turn():
                 results = self.engine.search([sentences[index] for index in part], [prefixes[index] for index in part])
             for index, result in zip(part, results, strict=True):
@@ -67,7 +80,7 @@ class TurnsEngine:
 
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
         found: dict[int, TokenScores] = {}
-        for part in batches_by_length([max(map(len, pair)) + 1 for pair in pairs], TURN_TOKENS):
+        for part in turns_of([max(map(len, pair)) + 1 for pair in pairs]):
             with self.turn():
                 found |= zip(part, self.engine.token_scores([pairs[index] for index in part]), strict=True)
         return [found[index] for index in range(len(pairs))]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.config import TranslateConfig
 from nmt.errors import NMTError, is_out_of_memory, one_line
+from nmt.hardware import usable_cores
 from nmt.preparation.workers import begin
 from nmt.server.tasks import Answer, Batch, Failure, Line, Ready, Search, WordAlternatives
 from nmt.server.turns import TurnsEngine
@@ -19,8 +20,13 @@ from nmt.translation.segments import RefusedLine
 if TYPE_CHECKING:
     from nmt.translation.translator import Translation, Translator
 
-TASKS_AT_ONCE = 2
-"""While one is searched, the other is made tokens or text; one of them at most holds a long line."""
+
+def tasks_at_once(config: TranslateConfig) -> int:
+    """Tasks that are answered at the same time: by CTranslate2 one for each core, and one to wait in any case.
+
+    While one is searched, another is made tokens or text; one of them at most holds a long line.
+    """
+    return max(2, config.threads or usable_cores()) if config.engine == "ctranslate2" else 2
 
 
 def log(words: str) -> None:
@@ -106,6 +112,8 @@ def serve_model(connection: Connection, config: TranslateConfig) -> None:
         from nmt.translation.load import load_translator
 
         translator = load_translator(config, log)
+        if config.engine == "ctranslate2":
+            translator.engine.workers = 1  # type: ignore[attr-defined]  # a task is for one core: others have theirs
     except NMTError as error:
         connection.send(Failure(str(error)))
         return
@@ -116,7 +124,7 @@ def serve_model(connection: Connection, config: TranslateConfig) -> None:
     connection.send(Ready())
     tasks: SimpleQueue[tuple[int, Any]] = SimpleQueue()
     answers, lock = Answers(translator, alone=config.engine == "torch"), threading.Lock()
-    for _ in range(TASKS_AT_ONCE):
+    for _ in range(tasks_at_once(config)):
         threading.Thread(target=answer_all, args=(answers, tasks, connection, lock), daemon=True).start()
     while True:
         try:
