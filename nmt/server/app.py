@@ -15,7 +15,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route
 
 from nmt import __version__
 from nmt.config.serving import ServeConfig
@@ -253,10 +252,6 @@ def add_translation(app: FastAPI) -> None:
         if asked.stream:
             return await streamed(server, asked, "\n".join(texts))
         return answer(await unless_gone(request, translate_texts(server.models, asked, server.limits.waiting_lines)))
-
-    # What is asked most goes first, and without FastAPI's dependencies, which take longer than all that is ours. The
-    # route above is its description.
-    app.router.routes.insert(0, Route("/translate", translate, methods=["POST"]))
 
     @app.post("/alternatives", openapi_extra=takes(AlternativesRequest))
     async def alternatives(request: Request) -> Response:

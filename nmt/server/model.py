@@ -158,10 +158,12 @@ class ServedModel:
 
     async def alternatives(self, target: str, task: WordAlternatives) -> Answer | Failure:
         """The answer to a click on a word; NotLoaded where the model cannot be."""
-        process = await self.loaded()
-        async with process.free:
-            tag = process.directions.targets.get(target, "")
-            return await process.answer(replace(task, line=tag + task.line))
+        while True:
+            process = await self.loaded()
+            async with process.free:
+                if process is self.process and not process.ended:  # else it was replaced while this one waited
+                    tag = process.directions.targets.get(target, "")
+                    return await process.answer(replace(task, line=tag + task.line))
 
     def add(self, request: Request) -> None:
         """Have the lines of a request translated."""

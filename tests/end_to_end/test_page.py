@@ -132,6 +132,7 @@ def test_lines_stay_lines_and_are_copied_so(page, address):
     playwright.expect(text_of(page)).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_new_text_gives_up_the_request_for_the_old_one(page, details):
     given_up: list[str] = []
     page.on("requestfailed", lambda request: given_up.append(request.failure))
@@ -265,6 +266,7 @@ def test_a_hostile_source_runs_nothing(page, text):
     assert text_of(page).input_value() == text
 
 
+@pytest.mark.slow
 def test_the_longest_text_is_translated_and_a_longer_one_refused(page):
     line = "ka lo mi nu pe ri so tu va we " * 6 + "\n"
     longest = (line * 200)[:20_000]
@@ -314,6 +316,7 @@ def test_a_telephone_has_one_column_and_room_for_fingers(open_page):
     assert box["x"] + box["width"] <= 400
 
 
+@pytest.mark.slow
 def test_a_key_is_asked_for_where_one_is_needed(open_page, word_model, details, tmp_path):
     key = add_key(tmp_path / "keys", "colleague")
     with serving(word_model, f"keys={tmp_path / 'keys'}") as server:
