@@ -113,7 +113,7 @@ def test_translations_have_the_log_probability_that_score_gives_them(nmt, finish
     assert records[2]["translations"] == [
         {
             **{"text": "", "score": 0.0, "log_probability": 0.0, "flags": []},
-            **{"tokens": [], "token_log_probabilities": [], "alignment": []},
+            **{"tokens": [], "token_log_probabilities": [], "alignment": [], "word_log_probabilities": []},
         }
     ]
 
