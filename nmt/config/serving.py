@@ -11,6 +11,14 @@ from nmt.config.rules import as_list, check_numbers, number, require, require_ch
 from nmt.config.translation import TranslateConfig, require_engine
 
 
+def is_loopback(address: str) -> bool:
+    """True for an address of this machine that no other one can reach."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 @dataclass
 class LimitsConfig:
     """What one request, or one client, may take."""
@@ -101,10 +109,7 @@ class ServeConfig:
     @property
     def is_local(self) -> bool:
         """True if only programs of this machine can connect."""
-        try:
-            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return self.host == "localhost" or is_loopback(self.host)
 
     def translating(self, run: str, target: str | None) -> TranslateConfig:
         """The keys of `nmt translate` for one of the models, whose lines may have tags of their own."""

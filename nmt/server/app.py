@@ -1,7 +1,6 @@
 """The routes: LibreTranslate's (https://docs.libretranslate.com/api), and a few beside them."""
 
 import asyncio
-import ipaddress
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable
@@ -17,7 +16,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from nmt import __version__
-from nmt.config.serving import ServeConfig
+from nmt.config.serving import ServeConfig, is_loopback
 from nmt.errors import NMTError
 from nmt.server import requests as forms
 from nmt.server.detect import detect
@@ -105,13 +104,6 @@ class Server:
         size, limit = sum(max(1, len(text)) for text in texts), self.limits.characters
         if size > limit:
             raise HTTPException(400, f"request ({size:,}) exceeds text limit ({limit:,})")
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def unless_gone(request: Request, work: Awaitable[Found]) -> Found:

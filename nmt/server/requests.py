@@ -10,6 +10,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from nmt.storage.foreign import parse_json
+from nmt.text.files import is_text
 
 MOST_FIELDS = 20
 
@@ -111,22 +112,10 @@ def check(form: type[Form], fields: dict[str, Any]) -> Form:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         raise HTTPException(400, f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}") from error
-    if any(is_broken(value) for value in fields.values()):
+    texts = [text for value in fields.values() for text in (value if isinstance(value, list) else [value])]
+    if not all(is_text(text) for text in texts if isinstance(text, str)):
         raise HTTPException(400, "the request holds half a character (a lone surrogate)")
     return found
-
-
-def is_broken(value: Any) -> bool:
-    """True for a text, or a list with one, that cannot be written in UTF-8."""
-    if isinstance(value, list):
-        return any(map(is_broken, value))
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 async def file_of(fields: dict[str, Any]) -> tuple[str, bytes]:

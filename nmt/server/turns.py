@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from nmt.search.engine import Engine, Hypothesis, Pair, TokenScores
 
 TURN_TOKENS = 1500
 """Source tokens of a turn: about two batches for each of two cores."""
-Found = TypeVar("Found")
 
 
 def turns_of(lengths: Sequence[int]) -> Iterator[list[int]]:
