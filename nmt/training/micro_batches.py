@@ -8,6 +8,7 @@ from pathlib import Path
 from lightning import Trainer
 
 from nmt.config import BatchingConfig, ExperimentConfig
+from nmt.data.datamodule import accumulation
 from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, is_out_of_memory
@@ -86,6 +87,7 @@ class Trial:
         """True where the largest micro-batches, enlarged by HEADROOM, fit in memory."""
         if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > available_memory():
             return False  # on a processor, running out of memory kills the process instead of raising an error
+        self.trainer.accumulate_grad_batches = accumulation(batching.micro_batches, self.trainer.world_size)
         larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
         before = available_memory()
         try:
