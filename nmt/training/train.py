@@ -25,6 +25,7 @@ from nmt.storage.whole import remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run
+from nmt.training.crowding import Crowding
 from nmt.training.initialisation import Initial, find_initial
 from nmt.training.logbook import check_installed
 from nmt.training.memory_check import MemoryCheck, check_positions
@@ -143,6 +144,7 @@ def fit(
     callbacks = [
         MemoryCheck(updates.planner, config.batching, validation),
         TimeEstimate(updates.planner, console, max_seconds),
+        Crowding(console),
         GradientCheck(run, updates, config.trainer["log_every_n_steps"]),
         metrics,
         validation,
