@@ -46,6 +46,7 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
             settle(tree, group, unset, [])
     for group, values in settled.items():
         settle(tree, group, values, keys)
+    command.complete(tree, keys)
     return tree
 
 
