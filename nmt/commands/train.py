@@ -59,6 +59,8 @@ def leave_to_minutes(tree: DictConfig, keys: list[str]) -> None:
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= settles trainer.max_steps: leave one of them out")
     given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
+    if "name" not in keys:
+        tree.name = f"{tree.data.name}-{tree.minutes:g}min"
     tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]
 
 
@@ -71,6 +73,8 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
         from nmt.commands.sweep import command_lines, plan, train_points
 
         points = plan(COMMAND, overrides, config_dir)
+    if any(point.config.minutes is not None for point in points):
+        raise NMTError("minutes= gives each training another number of updates: sweep with trainer.max_steps=")
     if "--dry-run" not in options:
         return train_points(points, console)
     sys.stdout.write(command_lines(points))

@@ -4,6 +4,7 @@ They are settled when a run begins, by short trainings of models that are thrown
 then on the run is as exact as any other. docs/training.md has the measurements behind the constants.
 """
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -63,6 +64,10 @@ def settle_minutes(
     assert config.minutes is not None
     if (run / "config.yaml").exists():
         return as_begun(config, run)
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise NMTError(
+            "minutes=: processes that start together cannot try models out; start the run once with one process"
+        )
     begin, limit, settled = time.monotonic(), 60 * config.minutes, None
     for model in sizes if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
@@ -99,15 +104,15 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
     """Batches, and the dropout of a settled model, for learning from so many target tokens."""
-    split = corpus.split("train")
+    split, devices = corpus.split("train"), make_trainer(config).world_size
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
-    size = int(np.clip(tokens / UPDATES, max(longest, TOKENS_PER_UPDATE[0]), TOKENS_PER_UPDATE[1]))
+    size = int(np.clip(tokens / UPDATES, devices * max(longest, TOKENS_PER_UPDATE[0]), devices * TOKENS_PER_UPDATE[1]))
     passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
         config,
         model=replace(config.model, dropout=dropout),
-        batching=BatchingConfig(tokens_per_update=size, micro_batches=1),
+        batching=BatchingConfig(tokens_per_update=size, micro_batches=devices),
     )
 
 

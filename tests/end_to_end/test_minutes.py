@@ -61,3 +61,4 @@ def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
 def test_what_minutes_settles_is_not_given_too(corpus):
     with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
         compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
+    assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
