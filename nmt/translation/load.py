@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 """The files of a model directory that decide what its conversion to CTranslate2 contains."""
-CONVERSION = "2"
+CONVERSION = "3"
 """Raise it whenever a conversion of the same model gets another content."""
 
 
