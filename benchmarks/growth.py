@@ -68,14 +68,16 @@ def search(length: int = LENGTH, vocabulary: int = VOCABULARY, beam: int = 4) ->
 
     from nmt.commands import compose
     from nmt.config import DecodeConfig
+    from nmt.kernels.memory import keep_freed_memory
     from nmt.model import Transformer
     from nmt.search.torch_engine import TorchEngine
 
+    keep_freed_memory()
     torch.manual_seed(1)
     model = Transformer(compose("train", ["data=files", "model=small"]).model, vocabulary).eval()
     sentences = torch.randint(4, vocabulary, (SENTENCES, length)).tolist()
     limits = {"min_length": length, "max_length": length, "batch_tokens": SENTENCES * (length + 1)}
-    engine = TorchEngine([model], DecodeConfig(beam_size=beam, **limits))
+    engine = TorchEngine([model], DecodeConfig(beam_size=beam, **limits), keeps_kernels=True)
 
     def translate() -> None:
         found = engine.search(sentences, [[] for _ in sentences])
