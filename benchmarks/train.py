@@ -42,7 +42,7 @@ SIZES = {"small": ("model=small", 8_000), "base": ("model=base", 32_000), "big":
 GPU = torch.cuda.is_available()
 TOKENS = 25_000 if GPU else 4_000
 PAIRS = 200_000
-SHORTEST_WINDOW = 4.0
+SHORTEST_WINDOW = 10.0
 """Seconds."""
 WARM_UP = 4
 """Updates."""
