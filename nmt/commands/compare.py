@@ -58,7 +58,7 @@ class CompareConfig:
     engine: str = "torch"
     """torch or ctranslate2, as of `nmt translate`; exported models are for ctranslate2."""
     precision: str = "float32"
-    """ctranslate2: float32 or int8."""
+    """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16."""
     threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
     device: str = "auto"

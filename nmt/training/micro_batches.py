@@ -1,7 +1,6 @@
 """batching.max_tokens: the fewest micro-batches in an update that fit in memory."""
 
 import gc
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from nmt.hardware import available_memory
 from nmt.storage.foreign import matches
 from nmt.training.memory_check import make_resident, try_shapes
 from nmt.training.module import TranslationModule
+from nmt.training.processes import require_one_process
 from nmt.training.run_folder import read_config
 
 HEADROOM = 1.25
@@ -39,11 +39,7 @@ def settle_micro_batches(
     if wanted != "auto":
         needed = -(-batching.tokens_per_update // int(wanted))
         return replace(batching, micro_batches=-(-needed // trainer.world_size) * trainer.world_size)
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise NMTError(
-            "batching.max_tokens=auto: processes that start together cannot try it out; "
-            "start the run once with one process, or pass a number"
-        )
+    require_one_process("batching.max_tokens", "a number")
     return fewest_micro_batches(config, corpus, trainer)
 
 
