@@ -20,7 +20,7 @@ from nmt.training.run_folder import read_config
 from nmt.training.trainer import make_trainer
 
 FEW_ROWS = 64
-"""Rows of the first product: where the device has none of bfloat16, torch takes a thousand times as long for it."""
+"""Rows of the first product: where the device has none of bfloat16, large ones take torch seconds."""
 TOKENS, LENGTH = 1024, 32
 """Most target tokens, and those of a sentence, in the layer that is measured."""
 ROUNDS = 3
