@@ -12,7 +12,6 @@ from rich.console import Console
 from nmt.config import ExperimentConfig, ModelConfig
 from nmt.config.trainer import whole_precision
 from nmt.kernels.linear import linear
-from nmt.kernels.mixed import lower_precision
 from nmt.model.layers import DecoderLayer
 from nmt.training.peak_flops import synchronize
 from nmt.training.processes import require_one_process
@@ -104,8 +103,7 @@ def layer_step(model: ModelConfig, rows: int, device: torch.device) -> Callable[
 
     def step(dtype: torch.dtype) -> None:
         with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-            x = lower_precision(x_BTD)
-            y = layer(x, x, None)
-        y.sum().backward()
+            y_BTD = layer(x_BTD, x_BTD, None)
+        y_BTD.sum().backward()
 
     return step
