@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from nmt.config import BOS, ModelConfig
 from nmt.errors import NMTError
 from nmt.kernels.dropout import Dropout
-from nmt.kernels.mixed import lower_precision
 
 
 def without_numbers() -> bool:
@@ -85,4 +84,4 @@ class Embedding(nn.Module):
         if self.zero_start:
             x_BTD = x_BTD.masked_fill((tokens_BT == BOS)[:, :, None], 0)
         x_BTD = x_BTD + self.positions(start, tokens_BT.shape[1])
-        return self.dropout(lower_precision(x_BTD))  # type: ignore[no-any-return]
+        return self.dropout(x_BTD)  # type: ignore[no-any-return]

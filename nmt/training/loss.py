@@ -23,7 +23,7 @@ def product_dtype(x: Tensor) -> torch.dtype:
 def nll_and_probabilities(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """-log p(target) and log sum exp of each row, and the probabilities, which overwrite the logits.
 
-    The normaliser follows from the probability of the likeliest token, which cannot underflow. So apart from two maxima,
+    The normaliser follows from the probability of the likeliest token, which cannot underflow. Apart from two maxima,
     softmax is the only pass over the logits, and it keeps a row in the cache. One maximum with its index takes longer.
     """
     highest = logits.amax(dim=-1, keepdim=True)
