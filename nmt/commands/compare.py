@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import MISSING
-
 from nmt.commands.console import talker
 from nmt.compose import Command, Option
 from nmt.config import DecodeConfig, TranslateConfig
-from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:

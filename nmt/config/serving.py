@@ -4,10 +4,8 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import as_list, check_numbers, number, require
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require
 from nmt.config.translation import TranslateConfig, check_engine
 
 

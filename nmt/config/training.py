@@ -3,12 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.corpus import DataConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
-from nmt.config.rules import as_list, check_name, check_number, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_name, check_number, check_numbers, number, require, require_choice
 from nmt.config.sources import sources_of
 from nmt.config.trainer import checked_trainer
 from nmt.errors import NMTError

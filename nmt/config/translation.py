@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
 
 

@@ -15,7 +15,7 @@ from nmt.kernels.dropout import Dropout
 
 
 def without_numbers() -> bool:
-    """True within torch.device("meta"), for a model of shapes alone: arithmetic there loads torch's compiler, in 2 s."""
+    """True within torch.device("meta"), for a model of shapes alone: arithmetic there loads torch's compiler."""
     return torch.get_default_device().type == "meta"
 
 
@@ -23,7 +23,7 @@ def random_matrix(rows: int, d_model: int) -> Tensor:
     """[rows, d_model] normal numbers with standard deviation d_model^-0.5."""
     if without_numbers():
         return torch.empty(rows, d_model)
-    return torch.randn(rows, d_model) * d_model**-0.5
+    return torch.randn(rows, d_model) * d_model**-0.5  # type: ignore[no-any-return]
 
 
 def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
