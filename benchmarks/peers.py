@@ -48,6 +48,8 @@ SHAPES = {"small": (256, 1024, 0.1, 8000), "tiny": (128, 512, 0.2, 4000)}
 """d_model, d_ff, dropout and vocabulary; three layers in each stack and four heads."""
 TOKENS, UPDATES, REPORT = 2000, 20, 5
 """Tokens of an update, updates of a training, and between its reports."""
+FULL = 1.15
+"""nmt's limit counts padding, and holds for both sides; the others' limits are of tokens of one side, or sentences."""
 RATE, WARM_UP = 1e-3, 100
 MODEL_UPDATES = 500
 """Of the model that translates."""
@@ -145,7 +147,11 @@ def train_nmt(setting: Setting, python: Path) -> tuple[list[Report], float]:
     shutil.rmtree(run, ignore_errors=True)
     options = [
         *(*corpus_options(setting), f"model={setting.shapes}", f"run={run}"),
-        *(f"optim.learning_rate={RATE}", f"optim.warmup={WARM_UP}", f"batching.tokens_per_update={TOKENS}"),
+        *(
+            f"optim.learning_rate={RATE}",
+            f"optim.warmup={WARM_UP}",
+            f"batching.tokens_per_update={round(TOKENS * FULL)}",
+        ),
         *("batching.micro_batches=1", f"trainer.max_steps={UPDATES}", f"trainer.log_every_n_steps={REPORT}"),
         *("validation.every_steps=1000000", "checkpoints.every_minutes=null", "trainer.accelerator=cpu"),
     ]
@@ -204,7 +210,7 @@ def compare_training(setting: Setting, pythons: dict[str, Path]) -> None:
              for name, runs in made.items()}  # fmt: skip
     print(f"training, model={setting.shapes}, {UPDATES} updates, {setting.rounds} rounds, {THREADS} threads")
     for name, runs in made.items():
-        last, tokens = runs[-1][0][-1], statistics.mean(r.tokens / REPORT for r in runs[-1][0])
+        last, tokens = runs[-1][0][-1], statistics.mean(r.tokens / REPORT for own, _ in runs for r in own)
         print(
             f"  {name:24} {statistics.median(rates[name]):8,.0f} tokens/s  nmt {ratio(rates, 'nmt', name):5.2f} x  "
             f"{tokens:6,.0f} tokens an update  loss {last.loss:.2f}  {max(memory for _, memory in runs):.2f} GB"
