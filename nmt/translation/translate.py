@@ -61,12 +61,18 @@ def render(number: int, source: str, translations: list[Translation], format: st
 
 
 def open_translator(config: TranslateConfig, stack: ExitStack) -> "Translator | DeviceTranslator":
-    """The translator for one device or several; `stack` ends its processes."""
-    if config.devices == 1:
-        return load_translator(config, warn)
-    from nmt.translation.devices import on_devices
+    """The translator for a processor, a GPU or several; `stack` ends its processes."""
+    if config.devices > 1:
+        from nmt.translation.devices import device_names, on_devices
 
-    return stack.enter_context(on_devices(config))
+        return stack.enter_context(on_devices(config, device_names(config)))
+    translator = load_translator(config, warn)
+    if config.engine == "torch":
+        from nmt.search.torch_engine import TorchEngine
+
+        assert isinstance(translator.engine, TorchEngine)
+        stack.enter_context(translator.engine.sharing(config.threads))
+    return translator
 
 
 def remark(translation: Translation, where: str, counts: dict[str, int], notice: Callable[[str], None]) -> None:
