@@ -65,7 +65,9 @@ def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Tran
     translator = load_translator(config, lambda words: None)
 
     def translate(lines: list[str]) -> int:
+        start = time.perf_counter()
         texts = [translations[0].text for translations in translator.translate(lines)]
+        translate.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
         return sum(map(len, translator.tokenizer.encode(texts)))
 
     return translate
