@@ -72,7 +72,9 @@ def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Tran
     translator = load_translator(config, print) if alone else open_translator(config, WORKERS)
 
     def translate(lines: list[str]) -> int:
+        start = time.perf_counter()
         texts = [translations[0].text for translations in translator.translate(lines)]
+        translate.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
         return sum(map(len, translator.tokenizer.encode(texts)))
 
     return translate

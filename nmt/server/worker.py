@@ -114,6 +114,7 @@ def serve_model(connection: Connection, config: TranslateConfig) -> None:
         translator = load_translator(config, log)
         if config.engine == "ctranslate2":
             translator.engine.workers = 1  # type: ignore[attr-defined]  # a task is for one core: others have theirs
+            translator.ahead = False
     except NMTError as error:
         connection.send(Failure(str(error)))
         return

@@ -82,7 +82,9 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         into = shown(", ".join(known))
         notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
     scorer = engine.token_scores if config.format == "jsonl" else None
-    return Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
+    translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
+    translator.ahead = config.engine == "ctranslate2"
+    return translator
 
 
 def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":

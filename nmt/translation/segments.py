@@ -176,8 +176,10 @@ class Segmenter:
     def too_long(self, segments: list[Segment]) -> str:
         """Why the model has no positions for a line, if so."""
         positions = self.limits.positions
+        if positions is None:
+            return ""
         longest = max((len(segment.ids) for segment in segments), default=0)
-        if positions is None or longest <= positions:
+        if longest <= positions:
             return ""
         return (
             f"{longest:,} tokens and an end symbol are more than the model has positions for "
@@ -242,6 +244,8 @@ class JoinedText:
 
 def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
     """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once."""
+    if len(segments) == 1 and not segments[0].copied:
+        return JoinedText(text(tokenizer, parts[0].tokens), [parts[0].tokens], [0])
     copied_first = bool(segments) and segments[0].copied
     joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
     count, blank = len(joined.text.split()), False

@@ -4,8 +4,10 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TypeVar
 
 from nmt.config import DecodeConfig
@@ -18,6 +20,8 @@ from nmt.translation.targets import unknown_tag
 from nmt.translation.token_scores import Details, SourceWords, describe
 
 Item = TypeVar("Item")
+AHEAD = 128
+"""Lines of a search, where the next one is prepared meanwhile."""
 
 
 @dataclass
@@ -58,6 +62,9 @@ class Translator:
     `target_prefix`. With a `scorer`, translations have details.
     """
 
+    ahead = False
+    """While the engine searches, it leaves this thread to others, and takes further work."""
+
     def __init__(
         self,
         engine: Engine,
@@ -97,24 +104,37 @@ class Translator:
 
         Raises RefusedLine for the first line that the model has no positions or no tag for.
         """
-        cut = self.cut(lines)
-        for line in cut:
-            if isinstance(line, RefusedLine):
-                raise line
-        return self.translate_cut([line for line in cut if isinstance(line, CutLine)])
-
-    def translate_each(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
-        """As `translate`, with the error of a refused line in its place: it does no harm to the others."""
-        cut = self.cut(lines)
-        found = iter(self.translate_cut([line for line in cut if isinstance(line, CutLine)]))
-        return [line if isinstance(line, RefusedLine) else next(found) for line in cut]
+        translations, refused = self.translate_block(lines)
+        if refused:
+            raise refused
+        return translations
 
     def translate_block(self, lines: list[str]) -> Block:
         """The translations of a block of lines."""
+        translations = list[list[Translation]]()
+        for found in self.translate_each(lines):
+            if isinstance(found, RefusedLine):
+                return translations, RefusedLine(len(translations), found.problem)
+            translations.append(found)
+        return translations, None
+
+    def translate_each(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
+        """As `translate`, with the error of a refused line in its place: it does no harm to the others."""
+        if not self.ahead or len(lines) <= AHEAD:
+            return self.translate_at_once(lines)
+        # Longest first, as in batches. While some lines are searched, others are made tokens or text.
+        order = sorted(range(len(lines)), key=lambda index: -len(lines[index]))
+        parts = [order[at : at + AHEAD] for at in range(0, len(order), AHEAD)]
+        with ThreadPoolExecutor(2) as pool:
+            found = pool.map(self.translate_at_once, [[lines[index] for index in part] for part in parts])
+            results = dict(zip(order, chain.from_iterable(found), strict=True))
+        return [results[index] for index in range(len(lines))]
+
+    def translate_at_once(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
+        """As `translate_each`, by one search; the index of a refused line is among these."""
         cut = self.cut(lines)
-        refused = next((line for line in cut if isinstance(line, RefusedLine)), None)
-        before = cut[: refused.index] if refused else cut
-        return self.translate_cut([line for line in before if isinstance(line, CutLine)]), refused
+        found = iter(self.translate_cut([line for line in cut if isinstance(line, CutLine)]))
+        return [line if isinstance(line, RefusedLine) else next(found) for line in cut]
 
     def translate_cut(self, lines: list[CutLine]) -> list[list[Translation]]:
         """The n_best translations of each line."""
@@ -139,6 +159,8 @@ class Translator:
 
         Raises RefusedLine, with that index, for one that begins with a tag of another language.
         """
+        if not self.tokenizer.tags:
+            return self.segmenter.source_prefix, line
         tag = self.tokenizer.leading_tag(line.lstrip())
         if not tag and (other := unknown_tag(line, self.tokenizer)):
             raise RefusedLine(index, f"{other}: the model has {', '.join(self.tokenizer.tags)}")
@@ -199,12 +221,13 @@ class Translator:
         for n in range(max(map(len, found), default=1)):
             parts = [row[min(n, len(row) - 1)] for row in found]  # a segment with fewer hypotheses repeats its last
             joined = join(self.tokenizer, segments, parts, self.prefix)
-            log_probability = sum((part.log_probability for part in parts), start=0.0)
-            length = sum(len(part.tokens) + 1 for part, own in zip(parts, segments, strict=True) if not own.copied)
-            # Of a line that is only copied, nothing has a length.
-            score = log_probability / penalty(max(length, 1), self.engine.config)
             if len(parts) == 1 and not copied:
-                score = parts[0].score
+                score, log_probability = parts[0].score, parts[0].log_probability
+            else:
+                log_probability = sum((part.log_probability for part in parts), start=0.0)
+                length = sum(len(part.tokens) + 1 for part, own in zip(parts, segments, strict=True) if not own.copied)
+                # Of a line that is only copied, nothing has a length.
+                score = log_probability / penalty(max(length, 1), self.engine.config)
             details = describe(self.tokenizer, source_words, segments, parts, joined) if source_words else None
             translations.append(Translation(joined.text, score, log_probability, details, split, copied))
         # The length penalty of the joined translation may rank the second hypotheses above the first.

@@ -25,6 +25,7 @@ from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
 from nmt.text.tokenizers import load_tokenizer
 from nmt.text.vocabulary import train_tokenizer
+from nmt.translation.segments import Limits, RefusedLine
 from nmt.translation.translator import Translator
 
 SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
@@ -230,6 +231,23 @@ def test_text_alone_is_the_same_text(folder, sentences, beam_size):
     alone = [engine.search([ids], [[]])[0][0].tokens for ids in sentences]
     assert [h.tokens for h, *_ in found] == alone
     assert beam_size > 1 or any(len(tokens) == len(ids) for tokens, ids in zip(alone, sentences, strict=True))
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_lines_translated_ahead_are_the_same_and_in_order(folder, beam_size, monkeypatch):
+    """Of different lengths, empty ones and one that is refused among them, whose number is right."""
+    monkeypatch.setattr("nmt.translation.translator.AHEAD", 3)
+    tokenizer = load_tokenizer(folder / "tokenizer.model")
+    engine = CTranslate2Engine(folder / "float32", DecodeConfig(beam_size=beam_size, max_extra_length=8), threads=2)
+    translator = Translator(engine, tokenizer, Limits(positions=30))
+    lines = [*random_text(20), "", "", random_text(1)[0] * 30, *random_text(5)]
+    expected = translator.translate_block(lines)
+    translator.ahead = True
+    found = translator.translate_block(lines)
+    assert [[each.text for each in row] for row in found[0]] == [[each.text for each in row] for row in expected[0]]
+    assert found[1].index == expected[1].index == 22
+    with pytest.raises(RefusedLine, match="line 23: "):
+        translator.translate(lines)
 
 
 def test_no_sentences_give_no_translations(folder):
