@@ -1,18 +1,20 @@
 """How fast `nmt translate` is: the search alone and the whole command, beside other engines on the same weights.
 
     python benchmarks/translate.py MODEL TEXT [LINES] [ROUNDS]
-    python benchmarks/translate.py base [LINES] [ROUNDS]
+    python benchmarks/translate.py base|small [LINES] [ROUNDS]
 
-MODEL is a run or a model directory, TEXT a file of source lines; `base` makes a model of the paper's base shapes and
+MODEL is a run or a model directory, TEXT a file of source lines; `base` and `small` make a model of these shapes and
 random weights, whose translations are 20 tokens long, and random sentences. Each contender is a process of its own;
 they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
 
-- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count;
+- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count; torch with its
+  workers, and in one process alone;
 - CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread,
   in batches of the size that was found to be fastest;
 - Hugging Face: `generate` of transformers on the exported model, sorted by length, in batches of 32.
 
-Prints medians of sentences/s and output tokens/s, loading excluded, the most memory, and the ratios to Hugging Face and
+Prints medians of sentences/s and output tokens/s, loading excluded, the most memory (with what workers
+have of their own), and the ratios to Hugging Face and
 to CTranslate2 in float32. Then the whole command, cold, on 32 lines.
 """
 
@@ -27,15 +29,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 BEAMS = {"beam 4": 4, "greedy": 1}
 MAX_EXTRA = 50
-BASE_TOKENS, BASE_VOCABULARY = 20, 32_000
+RANDOM_TOKENS, VOCABULARIES = 20, {"base": 32_000, "small": 8_000}
 THREADS = os.cpu_count() or 1
 CONTENDERS = [
     "nmt torch",
+    "nmt torch alone",
     "nmt ctranslate2 float32",
     "nmt ctranslate2 int8",
     f"CTranslate2 float32, 1 x {THREADS}",
@@ -44,7 +48,9 @@ CONTENDERS = [
     f"CTranslate2 int8, {THREADS} x 1",
     "Hugging Face",
 ]
-REFERENCES = ["Hugging Face", CONTENDERS[3], CONTENDERS[4]]
+REFERENCES = ["Hugging Face", CONTENDERS[4], CONTENDERS[5]]
+WORKERS = ExitStack()
+"""Ends the workers of a contender."""
 Translate = Callable[[list[str]], int]
 """Raw lines, or tokens joined by blanks, to the number of tokens that came out."""
 
@@ -58,11 +64,12 @@ def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
 
 def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Translate:
     from nmt.commands import compose
-    from nmt.translation.load import load_translator
+    from nmt.translation.translate import load_translator, open_translator
 
+    alone, precision = precision == "alone", precision.replace("alone", "float32")
     options = [f"run={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
     config = compose("translate", options)
-    translator = load_translator(config, lambda words: None)
+    translator = load_translator(config, print) if alone else open_translator(config, WORKERS)
 
     def translate(lines: list[str]) -> int:
         texts = [translations[0].text for translations in translator.translate(lines)]
@@ -147,12 +154,23 @@ def contend(name: str, folder: Path, text: Path, lines: int) -> None:
         start = time.perf_counter()
         tokens = translate(source)
         seconds = vars(translate).get("seconds", time.perf_counter() - start)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": peak}), flush=True)
+        print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": memory()}), flush=True)
+    WORKERS.close()
 
 
-def make_base(folder: Path, lines: int) -> tuple[str, Path]:
-    """A model directory of base shapes with random weights, and a file of random sentences."""
+def memory() -> float:
+    """Gigabytes: the most of this process, and what its workers do not share with it."""
+    from multiprocessing import active_children
+
+    private = 0
+    for worker in active_children():
+        rows = Path(f"/proc/{worker.pid}/smaps_rollup").read_text().split("\n")
+        private += sum(int(row.split()[1]) for row in rows if row.startswith("Private_"))
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + private) / 1e6
+
+
+def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:
+    """A model directory of base or small shapes with random weights, and a file of random sentences."""
     import torch
 
     from nmt.commands import compose
@@ -167,9 +185,9 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
     syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
     words = ["".join(draw.choices(syllables, k=3)) for _ in range(60_000)]
     text = [" ".join(draw.choices(words, k=max(3, int(draw.gauss(14, 4))))) for _ in range(20_000)]
-    tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=BASE_VOCABULARY))
+    tokenizer = train_tokenizer(text, TokenizerConfig(kind="bpe", vocabulary_size=VOCABULARIES[shapes]))
     tokenizer.save(folder / "tokenizer")
-    settings = ["model=base", "model.positions=learned", "model.tied_embeddings=false"]
+    settings = [f"model={shapes}", "model.positions=learned", "model.tied_embeddings=false"]
     config = compose("train", ["data=files", *settings]).model
     torch.manual_seed(1)
     model = Transformer(config, tokenizer.vocabulary_size)
@@ -180,7 +198,7 @@ def make_base(folder: Path, lines: int) -> tuple[str, Path]:
                 matrix *= 0.05
         end = model.output.weight[EOS]
         model.output.weight[[PAD, BOS, UNK]] = 0
-        model.target_embedding.positions.table[BASE_TOKENS:] += 100 * end / end.norm()
+        model.target_embedding.positions.table[RANDOM_TOKENS:] += 100 * end / end.norm()
     fingerprint = sha256(folder / "tokenizer")
     description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
     write_model_directory(folder / "base", model, folder / "tokenizer", description, "")
@@ -242,7 +260,7 @@ def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if text is None:
-            model, text = make_base(folder, lines)
+            model, text = make_random(model, folder, lines)
         copy = prepare(model, folder)
         for engine, seconds, memory in cold(copy, text, 5):
             print(f"whole command, cold, 32 lines, engine={engine}: {seconds:.2f} s, {memory:.2f} GB", flush=True)
@@ -273,6 +291,6 @@ if __name__ == "__main__":
     if arguments[0] == "contend":
         contend(arguments[1], Path(arguments[2]), Path(arguments[3]), int(arguments[4]))
     else:
-        given = None if arguments[0] == "base" else Path(arguments.pop(1))
+        given = None if arguments[0] in VOCABULARIES else Path(arguments.pop(1))
         counts = [int(word) for word in arguments[1:]] + [400, 3][len(arguments) - 1 :]
         main(arguments[0], given, *counts)

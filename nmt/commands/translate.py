@@ -7,7 +7,7 @@ from nmt.commands.words import input_and_run
 from nmt.compose import Command, Option
 from nmt.config import TranslateConfig
 
-LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer devices"
+LESS_MEMORY = "pass a lower decode.batch_tokens, decode.beam_size or buffer, or fewer threads or devices"
 
 
 def run(config: TranslateConfig) -> None:
@@ -33,7 +33,7 @@ COMMAND = Command(
     example="runs/mine < input.en > output.de",
     keys=(
         "run=runs/mine input=input.en output=output.de decode.beam_size=8 decode=greedy decode.n_best=4 "
-        "format=jsonl engine=ctranslate2 precision=int8 devices=4 device=cpu"
+        "format=jsonl engine=ctranslate2 precision=int8 devices=4 threads=2"
     ),
     texts=("text", "target", "source_prefix", "target_prefix"),
     options={"--ray": Option("Short for ray.enabled=true.", override="ray.enabled=true")},

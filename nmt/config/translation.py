@@ -48,9 +48,9 @@ class SearchConfig:
     precision: str = "float32"
     """ctranslate2: float32 or int8."""
     threads: int | None = number(None, 1, 4096)
-    """ctranslate2: processor cores to use; null: all."""
+    """Processor cores to use; null: all. With torch and lines enough, each gets a process, which shares the weights."""
     devices: int = number(1, 1, 1024)
-    """torch: number of devices that share the lines, such as cuda:0 to cuda:3; on a processor, of processes."""
+    """torch: number of GPUs that share the lines, such as cuda:0 to cuda:3."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
     buffer: int = number(2000, 1, 10**9)

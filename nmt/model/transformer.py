@@ -151,8 +151,11 @@ class Transformer(nn.Module):
         ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
         return DecoderCache(layers, mask, ancestors)
 
-    def step(self, tokens_BK: Tensor, cache: DecoderCache) -> Tensor:
-        """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`."""
+    def step(self, tokens_BK: Tensor, cache: DecoderCache, wanted: int | None = None) -> Tensor:
+        """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`.
+
+        Of each sentence only the first `wanted` hypotheses get theirs.
+        """
         hypotheses = tokens_BK.shape[1]
         first = max(cache.length + 1 - (self.config.attention_window or cache.length + 1), 0)
         seen = slice(first * hypotheses, (cache.length + 1) * hypotheses)
@@ -164,4 +167,4 @@ class Transformer(nn.Module):
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             x_BKD = layer.step(x_BKD, layer_cache, seen, ancestors, cache.mask)  # type: ignore[operator]
         cache.length += 1
-        return F.log_softmax(self.logits(self.decoder_norm(x_BKD)).float(), dim=-1)
+        return F.log_softmax(self.logits(self.decoder_norm(x_BKD[:, :wanted])).float(), dim=-1)

@@ -31,6 +31,11 @@ def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
     return pad([[*ids, EOS] for ids in sentences], device)
 
 
+def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of each row and their indices, largest first; for one, max is faster."""
+    return x.max(dim=1, keepdim=True) if k == 1 else x.topk(k, dim=1)
+
+
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of each row [M, N] and their indices, largest first; fewer if the row is shorter.
 
@@ -39,16 +44,14 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """
     rows, width = x.shape
     blocks = width // BLOCK_TOKENS
-    if k == 1:
-        return x.max(dim=1, keepdim=True)
     if blocks < 4 * k:
-        return x.topk(min(k, width), dim=1)
+        return topk(x, min(k, width))
     whole = x[:, : blocks * BLOCK_TOKENS].unflatten(1, (blocks, BLOCK_TOKENS))
-    chosen = whole.amax(dim=2).topk(k, dim=1).indices
+    _, chosen = topk(whole.amax(dim=2), k)
     indices = (chosen[:, :, None] * BLOCK_TOKENS + torch.arange(BLOCK_TOKENS, device=x.device)).flatten(1)
     rest = torch.arange(blocks * BLOCK_TOKENS, width, device=x.device).expand(rows, -1)
     indices = torch.cat((indices, rest), dim=1)
-    values, found = x.gather(1, indices).topk(k, dim=1)
+    values, found = topk(x.gather(1, indices), k)
     return values, indices.gather(1, found)
 
 
@@ -159,9 +162,14 @@ class Search:
         self.prune_finished(self.unfinished())
 
     def next_tokens(self) -> Tensor:
-        """Log probabilities of each hypothesis's next token, -inf for forbidden tokens, [B, K, N]."""
+        """Log probabilities of each hypothesis's next token, -inf for forbidden tokens, [B, K, N].
+
+        The first step of a beam search needs only those of one hypothesis, [B, 1, N], unless N is tiny.
+        """
         last_BK = self.tokens[:, :, -1]
-        each = [model.step(last_BK, cache) for model, cache in zip(self.models, self.caches, strict=True)]
+        alike = self.tokens.shape[2] == 1 and not self.config.do_sample
+        wanted = 1 if alike and self.models[0].vocabulary_size >= 2 * self.beam_size else self.beam_size
+        each = [model.step(last_BK, cache, wanted) for model, cache in zip(self.models, self.caches, strict=True)]
         logp = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))
         # Tokens are forbidden after the softmax, so that log probabilities equal those of forced decoding.
         logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
@@ -186,7 +194,7 @@ class Search:
         """
         wanted = 1 if self.beam_size == 1 else 2 * self.beam_size
         each, tokens = largest(logp_BKN.flatten(0, 1), wanted)
-        each = self.log_probabilities[:, :, None] + each.view(*logp_BKN.shape[:2], -1)
+        each = self.log_probabilities[:, : logp_BKN.shape[1], None] + each.view(*logp_BKN.shape[:2], -1)
         best, indices = each.flatten(1).topk(min(wanted, each[0].numel()), dim=1)
         return best, indices // each.shape[2], tokens.view(len(each), -1).gather(1, indices)
 

@@ -1,10 +1,14 @@
 """Search by torch, on any device."""
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
@@ -13,6 +17,22 @@ from nmt.model import Transformer
 from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length
 from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
+from nmt.search.workers import FORKS, WORTH_SHARING, Workers, forked
+
+Result = TypeVar("Result")
+
+
+def search_batch(
+    models: Sequence[Transformer],
+    config: DecodeConfig,
+    keeps_kernels: bool,
+    sentences: Sequence[list[int]],
+    prefixes: Sequence[list[int]],
+) -> list[list[Hypothesis]]:
+    """The n_best hypotheses of each sentence of a batch."""
+    source_BS = pad_source(sentences, next(models[0].parameters()).device)
+    with few_shapes() if keeps_kernels else nullcontext():
+        return beam_search(models, source_BS, config, prefixes)
 
 
 class TorchEngine:
@@ -23,9 +43,40 @@ class TorchEngine:
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
+        self.workers: Workers | None = None
 
     def with_search(self, config: DecodeConfig) -> "TorchEngine":
-        return TorchEngine(self.models, config, self.keeps_kernels)
+        other = copy(self)
+        other.config = config
+        return other
+
+    @contextmanager
+    def sharing(self, threads: int | None) -> Iterator[None]:
+        """Within the block, use so many cores of a processor, None: all, each by a process where work is enough."""
+        before = torch.get_num_threads()
+        count = threads or before
+        torch.set_num_threads(count)
+        shared = count > 1 and FORKS and next(self.models[0].parameters()).device.type == "cpu"
+        try:
+            with forked(self.models, count) if shared else nullcontext() as self.workers:
+                yield
+        finally:
+            self.workers = None
+            torch.set_num_threads(before)
+
+    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
+        """Indices of items in batches of similar length; if there is enough for all workers, as many for each."""
+        tokens, budget = sum(lengths), self.config.batch_tokens
+        if self.workers and tokens >= WORTH_SHARING * self.workers.count:
+            rounds = math.ceil(tokens / budget / self.workers.count)
+            budget = math.ceil(tokens / rounds / self.workers.count)
+        return list(batches_by_length(lengths, budget))
+
+    def run(self, task: Callable[..., Result], each: Sequence[tuple[Any, ...]]) -> list[Result]:
+        """The results of a task on the models for each of these arguments, by the workers where they are of use."""
+        if self.workers and len(each) > 1:
+            return self.workers.run(task, each)
+        return [task(self.models, *arguments) for arguments in each]
 
     def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, searched in batches of similar length.
@@ -33,13 +84,12 @@ class TorchEngine:
         Raises NMTError if a sentence has none.
         """
         results: list[list[Hypothesis]] = [[] for _ in sentences]
-        device = next(self.models[0].parameters()).device
-        with few_shapes() if self.keeps_kernels else nullcontext():
-            for batch in batches_by_length([len(ids) + 1 for ids in sentences], self.config.batch_tokens):
-                source_BS = pad_source([sentences[index] for index in batch], device)
-                found = beam_search(self.models, source_BS, self.config, [prefixes[index] for index in batch])
-                for index, hypotheses in zip(batch, found, strict=True):
-                    results[index] = hypotheses
+        batches = self.batches([len(ids) + 1 for ids in sentences])
+        how = self.config, self.keeps_kernels
+        each = [(*how, [sentences[i] for i in batch], [prefixes[i] for i in batch]) for batch in batches]
+        for batch, found in zip(batches, self.run(search_batch, each), strict=True):
+            for index, hypotheses in zip(batch, found, strict=True):
+                results[index] = hypotheses
         if not all(results):
             raise NMTError(
                 "a line has no translation at all: the model's weights are not all finite numbers, or "
@@ -48,7 +98,12 @@ class TorchEngine:
         return results
 
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
-        return forced_decoding(self.models, pairs, self.config.batch_tokens, align=True)
+        scores: dict[int, TokenScores] = {}
+        batches = self.batches([max(map(len, pair)) + 1 for pair in pairs])
+        each = [([pairs[index] for index in batch], self.config.batch_tokens, True) for batch in batches]
+        for batch, found in zip(batches, self.run(forced_decoding, each), strict=True):
+            scores.update(zip(batch, found, strict=True))
+        return [scores[index] for index in range(len(pairs))]
 
     def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
         return next_log_probabilities(self.models, pair).cpu().numpy()

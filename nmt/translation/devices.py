@@ -20,7 +20,7 @@ from nmt.translation.translator import Block, Translation, Translator, arriving_
 
 
 def device_names(config: TranslateConfig) -> list[str]:
-    """The device of each process; NMTError if there are not enough."""
+    """The GPU of each process; NMTError if there are not enough."""
     import torch
 
     count, device = config.devices, config.device
@@ -28,13 +28,13 @@ def device_names(config: TranslateConfig) -> list[str]:
     if device == "auto":
         device = "cuda" if found else "cpu"
     if device == "cpu":
-        return ["cpu"] * count
+        raise NMTError(f"devices={count} is for GPUs; of a processor all cores are used, or threads=N of them")
     if device != "cuda":
         choose_device(device)
-        raise NMTError(f"devices={count}: device={device} is one device; use device=cuda or device=cpu")
+        raise NMTError(f"devices={count}: device={device} is one device; use device=cuda")
     if count > found:
         there = "is 1 GPU" if found == 1 else f"are {found} GPUs"
-        raise NMTError(f"devices={count}: there {there} here; ask for no more, or use device=cpu")
+        raise NMTError(f"devices={count}: there {there} here; ask for no more, or use device=cpu without devices")
     return [f"cuda:{number}" for number in range(count)]
 
 
@@ -106,11 +106,11 @@ class DeviceTranslator:
 
 
 @contextmanager
-def on_devices(config: TranslateConfig) -> Iterator[DeviceTranslator]:
-    """A translator whose processes end with the block, and at once after an exception."""
+def on_devices(config: TranslateConfig, names: list[str]) -> Iterator[DeviceTranslator]:
+    """A translator with a process on each of these devices; they end with the block, at once after an exception."""
     # runs/latest may point elsewhere by the time a process reads it.
     config = replace(config, run=[str(find_model_directory(name).resolve()) for name in config.run])
-    names, context = device_names(config), get_context("spawn")
+    context = get_context("spawn")
     devices = context.SimpleQueue()
     for name in names:
         devices.put(name)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from nmt.config import TranslateConfig
 from nmt.config.rules import shown
 from nmt.evaluation.flags import flags
-from nmt.translation.devices import DeviceTranslator, on_devices
+from nmt.translation.devices import DeviceTranslator, device_names, on_devices
 from nmt.translation.job import open_job, warn
 from nmt.translation.load import find_models, load_translator
 from nmt.translation.targets import target_scripts, with_tags
@@ -57,10 +57,16 @@ def render(number: int, source: str, translations: list[Translation], format: st
 
 
 def open_translator(config: TranslateConfig, stack: ExitStack) -> Translator | DeviceTranslator:
-    """The translator for one device or several; `stack` ends its processes."""
-    if config.devices == 1:
-        return load_translator(config, warn)
-    return stack.enter_context(on_devices(config))
+    """The translator for a processor, a GPU or several; `stack` ends its processes."""
+    if config.devices > 1:
+        return stack.enter_context(on_devices(config, device_names(config)))
+    translator = load_translator(config, warn)
+    if config.engine == "torch":
+        from nmt.search.torch_engine import TorchEngine
+
+        assert isinstance(translator.engine, TorchEngine)
+        stack.enter_context(translator.engine.sharing(config.threads))
+    return translator
 
 
 def remark(translation: Translation, where: str, counts: dict[str, int], notice: Callable[[str], None]) -> None:

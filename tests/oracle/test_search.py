@@ -353,8 +353,8 @@ class Chain:
     def reorder(self, parents_BK: Tensor) -> None:
         pass
 
-    def step(self, tokens_BK: Tensor, cache: "Chain") -> Tensor:
-        return self.log_probabilities[tokens_BK]
+    def step(self, tokens_BK: Tensor, cache: "Chain", wanted: int | None = None) -> Tensor:
+        return self.log_probabilities[tokens_BK[:, :wanted]]
 
 
 @pytest.mark.parametrize(

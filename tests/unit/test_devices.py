@@ -3,11 +3,8 @@
 import os
 import queue
 import random
-import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -40,7 +37,7 @@ def config(checkpoint: str, devices: int) -> TranslateConfig:
 
 @pytest.fixture(scope="module")
 def two(checkpoint) -> Iterator[DeviceTranslator]:
-    with on_devices(config(checkpoint, 2)) as translator:
+    with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as translator:
         yield translator
 
 
@@ -97,7 +94,7 @@ def test_an_error_while_reading_comes_after_the_lines_before_it(two):
 def test_an_error_in_a_process_is_one_line_that_names_the_device(checkpoint):
     with (
         pytest.raises(NMTError, match=r"^cpu: \w+Error: [^\n]+$"),
-        on_devices(config(checkpoint, 1)) as translator,
+        on_devices(config(checkpoint, 1), ["cpu"]) as translator,
     ):
         result(translator.pool.submit(translate_block, [None]))
 
@@ -105,7 +102,7 @@ def test_an_error_in_a_process_is_one_line_that_names_the_device(checkpoint):
 def translate_and_kill(checkpoint: str) -> None:
     """Translate, and kill all processes after the first line."""
     others = set(active_children())
-    with on_devices(config(checkpoint, 2)) as translator:
+    with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as translator:
         for _ in translator.stream(random_lines(200), 4):
             for process in set(active_children()) - others:
                 os.kill(process.pid, signal.SIGKILL)
@@ -124,7 +121,7 @@ def test_an_error_while_loading_is_the_same_line_as_with_one_device(checkpoint, 
     (broken / "model.safetensors").write_bytes(b"nothing")
     with (
         pytest.raises(NMTError, match=r"model\.safetensors: cannot be read"),
-        on_devices(config(str(broken), 2)) as translator,
+        on_devices(config(str(broken), 2), ["cpu", "cpu"]) as translator,
     ):
         list(translator.stream(["ka"], 1))
 
@@ -143,7 +140,7 @@ def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoi
     settings = TranslateConfig(
         [with_positions(checkpoint, tmp_path, 12)], device="cpu", devices=2, decode=DECODE, split="never"
     )
-    with on_devices(settings) as translator:
+    with on_devices(settings, ["cpu", "cpu"]) as translator:
         stream = translator.stream(["ka", "", "ka " * 12, "nu"], 1)
         assert [next(stream)[0].text != "" for _ in range(2)] == [True, False]
         with pytest.raises(NMTError, match=r"^line 3: 12 tokens "):
@@ -153,9 +150,6 @@ def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoi
 @pytest.mark.parametrize(
     ("device", "gpus", "devices", "expected"),
     [
-        ("cpu", 0, 3, ["cpu"] * 3),
-        ("cpu", 8, 2, ["cpu"] * 2),
-        ("auto", 0, 2, ["cpu"] * 2),
         ("auto", 4, 4, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"]),
         ("cuda", 4, 2, ["cuda:0", "cuda:1"]),
     ],
@@ -171,6 +165,8 @@ def test_devices_by_hand(monkeypatch, device, gpus, devices, expected):
         ("auto", 1, "devices=4: there is 1 GPU here"),
         ("auto", 3, "devices=4: there are 3 GPUs here"),
         ("cuda", 0, "devices=4: there are 0 GPUs here"),
+        ("auto", 0, "devices=4 is for GPUs; of a processor all cores are used, or threads=N of them"),
+        ("cpu", 8, "devices=4 is for GPUs; of a processor all cores"),
         ("abacus", 3, "device=abacus: not available"),
         ("meta", 3, "devices=4: device=meta is one device"),
     ],
@@ -179,44 +175,3 @@ def test_more_devices_than_there_are_are_refused(monkeypatch, device, gpus, name
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     with pytest.raises(NMTError, match=f"^{named}"):
         device_names(TranslateConfig(device=device, devices=4, decode=DECODE))
-
-
-def children(process: subprocess.Popen) -> list[int]:
-    """Processes that any of its threads started."""
-    tasks = Path(f"/proc/{process.pid}/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
-
-
-def wait_until_gone(processes: list[int]) -> None:
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in processes):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
-@pytest.mark.parametrize("end", ["interrupt", "closed pipe", "killed"])
-def test_however_the_command_ends_so_do_its_processes(checkpoint, end):
-    command = [sys.executable, "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "devices=2"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, start_new_session=True) as process:
-        try:
-            process.stdin.write(b"ka nu\n")
-            process.stdin.flush()
-            assert process.stdout.readline().endswith(b"\n")
-            started = children(process)
-            assert len(started) >= 2
-            if end == "interrupt":
-                os.killpg(process.pid, signal.SIGINT)
-            elif end == "killed":
-                process.kill()
-            else:
-                process.stdout.close()
-                process.stdin.write(b"ka nu\n")
-                process.stdin.flush()
-            assert process.wait(timeout=20) == {"interrupt": 130, "closed pipe": 1, "killed": -9}[end]
-            wait_until_gone(started)
-            assert not re.search(b"Traceback|Error", process.stderr.read())
-        finally:
-            process.kill()
