@@ -1,22 +1,41 @@
-"""How long a person waits for the command line: whole processes, beside a Python that does nothing.
+"""How long a person waits for the command line: whole processes, beside a Python that only imports a library.
 
-    python benchmarks/startup.py
+    python benchmarks/startup.py [RUN TEXT]
 
-Prints the median seconds of `nmt --help` and of a mistyped key, and their ratio to `python -c pass` in the same run.
+Prints the median seconds of short commands and, with a run and a file, of translating its first line and its first 32
+lines by each engine; and their ratio to `import torch` in the same run.
 """
 
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from itertools import islice
+from pathlib import Path
 
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
+    "import torch": ["-c", "import torch"],
+    "import lightning": ["-c", "import lightning"],
     "nmt --help": ["-m", "nmt", "--help"],
     "nmt train model.headz=4": ["-m", "nmt", "train", "model.headz=4"],
     "nmt translate (nothing trained)": ["-m", "nmt", "translate", "run=nowhere"],
 }
 ROUNDS = 9
+
+
+def translations(run: str, text: Path, folder: Path) -> dict[str, list[str]]:
+    """The commands that translate the first lines of a text."""
+    commands = {}
+    for count in (1, 32):
+        lines = folder / f"{count}.txt"
+        with text.open(encoding="utf-8") as file:
+            lines.write_text("".join(islice(file, count)), encoding="utf-8")
+        for engine in ("ctranslate2", "torch"):
+            words = [f"run={run}", f"input={lines}", f"engine={engine}"]
+            commands[f"nmt translate, {count} lines, {engine}"] = ["-m", "nmt", "translate", *words]
+    return commands
 
 
 def seconds(arguments: list[str]) -> float:
@@ -26,12 +45,18 @@ def seconds(arguments: list[str]) -> float:
 
 
 def main() -> None:
-    # Interleaved, so that a slow moment of the machine touches all alike.
-    rounds = [{name: seconds(arguments) for name, arguments in COMMANDS.items()} for _ in range(ROUNDS)]
-    reference = statistics.median(times["python -c pass"] for times in rounds)
-    for name in COMMANDS:
+    with tempfile.TemporaryDirectory() as folder:
+        commands = COMMANDS
+        if len(sys.argv) > 2:
+            commands = COMMANDS | translations(sys.argv[1], Path(sys.argv[2]), Path(folder))
+        for arguments in commands.values():
+            seconds(arguments)  # compiles modules, and converts the model for CTranslate2
+        # Interleaved, so that a slow moment of the machine touches all alike.
+        rounds = [{name: seconds(arguments) for name, arguments in commands.items()} for _ in range(ROUNDS)]
+    reference = statistics.median(times["import torch"] for times in rounds)
+    for name in commands:
         median = statistics.median(times[name] for times in rounds)
-        print(f"{name:35} {median:6.2f} s  {median / reference:5.1f} x")
+        print(f"{name:35} {median:6.2f} s  {median / reference:5.2f} x")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How fast `nmt train` is: the whole command, beside plain loops over the same batches.
 
-    python benchmarks/train.py [small|base] [ROUNDS]
+    python benchmarks/train.py [small|base] [ROUNDS] [PRECISION]
 
 Three processes train by turns, a window of some updates each, on generated sentences as long as those of WMT 2014
 (benchmarks/lengths.py), about 4,000 target tokens a micro-batch and update:
@@ -8,6 +8,8 @@ Three processes train by turns, a window of some updates each, on generated sent
 - nmt: `nmt train` with its Lightning loop, logs and progress line;
 - loop: a bare loop over nmt's own model, loss and optimizer, which shows what Lightning and the metrics cost;
 - torch.nn.Transformer: a bare loop over torch's model, cross-entropy and Adam, as a reference.
+
+With a precision, such as bf16-mixed, a fourth is `nmt train trainer.precision=PRECISION`.
 
 Prints the medians over windows of real (not padding) target tokens/s, the ratio to the reference, utilisation (the
 model's FLOPs over the time, against the fastest matrix product of the same run), the share of padding, and each
@@ -42,7 +44,7 @@ SIZES = {"small": ("model=small", 8_000), "base": ("model=base", 32_000), "big":
 GPU = torch.cuda.is_available()
 TOKENS = 25_000 if GPU else 4_000
 PAIRS = 200_000
-SHORTEST_WINDOW = 4.0
+SHORTEST_WINDOW = 10.0
 """Seconds."""
 WARM_UP = 4
 """Updates."""
@@ -250,19 +252,21 @@ def contend(contender: str, folder: Path, size: str) -> None:
 
     model, vocabulary = SIZES[size]
     overrides = [*json.loads((folder / "overrides.json").read_text()), model]
-    if contender == "nmt":
-        train_with_nmt(folder, overrides)
+    program, _, precision = contender.partition(" ")
+    if program == "nmt":
+        chosen = [f"trainer.precision={precision}", f"run={folder / precision}"] if precision else []
+        train_with_nmt(folder, [*overrides, *chosen])
         return
     config = compose("train", overrides).model
     {"loop": train_in_a_loop, "torch.nn.Transformer": train_plainly}[contender](folder, config, vocabulary)
 
 
-def main(size: str, rounds: int) -> None:
+def main(size: str, rounds: int, precision: str | None) -> None:
     from nmt.commands import compose
     from nmt.training.peak_flops import peak_flops_per_second
 
     model, vocabulary = SIZES[size]
-    contenders = ["nmt", "loop", "torch.nn.Transformer"]
+    contenders = [*(["nmt", f"nmt {precision}"] if precision else ["nmt"]), "loop", "torch.nn.Transformer"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         overrides = write_corpus(folder, vocabulary)
@@ -303,10 +307,13 @@ def main(size: str, rounds: int) -> None:
         )
     loop = [own / other for own, other in zip(rates["nmt"], rates["loop"], strict=True)]
     print(f"nmt train is at {statistics.median(loop):.3f} of the bare loop over its own model")
+    if precision:
+        ratios = [own / other for own, other in zip(rates[f"nmt {precision}"], rates["nmt"], strict=True)]
+        print(f"with trainer.precision={precision} it is at {statistics.median(ratios):.3f} of itself")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
+    if len(sys.argv) == 4 and not sys.argv[2].isdigit():
         contend(sys.argv[2], Path(sys.argv[3]), sys.argv[1])
     else:
-        main(sys.argv[1] if len(sys.argv) > 1 else "small", int(sys.argv[2]) if len(sys.argv) > 2 else 7)
+        main((*sys.argv[1:2], "small")[0], int((*sys.argv[2:3], 7)[0]), (*sys.argv[3:4], None)[0])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from nmt.commands import preprocess as preprocess_command
 from nmt.commands import train as train_command
 from nmt.commands import translate as translate_command
-from nmt.compose import Command, compose, set_text
-from nmt.compose.overrides import in_yaml, literal
+from nmt.compose import Command, compose
+from nmt.compose.overrides import in_yaml, literal, set_text
 from nmt.config import ExperimentConfig, TranslateConfig
 from nmt.data.manifest import flatten
 from nmt.errors import NMTError

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from omegaconf import MISSING
-
 from nmt.compose import Command
-from nmt.compose.overrides import exists
+from nmt.compose.words import exists
 from nmt.config import DecodeConfig
-from nmt.config.rules import check_numbers, number, require
+from nmt.config.rules import MISSING, check_numbers, number, require
 from nmt.errors import NMTError
 
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import MISSING
-
 from nmt.commands.console import talker
 from nmt.compose import Command, Option
 from nmt.config import DecodeConfig, TranslateConfig
-from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -58,7 +56,7 @@ class CompareConfig:
     engine: str = "torch"
     """torch or ctranslate2, as of `nmt translate`; exported models are for ctranslate2."""
     precision: str = "float32"
-    """ctranslate2: float32 or int8."""
+    """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16."""
     threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
     device: str = "auto"

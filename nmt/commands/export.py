@@ -6,13 +6,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omegaconf import MISSING
-
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
 from nmt.compose import Command
 from nmt.config import DecodeConfig, TranslateConfig
-from nmt.config.rules import require, require_choice
+from nmt.config.rules import MISSING, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:

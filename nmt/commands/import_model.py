@@ -9,12 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import MISSING
-
 from nmt.commands.console import talker
 from nmt.compose import Command
 from nmt.config import DecodeConfig
-from nmt.config.rules import require, require_choice
+from nmt.config.rules import MISSING, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:

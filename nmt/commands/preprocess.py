@@ -5,7 +5,7 @@ from typing import Any
 
 from nmt.commands.console import talker
 from nmt.compose import Command
-from nmt.compose.overrides import exists
+from nmt.compose.words import exists
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 

@@ -3,14 +3,12 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from omegaconf import MISSING
-
 from nmt.commands import train
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
 from nmt.compose import Command, compose
 from nmt.config import DecodeConfig
-from nmt.config.rules import check_numbers, number, require_choice
+from nmt.config.rules import MISSING, check_numbers, number, require_choice
 
 
 @dataclass

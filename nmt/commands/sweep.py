@@ -18,7 +18,9 @@ from types import FrameType
 
 from rich.console import Console
 
-from nmt.compose import Command, compose, expand, set_text
+from nmt.compose import Command, compose
+from nmt.compose.overrides import set_text
+from nmt.compose.sweeps import expand
 from nmt.config import ExperimentConfig
 from nmt.data.manifest import read_manifest
 from nmt.errors import NMTError

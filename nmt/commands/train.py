@@ -1,13 +1,20 @@
 """`nmt train`: train a model on a prepared corpus."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from omegaconf import DictConfig
+from rich.console import Console
 
 from nmt.commands.console import talker
 from nmt.compose import Command, Option, compose
 from nmt.config import EOS, PAD, ExperimentConfig
 from nmt.errors import NMTError
+
+SIZES = ("tiny", "small", "base", "big")
+"""The models that minutes= chooses from."""
 
 
 def run(config: ExperimentConfig) -> int | None:
@@ -19,11 +26,42 @@ def run(config: ExperimentConfig) -> int | None:
     with console.status("loading"):
         from nmt.training.train import train
 
+    if config.minutes is not None:
+        config = settled_by_minutes(config, console)
     number = train(config, console)
     if number is None:
         return None
     console.print(f"stopped and saved in {config.run}; the same command goes on from there")
     return 128 + number
+
+
+def settled_by_minutes(config: ExperimentConfig, console: Console) -> ExperimentConfig:
+    """The configuration with what suits the time that was given."""
+    from nmt.data.prepared import open_corpus
+    from nmt.training.minutes import settle_minutes
+
+    sizes = [replace(compose(COMMAND, [f"model={name}"]).model, norm="pre") for name in SIZES]
+    with console.status("choosing by short trainings"):
+        settled = settle_minutes(config, Path(config.run), open_corpus(Path(config.prepared)), sizes)
+    model = settled.model
+    console.print(
+        f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
+        f"{model.decoder_layers} layers, dropout {model.dropout}), {settled.trainer['max_steps']:,} updates of "
+        f"{settled.batching.tokens_per_update:,} tokens; {config.run}/config.yaml has them"
+    )
+    return settled
+
+
+def leave_to_minutes(tree: DictConfig, keys: list[str]) -> None:
+    """Leave to minutes= what no key says; a model that training starts from has its size."""
+    if tree.minutes is None:
+        return
+    if "trainer.max_steps" in keys:
+        raise NMTError("minutes= settles trainer.max_steps: leave one of them out")
+    given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
+    if "name" not in keys:
+        tree.name = f"{tree.data.name}-{tree.minutes:g}min"
+    tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]
 
 
 def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
@@ -35,6 +73,8 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
         from nmt.commands.sweep import command_lines, plan, train_points
 
         points = plan(COMMAND, overrides, config_dir)
+    if any(point.config.minutes is not None for point in points):
+        raise NMTError("minutes= gives each training another number of updates: sweep with trainer.max_steps=")
     if "--dry-run" not in options:
         return train_points(points, console)
     sys.stdout.write(command_lines(points))
@@ -84,6 +124,7 @@ COMMAND = Command(
     run,
     prepared_corpus,
     initial_model,
+    leave_to_minutes,
     usage="[CORPUS]",
     example="data/mine experiment=laptop",
     keys=(

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from omegaconf import DictConfig
+
 
 @dataclass(frozen=True)
 class Option:
@@ -31,6 +33,8 @@ class Command:
     """Turns words without = into keys and values. A mapping sets a whole group."""
     initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
     """The groups that the model `init` decides, and their values."""
+    complete: Callable[[DictConfig, list[str]], None] = lambda tree, keys: None
+    """Changes the composed tree by which keys were given."""
     usage: str = ""
     """The words without = that it takes, as shown in its help."""
     example: str = ""

@@ -13,7 +13,8 @@ from omegaconf import DictConfig, OmegaConf
 from nmt.compose.command import Command
 from nmt.compose.foreign_words import our_words
 from nmt.compose.groups import command_groups, key_help
-from nmt.compose.overrides import ENVIRONMENT, KEY, check_interpolations, exists, parse
+from nmt.compose.overrides import ENVIRONMENT, KEY, check_interpolations, parse
+from nmt.compose.words import exists
 from nmt.config.renamed import RENAMED
 from nmt.config.rules import number_words, shown, type_of
 from nmt.config.trainer import check_flag

@@ -13,15 +13,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from nmt.compose.command import Command
 from nmt.compose.overrides import in_yaml
+from nmt.compose.plain import conf_folder
 from nmt.config import field_help
 from nmt.config.trainer import TrainerConfig
-
-
-def conf_folder() -> Path:
-    """The folder of nmt's own groups: inside the package if it was installed from a wheel, else beside it."""
-    package = Path(__file__).parents[1]
-    installed = package / "conf"
-    return installed if installed.is_dir() else package.parent / "conf"
 
 
 def groups(config_dir: Path | None = None) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from typing import get_type_hints
 from nmt.compose.command import Command
 from nmt.compose.explanations import nearest
 from nmt.compose.groups import command_groups, command_keys
-from nmt.compose.overrides import is_bare
+from nmt.compose.words import is_bare
 from nmt.config.trainer import TrainerConfig
 from nmt.errors import NMTError
 

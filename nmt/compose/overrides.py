@@ -2,7 +2,6 @@
 
 import re
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -11,6 +10,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from nmt.compose.command import Command
+from nmt.compose.words import is_bare, is_entry
 from nmt.config.rules import shown, type_of
 from nmt.errors import NMTError
 
@@ -73,30 +73,6 @@ def check_interpolations(where: str, value: Any, *allowed: re.Pattern[str]) -> N
             raise NMTError(
                 f"{where}: {shown(text[found.start(2) :])} cannot be used; ${{}} names another key, as ${{data.name}}"
             )
-
-
-def exists(path: Path) -> bool:
-    """True if a path exists; False also for a text that cannot be a file name."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
-def is_bare(word: str) -> bool:
-    """True for a word that is not KEY=VALUE.
-
-    A path such as runs/heads=4 and a sentence may contain =, but a key has neither slash nor blank. Hydra's ~KEY
-    deletes a key.
-    """
-    key, equals, _ = word.partition("=")
-    return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
-
-
-def is_entry(command: Command, word: str) -> bool:
-    """True for NAME=[A,B] that is no key, of a command that takes such entries."""
-    found = re.fullmatch(r"([\w.+-]+)=\[.*\]", word)
-    return bool(command.entries and found and not type_of(command.config, found[1])[0])
 
 
 def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:

@@ -4,10 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import as_list, check_numbers, require, require_choice, shown
+from nmt.config.rules import MISSING, as_list, check_numbers, require, require_choice, shown
 
 CITED_METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
 

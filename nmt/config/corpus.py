@@ -4,10 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.noise import NoiseConfig
-from nmt.config.rules import as_list, check_name, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_name, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3

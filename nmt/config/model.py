@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from omegaconf import MISSING
-
-from nmt.config.rules import check_numbers, number, require_choice
+from nmt.config.rules import MISSING, check_numbers, number, require_choice
 from nmt.errors import NMTError
 
 

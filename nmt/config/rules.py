@@ -8,6 +8,9 @@ from typing import Any, get_args, get_type_hints
 
 from nmt.errors import NMTError
 
+MISSING: Any = "???"
+"""OmegaConf's mark of a field that needs a value, without loading OmegaConf."""
+
 
 def require(condition: bool, message: str) -> None:
     """Raise NMTError(message) unless `condition` holds."""

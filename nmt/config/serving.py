@@ -4,11 +4,9 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import as_list, check_numbers, number, require, require_choice
-from nmt.config.translation import TranslateConfig, require_engine
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require
+from nmt.config.translation import TranslateConfig, check_engine
 
 
 def is_loopback(address: str) -> bool:
@@ -71,7 +69,7 @@ class ServeConfig:
     engine: str = "torch"
     """torch (any device) or ctranslate2 (fast on processors)."""
     precision: str = "float32"
-    """ctranslate2: float32 or int8."""
+    """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16."""
     threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
     device: str = "auto"
@@ -95,9 +93,7 @@ class ServeConfig:
         check_numbers(self)
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         require(bool(self.run), "run: name a run, a model directory, or several")
-        require_choice("engine", self.engine, ("torch", "ctranslate2"))
-        require_choice("precision", self.precision, ("float32", "int8"))
-        require_engine(self.precision, self.engine)
+        check_engine(self.engine, self.precision)
         require(not self.decode.do_sample, "decode.do_sample=true: a server answers with the best translation")
         require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
         require(

@@ -5,11 +5,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
 from nmt.config.corpus import LANGUAGE, DataConfig
-from nmt.config.rules import as_list, check_numbers, number, require, shown
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, shown
 from nmt.errors import NMTError
 
 
@@ -84,6 +81,9 @@ def without_held_out(data: DataConfig) -> DataConfig:
 
 def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """The source of an entry of `data.sources`."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
     if not isinstance(entry, dict):
         raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a, weight: 2}}")
     for key, value in entry.items():

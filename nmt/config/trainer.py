@@ -16,9 +16,9 @@ SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64
 
 
 def whole_precision(key: str, value: Any) -> str:
-    """The full name of one of Lightning's precisions: bf16 is bf16-mixed."""
+    """The full name of one of Lightning's precisions, or auto: bf16 is bf16-mixed."""
     name = SHORT_PRECISIONS.get(str(value), value)
-    require(name in PRECISIONS, f"{key}={shown(value)}: must be one of {', '.join(PRECISIONS)}")
+    require(name in (*PRECISIONS, "auto"), f"{key}={shown(value)}: must be auto, or one of {', '.join(PRECISIONS)}")
     return str(name)
 
 
@@ -77,7 +77,7 @@ class TrainerConfig:
     """auto, ddp (a whole model on each device) or fsdp (a model sharded over the devices, where it is too large)."""
     precision: Any = "32-true"
     """bf16-mixed is fast on GPUs and takes less memory; 16-mixed is for older GPUs. Also 32-true, bf16-true, 16-true
-    and 64-true."""
+    and 64-true. auto: bf16-mixed where it is faster than 32-true, measured as a run begins."""
     log_every_n_steps: int = number(50, 1, 10**9)
     """Updates between two rows of metrics.csv, and two reports."""
     deterministic: Any = None

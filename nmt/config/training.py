@@ -3,12 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.corpus import DataConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
-from nmt.config.rules import as_list, check_name, check_number, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_name, check_number, check_numbers, number, require, require_choice
 from nmt.config.sources import sources_of
 from nmt.config.trainer import checked_trainer
 from nmt.errors import NMTError
@@ -133,6 +131,11 @@ class ExperimentConfig:
     """Seed of splits, samples, initial weights, order and dropout."""
     workers: int = number(2, 1, 1000)
     """preprocess: number of processes."""
+    minutes: float | None = number(None, 0.01, 1e6)
+    """train: train for so long. Settles trainer.max_steps, for this corpus and this machine, and what `minutes_settles`
+    says; config.yaml has the result. null: everything is as configured."""
+    minutes_settles: list[str] = field(default_factory=lambda: ["model", "optim", "batching", "checkpoints"])
+    """train: the groups that minutes= settles too, except those with a key of their own on the command line."""
     logger: Any = field(default_factory=lambda: ["tensorboard"])
     """Loggers beside metrics.csv: csv (none), tensorboard, wandb, or a list of them."""
     overwrite: bool = False

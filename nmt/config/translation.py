@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
 
 
@@ -29,12 +27,19 @@ class RayConfig:
         check_numbers(self, "ray.")
 
 
-def require_engine(precision: str, engine: str) -> None:
-    """NMTError for an arithmetic that the engine does not have."""
-    require(
-        precision == "float32" or engine == "ctranslate2",
-        f"precision={precision}: pass engine=ctranslate2, which has it",
-    )
+ENGINES = {"torch": ("float32", "bfloat16"), "ctranslate2": ("float32", "int8")}
+"""Engine -> its arithmetics."""
+
+
+def check_engine(engine: str, precision: str) -> None:
+    """NMTError for an unknown engine, or an arithmetic that it does not have."""
+    require_choice("engine", engine, tuple(ENGINES))
+    require_choice("precision", precision, ("float32", "int8", "bfloat16"))
+    for other, has in ENGINES.items():
+        require(
+            precision in ENGINES[engine] or precision not in has,
+            f"precision={precision}: pass engine={other}, which has it",
+        )
 
 
 @dataclass
@@ -46,7 +51,7 @@ class SearchConfig:
     engine: str = "torch"
     """torch (any device) or ctranslate2 (fast on processors); pip install '.[ctranslate2]' for that."""
     precision: str = "float32"
-    """ctranslate2: float32 or int8."""
+    """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16, for devices with products of it."""
     threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
     devices: int = number(1, 1, 1024)
@@ -63,9 +68,7 @@ class SearchConfig:
         check_numbers(self)
         self.run = as_list(self.run)
         require(bool(self.run), "run: name a run, a model directory, or several as [a,b]")
-        require_choice("engine", self.engine, ("torch", "ctranslate2"))
-        require_choice("precision", self.precision, ("float32", "int8"))
-        require_engine(self.precision, self.engine)
+        check_engine(self.engine, self.precision)
         require(self.text is None or "\n" not in self.text, "text: one line, please; pass a file, or pipe lines in")
         if self.devices != 1 and self.engine != "torch":
             raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")

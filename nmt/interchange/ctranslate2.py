@@ -24,6 +24,7 @@ from safetensors import SafetensorError, safe_open
 from nmt.config import ModelConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError, one_line
+from nmt.interchange.ctranslate2_int8 import quantize
 from nmt.interchange.ctranslate2_positions import sinusoids
 from nmt.interchange.ctranslate2_variables import TYPES, VERSIONS, Content, read_index
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
@@ -82,7 +83,9 @@ def write(folder: Path, output: Path, precision: str) -> None:
                 return file.get_tensor(name).astype(np.float32)  # type: ignore[no-any-return]
 
             spec = fill(description, both, weights)
-        spec.optimize(precision)
+        spec.optimize()
+        if precision == "int8":
+            quantize(spec)
         with whole_folder(output) as temporary:
             spec.save(str(temporary))
             shutil.copyfile(folder / "tokenizer.model", temporary / "tokenizer.model")

@@ -14,6 +14,18 @@ from nmt.errors import NMTError
 from nmt.kernels.dropout import Dropout
 
 
+def without_numbers() -> bool:
+    """True within torch.device("meta"), for a model of shapes alone: arithmetic there loads torch's compiler."""
+    return torch.get_default_device().type == "meta"
+
+
+def random_matrix(rows: int, d_model: int) -> Tensor:
+    """[rows, d_model] normal numbers with standard deviation d_model^-0.5."""
+    if without_numbers():
+        return torch.empty(rows, d_model)
+    return torch.randn(rows, d_model) * d_model**-0.5  # type: ignore[no-any-return]
+
+
 def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of that (section 3.5): [length, d_model].
 
@@ -34,11 +46,11 @@ class Positions(nn.Module):
         super().__init__()
         self.kind, self.learned = config.positions, config.positions == "learned"
         if self.learned:
-            self.table = nn.Parameter(torch.randn(config.max_positions, config.d_model) * config.d_model**-0.5)
+            self.table = nn.Parameter(random_matrix(config.max_positions, config.d_model))
         else:
-            self.register_buffer(
-                "table", sinusoids(config.max_positions, config.d_model, 0, self.kind), persistent=False
-            )
+            shape = config.max_positions, config.d_model
+            table = torch.empty(shape) if without_numbers() else sinusoids(*shape, 0, self.kind)
+            self.register_buffer("table", table, persistent=False)
 
     def forward(self, start: int, length: int) -> Tensor:
         """Encodings of positions start .. start + length - 1: [length, D]. Sinusoids have no limit."""
@@ -62,7 +74,7 @@ class Embedding(nn.Module):
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.scale, self.zero_start = math.sqrt(config.d_model), config.zero_start
-        self.weight = nn.Parameter(torch.randn(vocabulary_size, config.d_model) * config.d_model**-0.5)
+        self.weight = nn.Parameter(random_matrix(vocabulary_size, config.d_model))
         self.positions = Positions(config)
         self.dropout = Dropout(config.dropout)
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from nmt.config import EOS, PAD, ModelConfig
 from nmt.kernels.linear import Linear
 from nmt.model.attention import neighbourhood
-from nmt.model.embedding import Embedding
+from nmt.model.embedding import Embedding, without_numbers
 from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
 
 
@@ -71,7 +71,8 @@ class Transformer(nn.Module):
         self.encoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
         self.output = Linear(config.d_model, vocabulary_size, bias=False)
-        nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
+        if not without_numbers():
+            nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
         if config.output_bias:
             self.output.bias = nn.Parameter(torch.zeros(vocabulary_size))
         if config.tied_embeddings and config.source_vocabulary_size is None:

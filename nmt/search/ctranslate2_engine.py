@@ -10,10 +10,10 @@ the reference, 291 from "Das ist nicht", and 178 from "zz Foo".
 
 import json
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
 from copy import copy
-from itertools import chain
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ MAX_POSITIONS = 2048
 BATCH_TOKENS = {"int8": 512, "float32": 1024}
 """Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many. Larger batches are
 no faster on a processor."""
+Batch = tuple[int, list[int], list[Any]]
+"""A batch that is searched: its maximal length, the indices of its sentences, and CTranslate2's promises of results."""
 NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 
@@ -83,7 +85,11 @@ class CTranslate2Engine:
         self.workers = threads or usable_cores()
         try:
             self.translator = ctranslate2.Translator(
-                str(folder), compute_type=precision, inter_threads=self.workers, intra_threads=1
+                str(folder),
+                compute_type=precision,
+                inter_threads=self.workers,
+                intra_threads=1,
+                max_queued_batches=-1,  # with its own limit, giving work waits for the workers
             )
             names = vocabulary_files(folder)
             both = [json.loads((folder / name).read_text(encoding="utf-8")) for name in names]
@@ -120,7 +126,7 @@ class CTranslate2Engine:
         unclean = [
             index
             for index, row in enumerate(results)
-            if not row or any({PAD, BOS, UNK}.intersection(hypothesis.tokens) for hypothesis in row)
+            if not row or not all({PAD, BOS, UNK}.isdisjoint(hypothesis.tokens) for hypothesis in row)
         ]
         for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
             results[index] = row
@@ -144,11 +150,11 @@ class CTranslate2Engine:
         results = self.candidates(begun, suppress)
         if self.has_scores:
             self.complete_log_probabilities(begun, results, suppress)
-        for row in results:
-            for candidate in row:
-                length = len(candidate.tokens) + 1
-                candidate.score = candidate.log_probability / penalty(length, self.config)
-            row.sort(key=lambda candidate: -candidate.score)
+            for row in results:
+                for candidate in row:
+                    length = len(candidate.tokens) + 1
+                    candidate.score = candidate.log_probability / penalty(length, self.config)
+                row.sort(key=lambda candidate: -candidate.score)
         return [row[: self.config.n_best] for row in results]
 
     def complete_log_probabilities(
@@ -176,37 +182,48 @@ class CTranslate2Engine:
 
     def candidates(self, begun: Sequence[Pair], suppress: bool) -> list[list[Hypothesis]]:
         """All hypotheses of each sentence that ended or were cut."""
-        max_lengths = [self.max_length(each) for each in begun]
-        # A search has one maximal length: sentences with similar ones go together, so that none runs on for long.
-        bands, shorter = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
-        for index, own in enumerate(max_lengths):
-            bands[own.bit_length()].append(index)
-        longest = {max(max_lengths[index] for index in indices): indices for indices in bands.values()}
-        results = self.run(begun, longest, suppress)
-        # Sentences that reach their own, shorter maximal length are searched again with it.
-        for index, own in enumerate(max_lengths):
-            if own not in longest and any(len(candidate.tokens) + 1 >= own for candidate in results[index]):
-                shorter[own].append(index)
-        results |= self.run(begun, shorter, suppress)
-        return [results[index] for index in range(len(begun))]
+        own = [self.max_length(each) for each in begun]
+        results: list[list[Hypothesis]] = [[] for _ in begun]
+        waiting = deque(self.start(begun, own, range(len(begun)), suppress))
+        while waiting:
+            longest, indices, found = waiting.popleft()
+            reached = defaultdict[int, list[int]](list)
+            for index, result in zip(indices, found, strict=True):
+                results[index] = row = self.read(result.result())
+                if own[index] < longest and any(len(candidate.tokens) >= own[index] - 1 for candidate in row):
+                    reached[own[index]].append(index)
+                    # A batch has one maximal length. Where a sentence's own is shorter, greedy search has these tokens.
+                    del row[0].tokens[own[index] - 1 :]
+            if self.config.beam_size > 1:
+                # A beam may have held other hypotheses there: they are searched again, each with its own.
+                for same in reached.values():
+                    waiting.extend(self.start(begun, own, same, suppress))
+        return results
 
-    def run(self, begun: Sequence[Pair], groups: dict[int, list[int]], suppress: bool) -> dict[int, list[Hypothesis]]:
-        """Search groups of sentences, given as maximal length -> indices."""
-        started = [
-            (indices, self.start([begun[index] for index in indices], longest, suppress))
-            for longest, indices in sorted(groups.items(), reverse=True)
+    def start(self, begun: Sequence[Pair], own: Sequence[int], indices: Sequence[int], suppress: bool) -> list[Batch]:
+        """Queue sentences, given with their own maximal lengths and the indices of those to search."""
+        batches = [[indices[n] for n in batch] for batch in self.batches([len(begun[i][0]) + 1 for i in indices])]
+        longest = [max(own[index] for index in batch) for batch in batches]
+        return [
+            (most, batch, self.queue([begun[index] for index in batch], most, suppress))
+            for most, batch in zip(longest, batches, strict=True)
         ]
-        return {
-            index: self.read(result.result())
-            for indices, results in started
-            for index, result in zip(indices, results, strict=True)
-        }
 
-    def start(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
-        """Queue sentences for the workers, in batches of similar length, longest first."""
-        beam, tokens = self.config.beam_size, sum(len(source) + 1 for source, _ in begun)
-        # Each worker gets the same number of batches, so that none waits for another's last one.
-        rounds = math.ceil(tokens / self.batch_tokens / self.workers)
+    def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of sentences in batches of about equal size, longest first.
+
+        Each worker gets the same number of batches, so that none waits for another's last one.
+        """
+        total = sum(lengths)
+        count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
+        order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+        before = accumulate((lengths[index] for index in order), initial=0)
+        for _, batch in groupby(zip(order, before, strict=False), lambda each: each[1] * count // total):
+            yield [index for index, _ in batch]
+
+    def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
+        """Queue a batch for the workers."""
+        beam = self.config.beam_size
         # CTranslate2 stops after this many finished hypotheses. A longer one may still win by its penalty, so the
         # larger alpha is, the more are asked for; at few tokens, |Y|^alpha grows faster than the other penalty.
         alpha = self.config.length_penalty * (4 if self.config.length_penalty_kind == "marian" else 1)
@@ -218,7 +235,7 @@ class CTranslate2Engine:
             [self.source_symbols_of(source) for source, _ in begun],
             [self.symbols_of(prefix) for _, prefix in begun] if prefixed else None,
             asynchronous=True,
-            max_batch_size=math.ceil(tokens / max(rounds, 1) / self.workers),
+            max_batch_size=2 * self.batch_tokens,  # where a sentence is much longer than the next ones
             batch_type="tokens",
             beam_size=beam,
             patience=wanted / beam,
@@ -234,9 +251,9 @@ class CTranslate2Engine:
 
     def read(self, result: Any) -> list[Hypothesis]:
         """The hypotheses found for a sentence, not yet ranked."""
-        scores, end = result.scores if self.has_scores else [math.nan], self.symbols[EOS]
+        scores, end = result.scores if self.has_scores else [math.nan], [self.symbols[EOS]]
         return [
-            Hypothesis([self.ids[symbol] for symbol in symbols if symbol != end], score, math.nan)
+            Hypothesis(self.ids_of(symbols[:-1] if symbols[-1:] == end else symbols), score, math.nan)
             for symbols, score in zip(result.hypotheses, scores, strict=True)
             if not score <= NO_HYPOTHESIS
         ]
@@ -285,8 +302,11 @@ class CTranslate2Engine:
             **options,
         )
 
+    def ids_of(self, symbols: list[str]) -> list[int]:
+        return list(map(self.ids.__getitem__, symbols))
+
     def symbols_of(self, ids: list[int]) -> list[str]:
-        return [self.symbols[number] for number in ids]
+        return list(map(self.symbols.__getitem__, ids))
 
     def source_symbols_of(self, ids: list[int]) -> list[str]:
-        return [self.source_symbols[number] for number in ids]
+        return list(map(self.source_symbols.__getitem__, ids))

@@ -87,5 +87,5 @@ def forced_decoding(
             source, target = pairs[index]
             scores[index] = TokenScores(found[row].tolist())
             if attention_BTS is not None:
-                scores[index].attention = attention_BTS[row, : len(target), : len(source)].cpu().numpy()
+                scores[index].attention = attention_BTS[row, : len(target), : len(source)].float().cpu().numpy()
     return [scores[index] for index in range(len(pairs))]

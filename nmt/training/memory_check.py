@@ -65,6 +65,8 @@ def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[tup
     """
     sums = module.update_sums.clone()
     for shape in shapes:
+        if trainer.accumulate_grad_batches == 1:
+            module.zero_grad()  # as after every update; otherwise a micro-batch meets the gradients of another
         batch = move_data_to_device(dummy_batch(*shape), module.device)
         loss = trainer.strategy.training_step(batch, 0)
         trainer.strategy.backward(loss, None)  # type: ignore[arg-type]

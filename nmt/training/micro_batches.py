@@ -1,13 +1,13 @@
 """batching.max_tokens: the fewest micro-batches in an update that fit in memory."""
 
 import gc
-import os
 from dataclasses import replace
 from pathlib import Path
 
 from lightning import Trainer
 
 from nmt.config import BatchingConfig, ExperimentConfig
+from nmt.data.datamodule import accumulation
 from nmt.data.planning import BatchPlanner
 from nmt.data.prepared import PreparedCorpus, PreparedSplit
 from nmt.errors import NMTError, is_out_of_memory
@@ -15,6 +15,7 @@ from nmt.hardware import available_memory
 from nmt.storage.foreign import matches
 from nmt.training.memory_check import make_resident, try_shapes
 from nmt.training.module import TranslationModule
+from nmt.training.processes import require_one_process
 from nmt.training.run_folder import read_config
 
 HEADROOM = 1.25
@@ -38,11 +39,7 @@ def settle_micro_batches(
     if wanted != "auto":
         needed = -(-batching.tokens_per_update // int(wanted))
         return replace(batching, micro_batches=-(-needed // trainer.world_size) * trainer.world_size)
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise NMTError(
-            "batching.max_tokens=auto: processes that start together cannot try it out; "
-            "start the run once with one process, or pass a number"
-        )
+    require_one_process("batching.max_tokens", "a number")
     return fewest_micro_batches(config, corpus, trainer)
 
 
@@ -86,6 +83,7 @@ class Trial:
         """True where the largest micro-batches, enlarged by HEADROOM, fit in memory."""
         if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > available_memory():
             return False  # on a processor, running out of memory kills the process instead of raising an error
+        self.trainer.accumulate_grad_batches = accumulation(batching.micro_batches, self.trainer.world_size)
         larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
         before = available_memory()
         try:

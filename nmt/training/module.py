@@ -115,6 +115,10 @@ class TranslationModule(LightningModule):
         judged = self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]
         self.check_gradient(optimizer, ~judged.isfinite())
 
+    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
+        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
+        optimizer.zero_grad()  # Lightning would keep them until after the next forward pass, whose memory they take.
+
     def check_gradient(self, optimizer: Optimizer, bad: Tensor) -> None:
         """Count the update, or skip it where its gradient is not finite.
 

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Mapping
 
+from nmt.errors import NMTError
+
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
     """True in the one process that prints and writes, according to the variables that its launcher has set.
@@ -18,3 +20,12 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
     # Lightning itself launches the processes of a node, and the user sets the node's number.
     node = environment.get("NODE_RANK", environment.get("GROUP_RANK", "0"))
     return int(node) == 0 and int(environment.get("LOCAL_RANK", "0")) == 0
+
+
+def require_one_process(key: str, instead: str) -> None:
+    """NMTError where processes start together: what `key` tries out could come to something else in each of them."""
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise NMTError(
+            f"{key}=auto: processes that start together cannot try it out; start the run once with one process, or "
+            f"pass {instead}"
+        )

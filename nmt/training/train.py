@@ -25,12 +25,14 @@ from nmt.storage.whole import remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import averaged_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run
+from nmt.training.crowding import Crowding
 from nmt.training.initialisation import Initial, find_initial
 from nmt.training.logbook import check_installed
 from nmt.training.memory_check import MemoryCheck, check_positions
 from nmt.training.metrics import MetricsCallback
 from nmt.training.micro_batches import settle_micro_batches
 from nmt.training.module import TranslationModule
+from nmt.training.precision import settle_precision
 from nmt.training.processes import is_first_process
 from nmt.training.run_folder import (
     averaged_update,
@@ -62,6 +64,8 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     check_corpus(corpus.manifest, config)
     check_positions(corpus, config.model)
     run = Path(config.run)
+    if config.trainer["precision"] == "auto":
+        config = settle_precision(config, run, console)
     if config.batching.max_tokens is not None:
         config = replace(config, batching=settle_micro_batches(config, run, corpus, make_trainer(config)))
         gc.collect()  # the trial's model and trainer refer to each other, and would keep the device's memory
@@ -143,6 +147,7 @@ def fit(
     callbacks = [
         MemoryCheck(updates.planner, config.batching, validation),
         TimeEstimate(updates.planner, console, max_seconds),
+        Crowding(console),
         GradientCheck(run, updates, config.trainer["log_every_n_steps"]),
         metrics,
         validation,

@@ -12,9 +12,6 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
 from nmt.config import TranslateConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError
@@ -80,15 +77,17 @@ def read_through(name: str) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
-def progress(verb: str, done: int, total: int | None, console: Console, stack: ExitStack) -> Callable[[int], None]:
-    """Show the number of lines done, on a terminal, and the time left if `total` is known."""
+def progress(verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
+    """Show the number of lines done, and the time left if `total` is known."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     of_total = "" if total is None else " of {task.total:,.0f}"
     bar = stack.enter_context(
         Progress(
             TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines"),
             *(BarColumn(), TimeRemainingColumn()),
-            console=console,
-            disable=not console.is_terminal,
+            console=Console(stderr=True),
             speed_estimate_period=600,  # lines come in blocks
         )
     )
@@ -133,9 +132,9 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
         stack.enter_context(source)
     if config.output != "-" and config.text is None and is_input(config):
         raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
-    console = Console(stderr=True, quiet=config.output == "-" and sys.stdout.isatty())
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
     total, identity = None, None
-    if Path(config.input).is_file() and (config.output != "-" or console.is_terminal):
+    if Path(config.input).is_file() and (config.output != "-" or on_terminal):
         total, digest = read_through(config.input)
         identity = {"input": digest, **what_decides(config), **what}
     output = open_output(config, identity, stack)
@@ -146,5 +145,6 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
         warn(f"{done:,} of {total:,} lines were done before: going on from there")
     if source.isatty():
         warn("type lines; Ctrl-D ends")
-    show = progress(what["command"], done, total, console, stack)
+    shown = on_terminal and not (config.output == "-" and sys.stdout.isatty())
+    show = progress(what["command"], done, total, stack) if shown else lambda number: None
     return Job(input_lines(lines, done + 1), output, show)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 """The files of a model directory that decide what its conversion to CTranslate2 contains."""
-CONVERSION = "2"
+CONVERSION = "3"
 """Raise it whenever a conversion of the same model gets another content."""
 
 
@@ -86,19 +86,22 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
 
 
 def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
-    """The models of these directories, on the chosen device."""
+    """The models of these directories, on the chosen device, in the chosen arithmetic."""
     for folder in folders:
         require(
             not is_exported(folder),
             f"run={folder}: exported for another program: name the run, or translate with engine=ctranslate2",
         )
+    import torch
+
     from nmt.kernels.memory import keep_freed_memory
     from nmt.model_directory.weights import load_model
     from nmt.search.torch_engine import TorchEngine
 
     keep_freed_memory()
-    device = choose_device(config.device)
-    return TorchEngine([load_model(folder, device) for folder in folders], config.decode, keeps_kernels=True)
+    device, dtype = choose_device(config.device), getattr(torch, config.precision)
+    models = [load_model(folder, device).to(dtype) for folder in folders]
+    return TorchEngine(models, config.decode, keeps_kernels=True)
 
 
 def require_ctranslate2(key: str, value: str = "ctranslate2") -> None:

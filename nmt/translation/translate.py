@@ -3,15 +3,17 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from nmt.config import TranslateConfig
 from nmt.config.rules import shown
-from nmt.evaluation.flags import flags
-from nmt.translation.devices import DeviceTranslator, on_devices
 from nmt.translation.job import open_job, warn
 from nmt.translation.load import find_models, load_translator
 from nmt.translation.targets import target_scripts, with_tags
 from nmt.translation.translator import Translation, Translator
+
+if TYPE_CHECKING:
+    from nmt.translation.devices import DeviceTranslator
 
 SUMMARIES = {
     "split": "were longer than the lines that the model was trained on, and translated sentence by sentence",
@@ -22,6 +24,8 @@ SUMMARIES = {
 
 def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
     """The function that finds the flags of a line's translation."""
+    from nmt.evaluation.flags import flags
+
     _, descriptions, tokenizer = find_models(config.run)
     scripts = target_scripts(descriptions)
 
@@ -56,10 +60,12 @@ def render(number: int, source: str, translations: list[Translation], format: st
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def open_translator(config: TranslateConfig, stack: ExitStack) -> Translator | DeviceTranslator:
+def open_translator(config: TranslateConfig, stack: ExitStack) -> "Translator | DeviceTranslator":
     """The translator for one device or several; `stack` ends its processes."""
     if config.devices == 1:
         return load_translator(config, warn)
+    from nmt.translation.devices import on_devices
+
     return stack.enter_context(on_devices(config))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from nmt.commands import compose
-from nmt.compose import set_text
+from nmt.compose.overrides import set_text
 from nmt.config.rules import require, require_choice
 
 HERE = Path(__file__).parent

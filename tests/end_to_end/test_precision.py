@@ -8,8 +8,10 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
 
+from nmt.config import ModelConfig
 from nmt.training.checkpoints import load_checkpoint
-from nmt.training.run_folder import list_checkpoints
+from nmt.training.precision import Measured, by_turns, layer_step
+from nmt.training.run_folder import list_checkpoints, read_config
 
 SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
 
@@ -68,3 +70,43 @@ def test_mixed_precision_goes_on_exactly(toy, nmt, training_state):
             options = (*SHORT, "trainer.precision=bf16-mixed", f"trainer.max_steps={steps}", f"run={run}")
             assert nmt("train", *toy, *options).code == 0
     torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
+
+
+def chosen(run: str) -> str:
+    return read_config(Path(run))["trainer"]["precision"]
+
+
+def test_auto_is_settled_when_a_run_begins_and_stays_with_it(toy, nmt, training_state):
+    options = (*toy, "trainer.max_steps=4", "trainer.precision=auto", "run=run")
+    said = nmt("train", *options, "trainer.max_steps=2")
+    assert said.code == 0, said.err
+    settled = chosen("run")
+    assert f"trainer.precision=auto: {settled}; " in said.err
+    said = nmt("train", *options)
+    assert said.code == 0, said.err
+    assert "trainer.precision" not in said.err
+    assert nmt("train", *toy, "trainer.max_steps=4", f"trainer.precision={settled}", "run=named").code == 0
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "named")), rtol=0, atol=0)
+
+
+def test_auto_goes_on_as_a_run_began_whatever_is_faster_here(toy, nmt):
+    for precision in ("bf16-mixed", "auto"):
+        for steps in (2, 4):
+            options = (f"trainer.precision={precision}", f"trainer.max_steps={steps}", "run=run")
+            assert nmt("train", *toy, *options).code == 0
+            assert chosen("run") == "bf16-mixed"
+
+
+def test_processes_that_start_together_cannot_settle_it(toy, nmt, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    nmt("train", *toy, "trainer.precision=auto").refused("trainer.precision=auto", "one process")
+
+
+@pytest.mark.parametrize(("bfloat16", "precision"), [(0.5, "bf16-mixed"), (0.95, "32-true"), (9.0, "32-true")])
+def test_mixed_precision_has_to_pay(bfloat16, precision):
+    assert Measured("a layer", 1.0, bfloat16).precision == precision
+
+
+def test_a_layer_is_measured_forward_and_backward():
+    model = ModelConfig(name="small", d_model=16, d_ff=32, heads=2, d_k=8, d_v=8)
+    assert min(by_turns(layer_step(model, 2, torch.device("cpu")), torch.device("cpu"))) > 0

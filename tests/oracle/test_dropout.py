@@ -41,6 +41,21 @@ def test_the_gradient_goes_where_the_value_went():
     torch.testing.assert_close(gradient * x, output)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_two_bytes_are_dropped_as_four_are(dtype):
+    torch.manual_seed(4)
+    dropout, x = Dropout(0.25).train(), torch.randn(2, 40, 50).transpose(0, 1).to(dtype)
+    gradients = torch.randn(2, 40, 50).transpose(0, 1).to(dtype)
+    found = []
+    for own in (x.requires_grad_(), x.detach().float().requires_grad_()):
+        torch.manual_seed(5)
+        output = dropout(own)
+        found.append((output, *torch.autograd.grad(output, own, gradients.to(own.dtype))))
+    for low, exact in zip(*found, strict=True):
+        assert torch.equal(low, exact.to(dtype))
+        assert low.dtype == dtype
+
+
 def test_the_seed_decides_the_mask():
     dropout, x = Dropout(0.5).train(), torch.ones(100)
     torch.manual_seed(4)

@@ -10,8 +10,11 @@ import yaml
 from omegaconf import OmegaConf
 
 from nmt.commands import COMMANDS, compose
-from nmt.compose import compose_tree, expand, set_text, to_yaml
-from nmt.compose.groups import command_groups, command_keys, conf_folder, groups
+from nmt.compose.groups import command_groups, command_keys, groups
+from nmt.compose.overrides import set_text
+from nmt.compose.plain import conf_folder
+from nmt.compose.sweeps import expand
+from nmt.compose.tree import compose_tree, to_yaml
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 

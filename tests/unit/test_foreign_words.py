@@ -7,9 +7,9 @@ import pytest
 
 from nmt.cli import split_options
 from nmt.commands import COMMANDS, compose
-from nmt.compose import compose_tree
 from nmt.compose.foreign_words import TABLE, our_words, table
 from nmt.compose.groups import command_groups, key_help
+from nmt.compose.tree import compose_tree
 from nmt.config.renamed import RENAMED
 from nmt.errors import NMTError
 

@@ -3,9 +3,9 @@
 import pytest
 
 from nmt.commands import COMMANDS
-from nmt.compose import compose_tree
 from nmt.compose.groups import key_help
 from nmt.compose.help import OPTIONS, help_text
+from nmt.compose.tree import compose_tree
 from nmt.errors import NMTError
 
 

@@ -8,7 +8,7 @@ import yaml
 from lightning import Trainer
 
 from nmt.commands import compose
-from nmt.compose.groups import conf_folder
+from nmt.compose.plain import conf_folder
 from nmt.config.trainer import OFFERED, REFUSED, check_precision, checked_trainer
 from nmt.errors import NMTError
 

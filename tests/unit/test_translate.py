@@ -19,6 +19,7 @@ from nmt.translation.translate import remark, render, translate
 from nmt.translation.translator import Translation
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "marian" / "tied"
 BOM = b"\xef\xbb\xbf"
 TWO = [Translation("Grüße", -0.123456, -0.5, flags=["number"]), Translation("zwei Wörter", -2.0, -3.0)]
 
@@ -205,3 +206,33 @@ def test_a_notice_about_what_was_copied_is_short_whatever_was():
     remark(Translation("", 0.0, 0.0, copied=["[" * 100_000]), "line 1", {"split": 0, "copied": 0}, said.append)
     assert said[0].startswith("line 1: characters that the model was not trained on")
     assert len(said[0]) < 200
+
+
+def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):
+    lines = (FIXTURES / "test.src").read_text().splitlines()
+    found = {}
+    for precision in ("float32", "bfloat16"):
+        config = TranslateConfig(
+            str(word_model), device="cpu", precision=precision, format="jsonl", decode=DecodeConfig(beam_size=4)
+        )
+        translator = load_translator(config, lambda words: None)
+        weights = {parameter.dtype for parameter in translator.engine.models[0].parameters()}
+        assert weights == {getattr(torch, precision)}
+        found[precision] = [best[0] for best in translator.translate(lines)]
+    same = [pair for pair in zip(*found.values(), strict=True) if pair[0].text == pair[1].text]
+    assert len(same) >= 0.9 * len(lines)
+    for exact, low in same:
+        assert exact.details
+        # Eight bits of a logit of 10 are off by 0.04 at most.
+        assert abs(low.log_probability - exact.log_probability) < 0.04 * len(exact.details.tokens)
+        assert low.log_probability != exact.log_probability
+        assert low.details
+
+
+@pytest.mark.parametrize(
+    ("engine", "precision", "named"),
+    [("torch", "int8", "engine=ctranslate2"), ("ctranslate2", "bfloat16", "engine=torch"), ("torch", "half", "one of")],
+)
+def test_an_arithmetic_that_the_engine_lacks_is_refused(engine, precision, named):
+    with pytest.raises(NMTError, match=f"precision={precision}.*{named}"):
+        TranslateConfig(engine=engine, precision=precision, decode=DecodeConfig())

@@ -1,4 +1,4 @@
-"""YAML groups in `conf/` and `KEY=VALUE` overrides become plain dataclasses."""
+"""YAML groups in `conf/` and `KEY=VALUE` overrides become plain dataclasses, by Hydra."""
 
 import re
 from pathlib import Path
@@ -46,6 +46,7 @@ def compose_tree(command: Command, words: list[str], config_dir: Path | None = N
             settle(tree, group, unset, [])
     for group, values in settled.items():
         settle(tree, group, values, keys)
+    command.complete(tree, keys)
     return tree
 
 
@@ -67,7 +68,7 @@ def settle(tree: DictConfig, group: str, values: dict[str, Any], keys: list[str]
         raise NMTError(f"the corpus was prepared with another configuration ({changed}): leave {group} out")
 
 
-def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
+def by_hydra(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
     """The configuration of a command, as its dataclass, checked."""
     tree = compose_tree(command, words, config_dir)
     try:

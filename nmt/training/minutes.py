@@ -1,0 +1,155 @@
+"""minutes=30: the model, the batches, the learning rate and the updates that suit a corpus, this machine and this time.
+
+They are settled when a run begins, by short trainings of models that are thrown away. config.yaml has them, and from
+then on the run is as exact as any other. docs/training.md has the measurements behind the constants.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from lightning.fabric.utilities import move_data_to_device
+
+from nmt.config import BatchingConfig, CheckpointConfig, ExperimentConfig, ModelConfig, OptimConfig
+from nmt.config.renamed import with_defaults
+from nmt.config.rules import shown
+from nmt.data.datamodule import UpdateDataModule, batch_of
+from nmt.data.prepared import PreparedCorpus
+from nmt.errors import NMTError
+from nmt.training.micro_batches import Trial
+from nmt.training.peak_flops import synchronize
+from nmt.training.run_folder import read_config
+from nmt.training.trainer import make_trainer
+
+TIMED_SECONDS = 4.0
+"""Of training with each size."""
+WARM_UP = 2
+"""Updates."""
+LEARNING_SHARE = 0.92
+"""Of the time that is left then; the rest is for validation, saving, and the score of the average."""
+TOKENS_PER_PARAMETER = 3.0
+"""A larger model pays where it sees so many target tokens for each of its parameters."""
+UPDATES = 10_000
+"""So many small updates learn more than few large ones, but no smaller ones than TOKENS_PER_UPDATE."""
+TOKENS_PER_UPDATE = (700, 25_000)
+HIGHEST_RATE = 0.5
+"""Times d_model^-1."""
+DROPOUT = ((15, 0.1), (40, 0.2), (np.inf, 0.3))
+"""Passes over the corpus, and the dropout for up to so many."""
+GROUPS = {"model": ModelConfig, "optim": OptimConfig, "batching": BatchingConfig, "checkpoints": CheckpointConfig}
+
+
+class Pace(NamedTuple):
+    """What a short training has shown."""
+
+    seconds: float
+    """For an update."""
+    tokens: float
+    """Target tokens in an update, padding not counted."""
+    parameters: int
+
+
+def settle_minutes(
+    config: ExperimentConfig, run: Path, corpus: PreparedCorpus, sizes: Sequence[ModelConfig]
+) -> ExperimentConfig:
+    """The configuration for `config.minutes`: another number of updates, and the groups of `config.minutes_settles`.
+
+    `sizes` are the models to choose from, smallest first. NMTError where the run was begun with another time.
+    """
+    assert config.minutes is not None
+    if (run / "config.yaml").exists():
+        return as_begun(config, run)
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise NMTError(
+            "minutes=: processes that start together cannot try models out; start the run once with one process"
+        )
+    begin, limit, settled = time.monotonic(), 60 * config.minutes, None
+    for model in sizes if "model" in config.minutes_settles else [config.model]:
+        candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
+        # Twice, because the speed depends on the size of an update, which depends on the speed.
+        for _ in range(2):
+            pace = measured(candidate, corpus)
+            updates = max(1, int(LEARNING_SHARE * (limit - (time.monotonic() - begin)) / pace.seconds))
+            tokens = updates * pace.tokens
+            candidate = with_batches(candidate, corpus, tokens)
+        if settled and tokens < TOKENS_PER_PARAMETER * pace.parameters:
+            break
+        settled = with_updates(candidate, updates)
+    assert settled
+    return settled
+
+
+def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
+    """The configuration with what was settled when its run began."""
+    saved = read_config(run)
+    if saved.get("minutes") != config.minutes:
+        raise NMTError(
+            f"{run} began with minutes={shown(saved.get('minutes'))}, and its learning rate ends then: "
+            "pass name=OTHER for a new run"
+        )
+    groups = {name: kind(**with_defaults(kind, saved.get(name, {}))) for name, kind in GROUPS.items()}
+    max_steps = saved.get("trainer", {}).get("max_steps")
+    return with_groups(replace(config, trainer=config.trainer | {"max_steps": max_steps}), **groups)
+
+
+def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
+    """The configuration with those of the groups that minutes= settles."""
+    return replace(config, **{name: group for name, group in groups.items() if name in config.minutes_settles})
+
+
+def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
+    """Batches, and the dropout of a settled model, for learning from so many target tokens."""
+    split, devices = corpus.split("train"), make_trainer(config).world_size
+    longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
+    size = int(np.clip(tokens / UPDATES, devices * max(longest, TOKENS_PER_UPDATE[0]), devices * TOKENS_PER_UPDATE[1]))
+    passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
+    dropout = next(share for most, share in DROPOUT if passes <= most)
+    return with_groups(
+        config,
+        model=replace(config.model, dropout=dropout),
+        batching=BatchingConfig(tokens_per_update=size, micro_batches=devices),
+    )
+
+
+def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
+    """So many updates, with a learning rate that falls to 0 and an average of the last of them."""
+    rate = HIGHEST_RATE / config.model.d_model
+    optim = replace(config.optim, schedule="linear", learning_rate=rate, warmup=-(-updates // 20), decay_steps=None)
+    return with_groups(
+        replace(
+            config,
+            trainer=config.trainer | {"max_steps": updates},
+            validation=replace(config.validation, every_steps=-(-updates // 4)),
+        ),
+        optim=replace(optim, decay_steps=max(updates, 2)),
+        checkpoints=replace(config.checkpoints, every_steps=-(-updates // 100), keep=5),
+    )
+
+
+def measured(config: ExperimentConfig, corpus: PreparedCorpus) -> Pace:
+    """Train a model for some seconds; the first updates, for which kernels and memory are made, do not count."""
+    trainer, data = make_trainer(config), UpdateDataModule(corpus, config)
+    trial = Trial(config, corpus.manifest.vocabulary_size, trainer)
+    sizes, begin, seconds = list[int](), time.monotonic(), 0.0
+    for number in count(-WARM_UP):
+        if number == 0:
+            begin = time.monotonic()
+        planned = data.planner.update(number + WARM_UP)
+        for micro_batch in planned:
+            batch = move_data_to_device(batch_of(data.batches, micro_batch), trial.module.device)
+            trainer.strategy.backward(trainer.strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
+        trial.optimizer.step()
+        trial.optimizer.zero_grad()
+        synchronize(trial.module.device)
+        if number >= 0:
+            sizes.append(planned[0].size.target_tokens)
+            seconds = time.monotonic() - begin
+        if seconds > TIMED_SECONDS:
+            break
+    parameters = sum(parameter.numel() for parameter in trial.module.parameters())
+    return Pace(seconds / len(sizes) / trainer.world_size, sum(sizes) / len(sizes), parameters)

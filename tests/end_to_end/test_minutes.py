@@ -1,0 +1,64 @@
+"""`nmt train minutes=`: what suits a time is settled once, and is then a configuration like any other."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from nmt.commands import compose
+from nmt.config import ModelConfig
+from nmt.data.prepared import open_corpus
+from nmt.errors import NMTError
+from nmt.training import minutes
+from nmt.training.minutes import settle_minutes
+
+
+@pytest.fixture
+def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The prepared toy corpus; sizes are tried for a moment."""
+    monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
+    return next(word.split("=")[1] for word in toy if word.startswith("prepared="))
+
+
+def size(d_model: int) -> ModelConfig:
+    return ModelConfig("tiny", encoder_layers=1, decoder_layers=1, d_model=d_model, d_ff=2 * d_model, heads=2)
+
+
+def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training_state):
+    words = [corpus, "minutes=0.05", "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "run=run"]
+    said = nmt("train", *words).err
+    settled = yaml.safe_load(Path("run/config.yaml").read_text())
+    updates = settled["trainer"]["max_steps"]
+    assert f"{updates:,} updates" in said
+    assert settled["minutes_settles"] == ["optim", "batching", "checkpoints"]
+    assert settled["model"]["d_model"] == 16
+    assert settled["optim"]["decay_steps"] == updates
+    assert f"run is already trained for {updates:,} updates" in nmt("train", *words).err
+    # The same numbers without minutes= are the same training.
+    same = [
+        f"{group}.{key}={value}".replace("None", "null")
+        for group in ("optim", "batching")
+        for key, value in settled[group].items()
+    ]
+    steps = [f"trainer.max_steps={updates}", f"checkpoints.every_steps={settled['checkpoints']['every_steps']}"]
+    nmt("train", corpus, *same, *steps, *words[2:-1], "run=other")
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
+    refused = nmt("train", *words, "minutes=0.06")
+    assert refused.code == 2
+    assert "began with minutes=0.05" in refused.err
+
+
+def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
+    sizes, config = [size(16), size(32)], compose("train", [corpus, "minutes=0.05"])
+    for needed, chosen in ((0.0, 32), (1e9, 16)):
+        monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", needed)
+        settled = settle_minutes(config, tmp_path / "run", open_corpus(Path(corpus)), sizes)
+        assert settled.model.d_model == chosen
+        assert settled.optim.learning_rate == pytest.approx(minutes.HIGHEST_RATE / chosen)
+
+
+def test_what_minutes_settles_is_not_given_too(corpus):
+    with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
+        compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
+    assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"

@@ -1,0 +1,22 @@
+"""A command loads only the libraries that it needs: each takes a tenth of a second, or several."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
+
+
+@pytest.mark.parametrize(
+    ("engine", "others"),
+    [("torch", {"torch._dynamo", "sympy", "lightning"}), ("ctranslate2", {"torch", "multiprocessing.pool"})],
+)
+def test_translating_a_text_loads_little(checkpoint, tmp_path, monkeypatch, engine, others):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    words = [sys.executable, "-c", PROGRAM, "translate", checkpoint, "ka nu lo", f"engine={engine}"]
+    if engine == "ctranslate2":
+        subprocess.run(words, check=True, capture_output=True)  # converts the model, by torch
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert done.stdout.count("\n") == 1
+    assert not {"hydra", "omegaconf", "typer", "rich", "datasets", *others} & set(done.stderr.split())
