@@ -161,11 +161,12 @@ def draw(points: Points, path: Path) -> None:
 
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "growth", "font.size": 8})
     figure = Figure(figsize=(11, 5.2), layout="constrained")
-    for axes, (sweep, found) in zip(figure.subplots(2, 4).flat, points.items(), strict=False):
+    for number, (sweep, found) in enumerate(points.items(), 1):
+        axes = figure.add_subplot(2, 4, number)
         sizes = sorted(map(int, found))
-        for number, (name, marker) in enumerate((("seconds", "o-"), ("GB", "s--"))):
-            values = [found[str(size)][number] for size in sizes]
-            axes.loglog(sizes, values, marker, markersize=3, label=f"{name}, slope {slopes(found)[number]:.2f}")
+        for column, (name, marker) in enumerate((("seconds", "o-"), ("GB", "s--"))):
+            values = [found[str(size)][column] for size in sizes]
+            axes.loglog(sizes, values, marker, markersize=3, label=f"{name}, slope {slopes(found)[column]:.2f}")
         last = found[str(sizes[-1])][0]
         axes.loglog([sizes[0], sizes[-1]], [last * sizes[0] / sizes[-1], last], ":", color="grey", linewidth=0.8)
         axes.set(title=sweep, xlabel=SWEEPS[sweep][0])

@@ -147,20 +147,17 @@ def train_nmt(setting: Setting, python: Path) -> tuple[list[Report], float]:
     shutil.rmtree(run, ignore_errors=True)
     options = [
         *(*corpus_options(setting), f"model={setting.shapes}", f"run={run}"),
-        *(
-            f"optim.learning_rate={RATE}",
-            f"optim.warmup={WARM_UP}",
-            f"batching.tokens_per_update={round(TOKENS * FULL)}",
-        ),
+        *(f"optim.learning_rate={RATE}", f"optim.warmup={WARM_UP}"),
+        f"batching.tokens_per_update={round(TOKENS * FULL)}",
         *("batching.micro_batches=1", f"trainer.max_steps={UPDATES}", f"trainer.log_every_n_steps={REPORT}"),
         *("validation.every_steps=1000000", "checkpoints.every_minutes=null", "trainer.accelerator=cpu"),
     ]
     _, memory = measure([python, "-m", "nmt", "train", *options])
-    rows = [
-        {key: float(text or 0) for key, text in row.items()} for row in csv.DictReader((run / "metrics.csv").open())
-    ]
-    windows = [(after["seconds"] - before["seconds"], after) for before, after in pairwise(rows)]
-    return [Report(seconds, seconds * row["tokens_per_second"], row["loss"]) for seconds, row in windows], memory
+    with (run / "metrics.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["loss"]]  # the others are validations
+    values = [tuple(float(row[key]) for key in ("seconds", "tokens_per_second", "loss")) for row in rows]
+    windows = [(end - begin, rate, loss) for (begin, *_), (end, rate, loss) in pairwise(values)]
+    return [Report(seconds, seconds * rate, loss) for seconds, rate, loss in windows], memory
 
 
 def marian_options(setting: Setting, model: Path, updates: int, report: int) -> list[str]:
