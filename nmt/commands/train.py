@@ -3,15 +3,16 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from omegaconf import DictConfig
-from rich.console import Console
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.compose import Command, Option, compose
 from nmt.config import EOS, PAD, ExperimentConfig
 from nmt.errors import NMTError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
 
 SIZES = ("tiny", "small", "base", "big")
 """The models that minutes= chooses from."""
@@ -35,7 +36,7 @@ def run(config: ExperimentConfig) -> int | None:
     return 128 + number
 
 
-def settled_by_minutes(config: ExperimentConfig, console: Console) -> ExperimentConfig:
+def settled_by_minutes(config: ExperimentConfig, console: "Console") -> ExperimentConfig:
     """The configuration with what suits the time that was given."""
     from nmt.data.prepared import open_corpus
     from nmt.training.minutes import settle_minutes
@@ -52,7 +53,7 @@ def settled_by_minutes(config: ExperimentConfig, console: Console) -> Experiment
     return settled
 
 
-def leave_to_minutes(tree: DictConfig, keys: list[str]) -> None:
+def leave_to_minutes(tree: "DictConfig", keys: list[str]) -> None:
     """Leave to minutes= what no key says; a model that training starts from has its size."""
     if tree.minutes is None:
         return

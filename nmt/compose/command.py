@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Command:
     """Turns words without = into keys and values. A mapping sets a whole group."""
     initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
     """The groups that the model `init` decides, and their values."""
-    complete: Callable[[DictConfig, list[str]], None] = lambda tree, keys: None
+    complete: Callable[["DictConfig", list[str]], None] = lambda tree, keys: None
     """Changes the composed tree by which keys were given."""
     usage: str = ""
     """The words without = that it takes, as shown in its help."""
