@@ -40,7 +40,10 @@ def settled_by_minutes(config: ExperimentConfig, console: "Console") -> Experime
     """The configuration with what suits the time that was given."""
     from nmt.data.prepared import open_corpus
     from nmt.training.minutes import settle_minutes
+    from nmt.training.precision import settle_precision
 
+    if config.trainer["precision"] == "auto":  # the models are tried in it
+        config = settle_precision(config, Path(config.run), console)
     sizes = [replace(compose(COMMAND, [f"model={name}"]).model, norm="pre") for name in SIZES]
     with console.status("choosing by short trainings"):
         settled = settle_minutes(config, Path(config.run), open_corpus(Path(config.prepared)), sizes)

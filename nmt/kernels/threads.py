@@ -2,7 +2,7 @@
 
 The threads of a training wait for one another hundreds of times in an update. With libgomp they do so awake, for up to
 milliseconds, which is fastest on cores of their own. Where another program has one of the cores, they wait for a thread
-that is not running, and use up its time: beside one busy program, a training on two cores fell to a twentieth of its
+that is not running, and use up its time: beside one busy program, a training on two cores fell to a thirtieth of its
 speed. But libgomp lets them sleep at once where it has more threads than cores. So on crowded cores `ShortWaits` makes
 it start some more, which do nothing. Products are shared out among as many threads as before, and stay the same to the
 bit.

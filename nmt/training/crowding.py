@@ -39,6 +39,9 @@ class Crowding(Callback):
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.waits.stop()
 
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        self.waits.stop()
+
     def decide(self, share: float, tell: bool) -> None:
         """Shorten or lengthen the waits by the share of the time for which some thread had no core."""
         if share > CROWDED and not self.waits.started:

@@ -39,7 +39,7 @@ def settle_micro_batches(
     if wanted != "auto":
         needed = -(-batching.tokens_per_update // int(wanted))
         return replace(batching, micro_batches=-(-needed // trainer.world_size) * trainer.world_size)
-    require_one_process("batching.max_tokens", "a number")
+    require_one_process("batching.max_tokens=auto", "a number")
     return fewest_micro_batches(config, corpus, trainer)
 
 

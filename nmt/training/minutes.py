@@ -1,10 +1,9 @@
 """minutes=30: the model, the batches, the learning rate and the updates that suit a corpus, this machine and this time.
 
 They are settled when a run begins, by short trainings of models that are thrown away. config.yaml has them, and from
-then on the run is as exact as any other. docs/training.md has the measurements behind the constants.
+then on the run is as exact as any other. The constants are a first choice, from the recipes' settings, not yet tuned.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from nmt.data.prepared import PreparedCorpus
 from nmt.errors import NMTError
 from nmt.training.micro_batches import Trial
 from nmt.training.peak_flops import synchronize
+from nmt.training.processes import require_one_process
 from nmt.training.run_folder import read_config
 from nmt.training.trainer import make_trainer
 
@@ -64,10 +64,7 @@ def settle_minutes(
     assert config.minutes is not None
     if (run / "config.yaml").exists():
         return as_begun(config, run)
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise NMTError(
-            "minutes=: processes that start together cannot try models out; start the run once with one process"
-        )
+    require_one_process(f"minutes={config.minutes:g}", "trainer.max_steps")
     begin, limit, settled = time.monotonic(), 60 * config.minutes, None
     for model in sizes if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)

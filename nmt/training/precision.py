@@ -53,7 +53,7 @@ def settle_precision(config: ExperimentConfig, run: Path, console: Console) -> E
     if (run / "config.yaml").exists():
         saved = read_config(run).get("trainer", {}).get("precision")
         return with_precision(config, whole_precision(f"{run / 'config.yaml'}: trainer.precision", saved))
-    require_one_process("trainer.precision", "32-true or bf16-mixed")
+    require_one_process("trainer.precision=auto", "32-true or bf16-mixed")
     device = make_trainer(with_precision(config, "32-true")).strategy.root_device
     tokens = min(TOKENS, config.batching.tokens_per_update // (config.batching.micro_batches or 1))
     measured = measure(config.model, tokens, device)

@@ -22,10 +22,10 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
     return int(node) == 0 and int(environment.get("LOCAL_RANK", "0")) == 0
 
 
-def require_one_process(key: str, instead: str) -> None:
-    """NMTError where processes start together: what `key` tries out could come to something else in each of them."""
+def require_one_process(setting: str, instead: str) -> None:
+    """NMTError where processes start together: what is tried out for `setting` could differ between them."""
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise NMTError(
-            f"{key}=auto: processes that start together cannot try it out; start the run once with one process, or "
+            f"{setting}: processes that start together cannot try it out; start the run once with one process, or "
             f"pass {instead}"
         )

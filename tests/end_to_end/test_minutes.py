@@ -58,6 +58,20 @@ def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
         assert settled.optim.learning_rate == pytest.approx(minutes.HIGHEST_RATE / chosen)
 
 
+def test_the_sizes_are_tried_in_the_precision_that_auto_comes_to(corpus, nmt):
+    words = [corpus, "minutes=0.02", "trainer.precision=auto", "model=tiny", "model.d_model=16", "model.heads=2"]
+    assert nmt("train", *words, "run=run", "logger=csv").code == 0
+    assert yaml.safe_load(Path("run/config.yaml").read_text())["trainer"]["precision"] in ("32-true", "bf16-mixed")
+
+
+def test_processes_that_start_together_do_not_each_settle(corpus, monkeypatch, tmp_path):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(NMTError, match=r"minutes=0\.05: processes that start together"):
+        settle_minutes(
+            compose("train", [corpus, "minutes=0.05"]), tmp_path / "run", open_corpus(Path(corpus)), [size(16)]
+        )
+
+
 def test_what_minutes_settles_is_not_given_too(corpus):
     with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
         compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
