@@ -18,6 +18,7 @@ from nmt.data.arrow import IDS_SCHEMA, arrow_blocks, list_column, text_block, te
 from nmt.parsing.treebank import model_pair
 from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
+from nmt.text.remembered_words import Encode, fast_encode
 from nmt.text.tokenizers import Tokenizer, load_tokenizer
 from nmt.text.vocabulary import train_tokenizer
 
@@ -105,8 +106,11 @@ def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> N
     )
 
 
-# Read once in each process: sent with each block, it would be built each time.
-worker_tokenizer = lru_cache(maxsize=1)(load_tokenizer)
+@lru_cache(maxsize=1)
+def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
+    """A tokenizer and its encoding: once in each process, for which it would otherwise be built for each block."""
+    tokenizer = load_tokenizer(path)
+    return tokenizer, fast_encode(tokenizer)
 
 
 def encode_block(
@@ -116,8 +120,8 @@ def encode_block(
 
     Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
     """
-    tokenizer = worker_tokenizer(tokenizer_file)
-    ids = [tokenizer.encode(block.column(side).to_pylist(), side) for side in (0, 1)]
+    tokenizer, encode = worker_tokenizer(tokenizer_file)
+    ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
     if tag:
         tag_id = tokenizer.tag_id(tag)
         ids[0] = [[tag_id, *line] for line in ids[0]]

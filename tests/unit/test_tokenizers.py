@@ -19,7 +19,8 @@ import sentencepiece
 from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
 from nmt.storage.foreign import sha256
-from nmt.text.tokenizers import Tokenizer, clean, load_tokenizer
+from nmt.text.remembered_words import RememberedWords, fast_encode
+from nmt.text.tokenizers import SOURCE, TARGET, SentencePieceTokenizer, Tokenizer, clean, load_tokenizer
 from nmt.text.vocabulary import train_tokenizer
 
 KINDS = ["bpe", "unigram", "wordpiece"]
@@ -100,15 +101,55 @@ def test_every_assigned_character_of_unicode_and_some_others_come_back(tokenizer
 
 
 def test_random_lines_come_back(tokenizer: Tokenizer) -> None:
-    random_ = random.Random(2)
-    fragments = [*NASTY, *"aeß 7.<>01#", *" ".join(LINES[:20]).split(" ")]
-    lines = ["".join(random_.choices(fragments, k=random_.randrange(1, 12))) for _ in range(3000)]
-    check_lossless(tokenizer, lines)
+    check_lossless(tokenizer, random_lines(2))
 
 
 def test_encoding_lines_together_or_alone_gives_the_same_ids(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode(LINES) == [tokenizer.encode([line])[0] for line in LINES]
     assert tokenizer.encode([]) == []
+
+
+def random_lines(seed: int) -> list[str]:
+    random_ = random.Random(seed)
+    fragments = [*NASTY, *"aeß 7.<>01#", "<2de>", "<2de> ", "x" * 50, *" ".join(LINES[:20]).split(" ")]
+    return ["".join(random_.choices(fragments, k=random_.randrange(1, 12))) for _ in range(3000)]
+
+
+@pytest.mark.parametrize("tags", [(), ("<2de>", "<2fr>")])
+def test_remembered_words_give_the_same_ids(tags: tuple[str, ...]) -> None:
+    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600), ["(S", "a##"], tags)
+    encode = fast_encode(tokenizer)
+    assert isinstance(getattr(encode, "__self__", None), RememberedWords)
+    for lines in (NASTY, LINES, LINES, random_lines(4)):
+        for side in (SOURCE, TARGET):
+            assert encode(lines, side) == tokenizer.encode(lines, side)
+
+
+def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=600,
+        split_by_whitespace=False,
+        byte_fallback=True,
+        hard_vocab_limit=False,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        **{"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3},
+    )
+    tokenizer = SentencePieceTokenizer(model.getvalue())
+    assert fast_encode(tokenizer) == tokenizer.encode
+
+
+def test_only_so_many_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nmt.text.remembered_words.KEPT_WORDS", 10)
+    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600))
+    assert isinstance(tokenizer, SentencePieceTokenizer)
+    words = RememberedWords(tokenizer)
+    assert words.encode(LINES, SOURCE) == tokenizer.encode(LINES)
+    assert len(words) == 10
 
 
 def test_known_words_are_not_spelt_letter_by_letter(tokenizer: Tokenizer) -> None:
