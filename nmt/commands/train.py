@@ -1,6 +1,9 @@
 """`nmt train`: train a model on a prepared corpus."""
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +21,24 @@ SIZES = ("tiny", "small", "base", "big")
 """The models that minutes= chooses from."""
 
 
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Let Python look for no garbage among what the block imports: with Lightning, this takes a second."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def run(config: ExperimentConfig) -> int | None:
     """Start or continue the run of a configuration."""
     from nmt.data.manifest import read_manifest
 
     console = talker()
     read_manifest(Path(config.prepared))  # before the seconds that Lightning takes to load
-    with console.status("loading"):
+    with console.status("loading"), without_collecting():
         from nmt.training.train import train
 
     if config.minutes is not None:
