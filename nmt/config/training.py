@@ -16,8 +16,11 @@ SCHEDULES = ("noam", "constant", "linear", "cosine")
 
 @dataclass
 class OptimConfig:
-    """Adam and its learning rate (section 5.3), label smoothing (section 5.4)."""
+    """The optimizer and its learning rate (section 5.3), label smoothing (section 5.4)."""
 
+    optimizer: str = "adam"
+    """adam (section 5.3), or muon, which learns more from each token: the matrices of the layers move by their
+    orthogonal momentum (Jordan et al. 2024), and the rest by Adam. Learning rates mean the same."""
     schedule: str = "noam"
     """The learning rate after its warm-up: noam (falls as the inverse square root of the update, equation 3), constant,
     linear or cosine (both fall to 0)."""
@@ -42,6 +45,7 @@ class OptimConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self, "optim.")
+        require_choice("optim.optimizer", self.optimizer, ("adam", "muon"))
         require_choice("optim.schedule", self.schedule, SCHEDULES)
         decays = self.schedule in ("linear", "cosine")
         require(
@@ -166,6 +170,10 @@ class ExperimentConfig:
             require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
         if self.trainer != MISSING:
             self.trainer = checked_trainer(self.trainer)
+            require(
+                self.optim.optimizer == "adam" or self.trainer.get("strategy") != "fsdp",
+                "optim.optimizer=muon needs whole matrices, but trainer.strategy=fsdp cuts them: use ddp, or adam",
+            )
             if self.optim.schedule in ("linear", "cosine") and self.optim.decay_steps is None:
                 self.optim = replace(self.optim, decay_steps=self.trainer["max_steps"])
         require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))

@@ -17,6 +17,7 @@ from nmt.data.prepared import Batch
 from nmt.model import Transformer
 from nmt.training.checkpoints import upgrade
 from nmt.training.loss import label_smoothed_cross_entropy
+from nmt.training.muon import Muon
 from nmt.training.schedule import learning_rate
 from nmt.training.strategies import Sharded, shard
 
@@ -94,11 +95,14 @@ class TranslationModule(LightningModule):
         return loss, likelihood, tokens
 
     def configure_optimizers(self) -> Optimizer:
-        """Adam with the paper's betas and epsilon (section 5.3)."""
+        """Adam with the paper's betas and epsilon (section 5.3), or Muon."""
         o = self.optim
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         fused = self.trainer.scaler is None
-        return Adam(self.parameters(), lr=self.learning_rate(1), betas=(o.beta1, o.beta2), eps=o.epsilon, fused=fused)
+        options: dict[str, Any] = {"betas": (o.beta1, o.beta2), "eps": o.epsilon, "fused": fused}
+        if o.optimizer == "muon":
+            return Muon(self.model, lr=self.learning_rate(1), **options)
+        return Adam(self.parameters(), lr=self.learning_rate(1), **options)
 
     def learning_rate(self, step: int) -> float:
         """The learning rate of update `step`, counted from 1."""
