@@ -28,7 +28,6 @@ def without_collecting() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()
         gc.enable()
 
 
@@ -59,8 +58,12 @@ def settled_by_minutes(config: ExperimentConfig, console: "Console") -> Experime
     if config.trainer["precision"] == "auto":  # the models are tried in it
         config = settle_precision(config, Path(config.run), console)
     sizes = [replace(compose(COMMAND, [f"model={name}"]).model, norm="pre") for name in SIZES]
-    with console.status("choosing by short trainings"):
+    if not (Path(config.run) / "config.yaml").exists():
+        console.print(f"minutes={config.minutes:g}: choosing a model and its batches by short trainings")
+    with console.status("choosing"):
         settled = settle_minutes(config, Path(config.run), open_corpus(Path(config.prepared)), sizes)
+    if (Path(config.run) / "config.yaml").exists():
+        return settled
     model = settled.model
     console.print(
         f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "

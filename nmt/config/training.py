@@ -138,7 +138,9 @@ class ExperimentConfig:
     minutes: float | None = number(None, 0.01, 1e6)
     """train: train for so long. Settles trainer.max_steps, for this corpus and this machine, and what `minutes_settles`
     says; config.yaml has the result. null: everything is as configured."""
-    minutes_settles: list[str] = field(default_factory=lambda: ["model", "optim", "batching", "checkpoints"])
+    minutes_settles: list[str] = field(
+        default_factory=lambda: ["model", "optim", "batching", "checkpoints", "validation"]
+    )
     """train: the groups that minutes= settles too, except those with a key of their own on the command line."""
     logger: Any = field(default_factory=lambda: ["tensorboard"])
     """Loggers beside metrics.csv: csv (none), tensorboard, wandb, or a list of them."""

@@ -14,12 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from lightning.fabric.utilities import move_data_to_device
 
-from nmt.config import BatchingConfig, CheckpointConfig, ExperimentConfig, ModelConfig, OptimConfig
+from nmt.config import (
+    BatchingConfig,
+    CheckpointConfig,
+    ExperimentConfig,
+    ModelConfig,
+    OptimConfig,
+    ValidationConfig,
+)
 from nmt.config.renamed import with_defaults
 from nmt.config.rules import shown
 from nmt.data.datamodule import UpdateDataModule, batch_of
 from nmt.data.prepared import PreparedCorpus
-from nmt.errors import NMTError
+from nmt.errors import NMTError, is_out_of_memory
 from nmt.training.micro_batches import Trial
 from nmt.training.peak_flops import synchronize
 from nmt.training.processes import require_one_process
@@ -30,6 +37,8 @@ TIMED_SECONDS = 4.0
 """Of training with each size."""
 WARM_UP = 2
 """Updates."""
+CHOOSING_SHARE = 0.2
+"""Of the time; then no larger size is tried."""
 LEARNING_SHARE = 0.92
 """Of the time that is left then; the rest is for validation, saving, and the score of the average."""
 TOKENS_PER_PARAMETER = 3.0
@@ -41,7 +50,16 @@ HIGHEST_RATE = 0.5
 """Times d_model^-1."""
 DROPOUT = ((15, 0.1), (40, 0.2), (np.inf, 0.3))
 """Passes over the corpus, and the dropout for up to so many."""
-GROUPS = {"model": ModelConfig, "optim": OptimConfig, "batching": BatchingConfig, "checkpoints": CheckpointConfig}
+FEWEST_UPDATES = 100
+MICRO_BATCH = 5000
+"""Most tokens of a micro-batch on a processor, where larger ones are no faster."""
+GROUPS = {
+    "model": ModelConfig,
+    "optim": OptimConfig,
+    "batching": BatchingConfig,
+    "checkpoints": CheckpointConfig,
+    "validation": ValidationConfig,
+}
 
 
 class Pace(NamedTuple):
@@ -65,20 +83,38 @@ def settle_minutes(
     if (run / "config.yaml").exists():
         return as_begun(config, run)
     require_one_process(f"minutes={config.minutes:g}", "trainer.max_steps")
-    begin, limit, settled = time.monotonic(), 60 * config.minutes, None
+    begin, settled = time.monotonic(), None
+    end = begin + 60 * config.minutes
+
+    def updates_left(pace: Pace) -> int:
+        return max(1, int(LEARNING_SHARE * (end - time.monotonic()) / pace.seconds))
+
     for model in sizes if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
-        # Twice, because the speed depends on the size of an update, which depends on the speed.
-        for _ in range(2):
-            pace = measured(candidate, corpus)
-            updates = max(1, int(LEARNING_SHARE * (limit - (time.monotonic() - begin)) / pace.seconds))
-            tokens = updates * pace.tokens
-            candidate = with_batches(candidate, corpus, tokens)
+        try:
+            # Twice, because the speed depends on the size of an update, which depends on the speed.
+            for _ in range(2):
+                pace = measured(candidate, corpus)
+                tokens = updates_left(pace) * pace.tokens
+                candidate = with_batches(candidate, corpus, tokens)
+        except (RuntimeError, MemoryError) as error:
+            if settled and is_out_of_memory(error):
+                break
+            raise
         if settled and tokens < TOKENS_PER_PARAMETER * pace.parameters:
             break
-        settled = with_updates(candidate, updates)
+        settled = candidate, pace
+        if time.monotonic() - begin > CHOOSING_SHARE * (end - begin):
+            break
     assert settled
-    return settled
+    updates = updates_left(settled[1])
+    if updates < FEWEST_UPDATES:
+        raise NMTError(
+            f"minutes={config.minutes:g}: at {settled[1].seconds:.2g} seconds for an update, after "
+            f"{time.monotonic() - begin:.0f} seconds of trying, there is time for {updates} updates, which learn "
+            "nothing: pass more minutes, or end other programs"
+        )
+    return with_updates(settled[0], updates)
 
 
 def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
@@ -104,12 +140,14 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     split, devices = corpus.split("train"), make_trainer(config).world_size
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
     size = int(np.clip(tokens / UPDATES, devices * max(longest, TOKENS_PER_UPDATE[0]), devices * TOKENS_PER_UPDATE[1]))
+    most = max(longest, MICRO_BATCH) if on_processor(config) else size
+    micro_batches = devices * -(-size // (devices * most))
     passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
         config,
         model=replace(config.model, dropout=dropout),
-        batching=BatchingConfig(tokens_per_update=size, micro_batches=devices),
+        batching=BatchingConfig(tokens_per_update=size, micro_batches=micro_batches),
     )
 
 
@@ -118,13 +156,10 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     rate = HIGHEST_RATE / config.model.d_model
     optim = replace(config.optim, schedule="linear", learning_rate=rate, warmup=-(-updates // 20), decay_steps=None)
     return with_groups(
-        replace(
-            config,
-            trainer=config.trainer | {"max_steps": updates},
-            validation=replace(config.validation, every_steps=-(-updates // 4)),
-        ),
+        replace(config, trainer=config.trainer | {"max_steps": updates}),
         optim=replace(optim, decay_steps=max(updates, 2)),
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 100), keep=5),
+        validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
 
 
@@ -149,4 +184,10 @@ def measured(config: ExperimentConfig, corpus: PreparedCorpus) -> Pace:
         if seconds > TIMED_SECONDS:
             break
     parameters = sum(parameter.numel() for parameter in trial.module.parameters())
-    return Pace(seconds / len(sizes) / trainer.world_size, sum(sizes) / len(sizes), parameters)
+    # Here one process has done the work of all; on a processor, they share its cores.
+    at_once = 1 if on_processor(config) else trainer.world_size
+    return Pace(seconds / len(sizes) / at_once, sum(sizes) / len(sizes), parameters)
+
+
+def on_processor(config: ExperimentConfig) -> bool:
+    return bool(make_trainer(config).strategy.root_device.type == "cpu")

@@ -1,5 +1,6 @@
 """`nmt train minutes=`: what suits a time is settled once, and is then a configuration like any other."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ from nmt.data.prepared import open_corpus
 from nmt.errors import NMTError
 from nmt.training import minutes
 from nmt.training.minutes import settle_minutes
+from nmt.training.run_folder import list_checkpoints
 
 
 @pytest.fixture
 def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     """The prepared toy corpus; sizes are tried for a moment."""
     monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
+    monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
+    monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
     return next(word.split("=")[1] for word in toy if word.startswith("prepared="))
 
 
@@ -31,10 +35,21 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
     settled = yaml.safe_load(Path("run/config.yaml").read_text())
     updates = settled["trainer"]["max_steps"]
     assert f"{updates:,} updates" in said
-    assert settled["minutes_settles"] == ["optim", "batching", "checkpoints"]
+    assert settled["minutes_settles"] == ["optim", "batching", "checkpoints", "validation"]
+    assert settled["validation"]["every_steps"] == -(-updates // 4)
     assert settled["model"]["d_model"] == 16
     assert settled["optim"]["decay_steps"] == updates
-    assert f"run is already trained for {updates:,} updates" in nmt("train", *words).err
+    again = nmt("train", *words).err
+    assert f"run is already trained for {updates:,} updates" in again
+    assert "minutes=" not in again
+    # Stopped before its end, it goes on with all that was settled.
+    stopped = Path(shutil.copytree("run", "stopped"))
+    shutil.rmtree(stopped / "model")
+    for path in list_checkpoints(stopped)[-2:]:
+        path.unlink()
+    assert nmt("train", *words[:-1], "run=stopped").code == 0
+    assert yaml.safe_load((stopped / "config.yaml").read_text()) == settled | {"run": "stopped"}
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "stopped")), rtol=0, atol=0)
     # The same numbers without minutes= are the same training.
     same = [
         f"{group}.{key}={value}".replace("None", "null")
@@ -62,6 +77,22 @@ def test_the_sizes_are_tried_in_the_precision_that_auto_comes_to(corpus, nmt):
     words = [corpus, "minutes=0.02", "trainer.precision=auto", "model=tiny", "model.d_model=16", "model.heads=2"]
     assert nmt("train", *words, "run=run", "logger=csv").code == 0
     assert yaml.safe_load(Path("run/config.yaml").read_text())["trainer"]["precision"] in ("32-true", "bf16-mixed")
+
+
+def test_no_larger_size_is_tried_when_a_fifth_of_the_time_has_gone(corpus, monkeypatch, tmp_path):
+    monkeypatch.setattr(minutes, "CHOOSING_SHARE", 0.0)
+    monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", 0.0)
+    config = compose("train", [corpus, "minutes=0.05"])
+    settled = settle_minutes(config, tmp_path / "run", open_corpus(Path(corpus)), [size(16), size(32)])
+    assert settled.model.d_model == 16
+
+
+def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monkeypatch):
+    monkeypatch.setattr(minutes, "FEWEST_UPDATES", 10**6)
+    refused = nmt("train", corpus, "minutes=0.05", "model=tiny", "run=run")
+    assert refused.code == 2
+    assert "which learn nothing: pass more minutes" in refused.err
+    assert not Path("run/config.yaml").exists()
 
 
 def test_processes_that_start_together_do_not_each_settle(corpus, monkeypatch, tmp_path):
