@@ -182,6 +182,8 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, default=Path("build/growth.svg"))
     options = parser.parse_args()
     points: Points = json.loads(options.results.read_text()) if options.results.exists() else {}
+    if unknown := set(options.sweeps) - set(SWEEPS):
+        parser.error(f"{', '.join(unknown)}: the sweeps are {', '.join(SWEEPS)}")
     for sweep in options.sweeps or SWEEPS:
         unit, sizes, _ = SWEEPS[sweep]
         points[sweep] = {}

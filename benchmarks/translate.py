@@ -290,6 +290,8 @@ def main(model: str, text: Path | None, lines: int, rounds: int) -> None:
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
+    if len(arguments) < 1 + (arguments[:1] != ["base"] and arguments[:1] != ["small"]):
+        sys.exit((__doc__ or "").split("\n\n")[1])
     if arguments[0] == "contend":
         contend(arguments[1], Path(arguments[2]), Path(arguments[3]), int(arguments[4]))
     else:

@@ -24,7 +24,8 @@ def run(config: ExperimentConfig) -> None:
     for split, counts in manifest.counts.items():
         lost = dict(counts["dropped"])
         if held_out := counts["read"] - counts["kept"] - sum(lost.values()):
-            lost["drawn for validation and testing"] = held_out
+            drawn = " and ".join(f"data.{name}_size" for name in ("valid", "test") if not getattr(config.data, name))
+            lost[f"drawn for held-out sets, {drawn}"] = held_out
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
         console.print(
             f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"

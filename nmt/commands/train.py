@@ -149,8 +149,8 @@ COMMAND = Command(
     usage="[CORPUS]",
     example="data/mine experiment=laptop",
     keys=(
-        "experiment=laptop model=small name=mine trainer.max_steps=20000 trainer.max_time=2h trainer.devices=2 "
-        "trainer.precision=bf16-mixed optim.factor=2 batching.tokens_per_update=8000 "
+        "experiment=laptop model=small name=mine trainer.max_steps=20000 trainer.max_time=2h "
+        "trainer.devices=2 trainer.precision=bf16-mixed optim.factor=2 batching.tokens_per_update=8000 "
         "model.dropout=0.3 seed=2"
     ),
     hides="data tokenizer workers overwrite",
