@@ -1,7 +1,8 @@
 """minutes=30: the model, the batches, the learning rate and the updates that suit a corpus, this machine and this time.
 
 They are settled when a run begins, by short trainings of models that are thrown away. config.yaml has them, and from
-then on the run is as exact as any other. The constants are a first choice, from the recipes' settings, not yet tuned.
+then on the run is as exact as any other. Optimizer, rate and dropout are what was best for the quickstart
+(docs/benchmarks.md); the other constants are a first choice, from the recipes' settings.
 """
 
 import time
@@ -46,9 +47,11 @@ TOKENS_PER_PARAMETER = 3.0
 UPDATES = 10_000
 """So many small updates learn more than few large ones, but no smaller ones than TOKENS_PER_UPDATE."""
 TOKENS_PER_UPDATE = (700, 25_000)
+TOKENS_PER_WIDTH = 6
+"""No smaller updates than this times d_model, or Muon's own products would cost more than those of the layers."""
 HIGHEST_RATE = 0.5
 """Times d_model^-1."""
-DROPOUT = ((15, 0.1), (40, 0.2), (np.inf, 0.3))
+DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))
 """Passes over the corpus, and the dropout for up to so many."""
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000
@@ -136,10 +139,11 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
 
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
-    """Batches, and the dropout of a settled model, for learning from so many target tokens."""
+    """Optimizer, batches, and the dropout of a settled model, for learning from so many target tokens."""
     split, devices = corpus.split("train"), make_trainer(config).world_size
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
-    size = int(np.clip(tokens / UPDATES, devices * max(longest, TOKENS_PER_UPDATE[0]), devices * TOKENS_PER_UPDATE[1]))
+    fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
+    size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
     most = max(longest, MICRO_BATCH) if on_processor(config) else size
     micro_batches = devices * -(-size // (devices * most))
     passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
@@ -147,6 +151,7 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     return with_groups(
         config,
         model=replace(config.model, dropout=dropout),
+        optim=replace(config.optim, optimizer="adam" if config.trainer.get("strategy") == "fsdp" else "muon"),
         batching=BatchingConfig(tokens_per_update=size, micro_batches=micro_batches),
     )
 
@@ -154,10 +159,10 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """So many updates, with a learning rate that falls to 0 and an average of the last of them."""
     rate = HIGHEST_RATE / config.model.d_model
-    optim = replace(config.optim, schedule="linear", learning_rate=rate, warmup=-(-updates // 20), decay_steps=None)
+    optim = replace(config.optim, schedule="linear", learning_rate=rate, decay_steps=None)
     return with_groups(
         replace(config, trainer=config.trainer | {"max_steps": updates}),
-        optim=replace(optim, decay_steps=max(updates, 2)),
+        optim=replace(optim, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 100), keep=5),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )

@@ -39,6 +39,7 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
     assert settled["validation"]["every_steps"] == -(-updates // 4)
     assert settled["model"]["d_model"] == 16
     assert settled["optim"]["decay_steps"] == updates
+    assert settled["optim"]["optimizer"] == "muon"
     again = nmt("train", *words).err
     assert f"run is already trained for {updates:,} updates" in again
     assert "minutes=" not in again
