@@ -7,7 +7,7 @@ tiny=(model=tiny model.norm=pre model.dropout=0.1 batching.tokens_per_update=100
     validation.bleu_sentences=100 seed=1)
 general=(data=files data.name=tatoeba "data.train=$corpus/train" "data.valid=$corpus/valid")
 domain=(experiment=quickstart name=adapt/domain batching.tokens_per_update=1000 trainer.max_steps=1200
-    optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 checkpoints.every_steps=100)
+    model.dropout=0.1 optim.optimizer=adam optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 checkpoints.every_steps=100)
 
 # The general translator, and for comparison one that knows the domain alone.
 nmt preprocess "${general[@]}" tokenizer=bpe8k
