@@ -40,8 +40,10 @@ WARM_UP = 2
 """Updates."""
 CHOOSING_SHARE = 0.2
 """Of the time; then no larger size is tried."""
-LEARNING_SHARE = 0.92
-"""Of the time that is left then; the rest is for validation, saving, and the score of the average."""
+SECONDS_BESIDE = 30
+"""For loading, four validations, and the score of the average, of a small model on two cores."""
+LEARNING_SHARE = 0.94
+"""Of the time that is left then; the rest is for the same with larger models."""
 TOKENS_PER_PARAMETER = 3.0
 """A larger model pays where it sees so many target tokens for each of its parameters."""
 UPDATES = 10_000
@@ -90,7 +92,7 @@ def settle_minutes(
     end = begin + 60 * config.minutes
 
     def updates_left(pace: Pace) -> int:
-        return max(1, int(LEARNING_SHARE * (end - time.monotonic()) / pace.seconds))
+        return max(1, int(LEARNING_SHARE * (end - time.monotonic() - SECONDS_BESIDE) / pace.seconds))
 
     for model in sizes if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
@@ -114,8 +116,8 @@ def settle_minutes(
     if updates < FEWEST_UPDATES:
         raise NMTError(
             f"minutes={config.minutes:g}: at {settled[1].seconds:.2g} seconds for an update, after "
-            f"{time.monotonic() - begin:.0f} seconds of trying, there is time for {updates} updates, which learn "
-            "nothing: pass more minutes, or end other programs"
+            f"{time.monotonic() - begin:.0f} seconds of trying and {SECONDS_BESIDE} for loading and validation, fewer "
+            f"than {FEWEST_UPDATES} updates are left, which learn nothing: pass more minutes, or end other programs"
         )
     return with_updates(settled[0], updates)
 
@@ -163,7 +165,8 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     return with_groups(
         replace(config, trainer=config.trainer | {"max_steps": updates}),
         optim=replace(optim, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
-        checkpoints=replace(config.checkpoints, every_steps=-(-updates // 100), keep=5),
+        # Few, because writing them takes time, too; at a rate that falls to 0, an average of many is no better.
+        checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
 

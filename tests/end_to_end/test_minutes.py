@@ -22,6 +22,7 @@ def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
     monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
+    monkeypatch.setattr(minutes, "SECONDS_BESIDE", 0)
     return next(word.split("=")[1] for word in toy if word.startswith("prepared="))
 
 
