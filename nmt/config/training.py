@@ -12,6 +12,8 @@ from nmt.config.trainer import checked_trainer
 from nmt.errors import NMTError
 
 SCHEDULES = ("noam", "constant", "linear", "cosine")
+SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
+"""The groups that minutes= can settle."""
 
 
 @dataclass
@@ -138,9 +140,7 @@ class ExperimentConfig:
     minutes: float | None = number(None, 0.01, 1e6)
     """train: train for so long. Settles trainer.max_steps, for this corpus and this machine, and what `minutes_settles`
     says; config.yaml has the result. null: everything is as configured."""
-    minutes_settles: list[str] = field(
-        default_factory=lambda: ["model", "optim", "batching", "checkpoints", "validation"]
-    )
+    minutes_settles: list[str] = field(default_factory=lambda: [*SETTLED])
     """train: the groups that minutes= settles too, except those with a key of their own on the command line."""
     logger: Any = field(default_factory=lambda: ["tensorboard"])
     """Loggers beside metrics.csv: csv (none), tensorboard, wandb, or a list of them."""
@@ -167,6 +167,8 @@ class ExperimentConfig:
         self.logger = as_list(self.logger)
         for name in self.logger:
             require_choice("logger", name, ("csv", "tensorboard", "wandb"))
+        for name in self.minutes_settles:
+            require_choice("minutes_settles", name, SETTLED)
         check_name("name", self.name, folders=True)
         for key in ("prepared", "run"):
             require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")

@@ -108,7 +108,7 @@ def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> N
 
 @lru_cache(maxsize=1)
 def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
-    """A tokenizer and its encoding: once in each process, for which it would otherwise be built for each block."""
+    """A tokenizer and its encoding, read once in each process: sent with each block, it would be built each time."""
     tokenizer = load_tokenizer(path)
     return tokenizer, fast_encode(tokenizer)
 

@@ -13,16 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 
-from nmt.config import (
-    BatchingConfig,
-    CheckpointConfig,
-    ExperimentConfig,
-    ModelConfig,
-    OptimConfig,
-    ValidationConfig,
-)
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig
 from nmt.config.renamed import with_defaults
 from nmt.config.rules import shown
 from nmt.data.datamodule import UpdateDataModule, batch_of
@@ -57,14 +51,7 @@ DROPOUT = ((12, 0.05), (24, 0.1), (60, 0.2), (np.inf, 0.3))
 """Passes over the corpus, and the dropout for up to so many."""
 FEWEST_UPDATES = 100
 MICRO_BATCH = 5000
-"""Most tokens of a micro-batch on a processor, where larger ones are no faster."""
-GROUPS = {
-    "model": ModelConfig,
-    "optim": OptimConfig,
-    "batching": BatchingConfig,
-    "checkpoints": CheckpointConfig,
-    "validation": ValidationConfig,
-}
+"""Tokens of a micro-batch on a processor, where larger ones are no faster; at most twice as many."""
 
 
 class Pace(NamedTuple):
@@ -130,7 +117,8 @@ def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
             f"{run} began with minutes={shown(saved.get('minutes'))}, and its learning rate ends then: "
             "pass name=OTHER for a new run"
         )
-    groups = {name: kind(**with_defaults(kind, saved.get(name, {}))) for name, kind in GROUPS.items()}
+    kinds = {name: type(getattr(config, name)) for name in config.minutes_settles}
+    groups = {name: kind(**with_defaults(kind, saved.get(name, {}))) for name, kind in kinds.items()}
     max_steps = saved.get("trainer", {}).get("max_steps")
     return with_groups(replace(config, trainer=config.trainer | {"max_steps": max_steps}), **groups)
 
@@ -142,12 +130,13 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
     """Optimizer, batches, and the dropout of a settled model, for learning from so many target tokens."""
-    split, devices = corpus.split("train"), make_trainer(config).world_size
+    split, trainer = corpus.split("train"), make_trainer(config)
+    devices = trainer.world_size
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
-    most = max(longest, MICRO_BATCH) if on_processor(config) else size
-    micro_batches = devices * -(-size // (devices * most))
+    each = max(longest, MICRO_BATCH) if on_processor(trainer) else size
+    micro_batches = devices * max(1, size // (devices * each))  # none is too small for the longest sentence
     passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
@@ -193,9 +182,9 @@ def measured(config: ExperimentConfig, corpus: PreparedCorpus) -> Pace:
             break
     parameters = sum(parameter.numel() for parameter in trial.module.parameters())
     # Here one process has done the work of all; on a processor, they share its cores.
-    at_once = 1 if on_processor(config) else trainer.world_size
+    at_once = 1 if on_processor(trainer) else trainer.world_size
     return Pace(seconds / len(sizes) / at_once, sum(sizes) / len(sizes), parameters)
 
 
-def on_processor(config: ExperimentConfig) -> bool:
-    return bool(make_trainer(config).strategy.root_device.type == "cpu")
+def on_processor(trainer: Trainer) -> bool:
+    return bool(trainer.strategy.root_device.type == "cpu")

@@ -11,6 +11,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import regex
@@ -125,21 +126,25 @@ def test_remembered_words_give_the_same_ids(tags: tuple[str, ...]) -> None:
             assert encode(lines, side) == tokenizer.encode(lines, side)
 
 
-def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
+def sentencepiece_bpe(lines: list[str], **options: Any) -> bytes:
+    """What sentencepiece itself learns."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES),
+        sentence_iterator=iter(lines),
         model_writer=model,
         model_type="bpe",
-        vocab_size=600,
-        split_by_whitespace=False,
-        byte_fallback=True,
-        hard_vocab_limit=False,
         normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
+        byte_fallback=True,
+        minloglevel=2,
         **{"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3},
+        **options,
     )
-    tokenizer = SentencePieceTokenizer(model.getvalue())
+    return model.getvalue()
+
+
+def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
+    options = {"split_by_whitespace": False, "hard_vocab_limit": False, "remove_extra_whitespaces": False}
+    tokenizer = SentencePieceTokenizer(sentencepiece_bpe(LINES, vocab_size=600, **options))
     assert fast_encode(tokenizer) == tokenizer.encode
 
 
@@ -189,18 +194,8 @@ def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokeni
 
 def test_bpe_from_counted_words_is_what_sentencepiece_learns_from_the_lines() -> None:
     lines = [clean(line) for line in [*LINES, *words(300), *words(50), *NASTY[:4], "ein Wort, ein Ort. Ein Tor!"]]
-    options = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3, "byte_fallback": True, "minloglevel": 2}
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=700,
-        character_coverage=0.9999,
-        normalization_rule_name="identity",
-        **options,
-    )
-    expected = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    model = sentencepiece_bpe(lines, vocab_size=700, character_coverage=0.9999)
+    expected = sentencepiece.SentencePieceProcessor(model_proto=model)
     tokenizer = train_tokenizer(iter(lines), TokenizerConfig(kind="bpe", vocabulary_size=700))
     assert tokenizer.vocabulary_size == 700
     assert tokenizer.encode(lines) == expected.encode(lines)
