@@ -252,3 +252,17 @@ def test_a_neighbourhood_is_r_positions_around_a_query_or_the_last_ones(length, 
         assert last[t].tolist() == [s in range(t - r + 1, t + 1) for s in range(length)]
     assert around.all() == (r >= 2 * length - 1)
     assert torch.equal(last, torch.ones_like(last).tril()) == (r >= length)
+
+
+def test_attention_in_mixed_precision_has_the_gradients_of_float32() -> None:
+    torch.manual_seed(3)
+    attention = MultiHeadAttention(ModelConfig(d_model=32, heads=4, d_ff=32))
+    x = torch.randn(2, 7, 32, requires_grad=True)
+
+    def gradients(mixed: bool) -> tuple[torch.Tensor, ...]:
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            y = attention.attend(*attention.project(x), causal=True)
+        return torch.autograd.grad(y.float().square().sum(), [x, attention.input, attention.output])
+
+    for mixed, exact in zip(gradients(True), gradients(False), strict=True):
+        assert (mixed - exact).norm() < 0.02 * exact.norm()
