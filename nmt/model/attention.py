@@ -116,5 +116,5 @@ class MultiHeadAttention(nn.Module):
             slow = slow_gradients(q_BHTK)
             with torch.autocast("cpu", enabled=False) if slow else nullcontext():
                 q, k, v = (x.float() if slow else x for x in (q_BHTK, k_BHSK, v_BHSV))
-                x_BHTV = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale)
+                x_BHTV = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale).to(q_BHTK)
         return linear(x_BHTV.transpose(1, 2).flatten(2), self.output, self.output_bias)
