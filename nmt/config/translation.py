@@ -119,6 +119,10 @@ class TranslateConfig(SearchConfig):
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
         if self.input_format != "text":
             raise NMTError(f"input_format={self.input_format}: --ray has ray.column for Parquet; leave it out")
+        self.require_no_devices()
+
+    def require_no_devices(self) -> None:
+        """NMTError where devices are named that Ray would choose."""
         require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
         if self.device not in ("auto", "cpu", "cuda", "mps"):
             raise NMTError(f"device={self.device}: Ray chooses which one; device=cuda")
