@@ -37,8 +37,6 @@ class SynthesiseConfig(TranslateConfig):
         require_choice("metric", self.metric, ("chrf", "bleu"))
         require_choice("flagged", self.flagged, ("drop", "keep"))
         require(self.tag is None or bool(TAG.fullmatch(self.tag)), f"tag={self.tag!r:.60}: <BT>, or so, please")
-        require(self.input != "-" and self.text is None, "input: lines to translate are needed; pass input=FILE")
-        require(self.output != "-", "output: the pairs are written to a folder; pass output=FOLDER")
         several = self.decode.n_best > 1
         require(
             several == (self.reference is not None),
@@ -50,3 +48,8 @@ class SynthesiseConfig(TranslateConfig):
     def require_files(self) -> None:
         """NMTError for options that Ray takes under other keys."""
         self.require_no_devices()
+
+    def check_paths(self) -> None:
+        """NMTError for standard input or output, which cannot be gone on with."""
+        require(self.input != "-" and self.text is None, "input: lines to translate are needed; pass input=FILE")
+        require(self.output != "-", "output: the pairs are written to a folder; pass output=FOLDER")

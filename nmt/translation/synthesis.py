@@ -161,6 +161,7 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
 
     Parts that are there stay: the same command goes on after a kill, and other values of FREE keys translate nothing.
     """
+    config.check_paths()
     if config.ray.enabled:
         require_ray()
     folder = Path(config.output).absolute()
