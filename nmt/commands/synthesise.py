@@ -39,7 +39,9 @@ def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
     if config.kind == "distillation":
         words.append(set_text("data.train", f"{config.output}/train"))
     else:
-        words.append(f"data.sources=[{mapping({'train': original})},{mapping(own)}]")
+        words.append(
+            f"data.sources=[{mapping({'train': original[0] if len(original) == 1 else original})},{mapping(own)}]"
+        )
     model = " model=student" if config.kind == "distillation" else ""
     return [shlex.join(["nmt", "preprocess", *words]), f"nmt train {shlex.quote(f'data/{name}')}{model}"]
 
@@ -80,9 +82,9 @@ COMMAND = Command(
     run,
     partial(input_and_run, "synthesise"),
     usage="FILE [RUN]... output=FOLDER",
-    example="mono.de runs/de-en output=synthetic/bt tag=<BT>",
+    example="mono.de runs/de-en output=synthetic/bt tag=BT",
     keys=(
-        "run=runs/mine input=mono.de output=synthetic/bt kind=distillation tag=<BT> drop=0.1 reverse=runs/other "
+        "run=runs/mine input=mono.de output=synthetic/bt kind=distillation tag=BT drop=0.1 reverse=runs/other "
         "flagged=keep reference=train.de decode.do_sample=true decode=greedy devices=4 threads=2"
     ),
     hides="text format input_format ray.lines",

@@ -15,7 +15,7 @@ class SynthesiseConfig(TranslateConfig):
     """back_translation: each translation is the source of its line (Sennrich et al. 2016), by a model of the other
     direction; distillation: it is the target, for a student to learn from (Kim and Rush 2016)."""
     tag: str | None = None
-    """A symbol before each synthetic source, such as <BT> (Caswell et al. 2019): the tag of that source in training."""
+    """A symbol before each synthetic source, BT for <BT> (Caswell et al. 2019): the tag of these pairs in training."""
     reference: str | None = None
     """File of references, a line for each of input: of decode.n_best translations, the one most like it is taken."""
     metric: str = "chrf"
@@ -36,7 +36,9 @@ class SynthesiseConfig(TranslateConfig):
         require_choice("kind", self.kind, ("back_translation", "distillation"))
         require_choice("metric", self.metric, ("chrf", "bleu"))
         require_choice("flagged", self.flagged, ("drop", "keep"))
-        require(self.tag is None or bool(TAG.fullmatch(self.tag)), f"tag={self.tag!r:.60}: <BT>, or so, please")
+        if self.tag is not None:
+            self.tag = f"<{self.tag.strip('<>')}>"
+            require(bool(TAG.fullmatch(self.tag)), f"tag={self.tag!r:.60}: a word such as BT, please")
         several = self.decode.n_best > 1
         require(
             several == (self.reference is not None),

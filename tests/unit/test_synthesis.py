@@ -147,7 +147,7 @@ def test_a_killed_command_goes_on_and_writes_the_same_files(make, mono, checkpoi
 
 @pytest.mark.parametrize("kind", ["back_translation", "distillation"])
 def test_the_next_command_takes_the_pairs(make, nmt, checkpoint, kind):
-    result = nmt("synthesise", "mono", f"run={checkpoint}", *SEARCH, "output=my bt", f"kind={kind}", "tag=<BT>")
+    result = nmt("synthesise", "mono", f"run={checkpoint}", *SEARCH, "output=my bt", f"kind={kind}", "tag=BT")
     command = next(line for line in result.out.splitlines() if line.startswith("nmt preprocess"))
     data = compose("preprocess", shlex.split(command)[2:]).data
     if kind == "distillation":
@@ -164,7 +164,7 @@ def test_mistakes_are_named(make, nmt, mono, checkpoint):
     for words, named in (
         (["output=out", "decode.beam_size=2"], "output=out holds a translation with other decode"),
         (["output=new", "decode.n_best=2"], "reference=None with decode.n_best=2"),
-        (["output=new", "tag=BT"], "tag='BT'"),
+        (["output=new", "tag=s"], "tag='<s>'"),
         (["output=new", "kind=copy"], "kind=copy"),
         (["output=new", "drop=1"], "drop=1"),
         ([], "pass output=FOLDER"),
