@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -165,6 +166,7 @@ def claim(folder: Path, description: dict[str, Any]) -> None:
     path = folder / DESCRIPTION
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder, re.escape(DESCRIPTION))  # of a run that was killed as it began
         if not path.is_file() and any(folder.iterdir()):
             raise NMTError(f"output={folder} holds other files: name a new folder, or an empty one")
     except OSError as error:

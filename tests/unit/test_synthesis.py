@@ -138,6 +138,8 @@ def test_a_killed_command_goes_on_and_writes_the_same_files(make, mono, checkpoi
         process.kill()
     assert 5 <= len(list(Path("killed/parts").glob("[0-9]*"))) < 60
     assert not Path("killed/train.en").exists()
+    Path("out").mkdir()
+    Path("out/._translation.json.0123abcd.nmt-tmp").touch()  # killed as it began
     assert make("lines=1", output="killed") == make("lines=1")
     names = {path.relative_to("out") for path in Path("out").rglob("*")}
     assert names == {path.relative_to("killed") for path in Path("killed").rglob("*")}
