@@ -52,6 +52,8 @@ class SearchConfig:
     """torch (any device) or ctranslate2 (fast on processors); pip install '.[ctranslate2]' for that."""
     precision: str = "float32"
     """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16, for devices with products of it."""
+    vmap: bool = True
+    """ctranslate2: search among the likely tokens of each line alone, where the exported model has a vocabulary map."""
     threads: int | None = number(None, 1, 4096)
     """Processor cores to use; null: all. With torch and lines enough, each gets a process, which shares the weights."""
     devices: int = number(1, 1, 1024)
@@ -119,6 +121,10 @@ class TranslateConfig(SearchConfig):
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
         if self.input_format != "text":
             raise NMTError(f"input_format={self.input_format}: --ray has ray.column for Parquet; leave it out")
+        self.require_no_devices()
+
+    def require_no_devices(self) -> None:
+        """NMTError where devices are named that Ray would choose."""
         require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
         if self.device not in ("auto", "cpu", "cuda", "mps"):
             raise NMTError(f"device={self.device}: Ray chooses which one; device=cuda")

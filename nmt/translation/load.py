@@ -132,7 +132,7 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
         folder = converted(folder, config.precision, notice)
     # Plain text shows no scores, but the Parquet files that Ray writes do.
     scores = config.format != "text" or config.ray.enabled
-    return CTranslate2Engine(folder, config.decode, precision, config.threads, scores)
+    return CTranslate2Engine(folder, config.decode, precision, config.threads, scores, config.vmap)
 
 
 def converted_folder(folder: Path, precision: str) -> Path:
