@@ -10,6 +10,9 @@ from nmt.errors import NMTError
 
 DOCUMENTS = {
     "html": (".html", ".htm", ".xhtml"),
+    "markdown": (".md", ".markdown"),
+    "po": (".po", ".pot"),
+    "srt": (".srt",),
 }
 """Formats of files that are translated as a whole, and the suffixes of their names."""
 
@@ -108,8 +111,8 @@ class TranslateConfig(SearchConfig):
     output: str = "-"
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
     format: str = "auto"
-    """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html;
-    auto: by the suffix of the input's name, else text."""
+    """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
+    markdown, po or srt; auto: by the suffix of the input's name, else text."""
     ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:

@@ -4,12 +4,21 @@ from collections.abc import Callable, Sequence
 
 from nmt.documents.document import Document, PlainText, Translated
 from nmt.documents.html import read_html
+from nmt.documents.markdown import read_markdown
+from nmt.documents.po import read_po
+from nmt.documents.strings import read_srt
 from nmt.errors import NMTError
 from nmt.text.files import BOM, LINE_BYTES, TOO_LONG
 
 __all__ = ["READERS", "Document", "PlainText", "Translated", "read_document"]
 
-READERS: dict[str, Callable[[str], Document]] = {"text": PlainText, "html": read_html}
+READERS: dict[str, Callable[[str], Document]] = {
+    "text": PlainText,
+    "html": read_html,
+    "markdown": read_markdown,
+    "po": read_po,
+    "srt": read_srt,
+}
 """By the name of a format, as in nmt.config.translation."""
 
 

@@ -217,10 +217,10 @@ class Projection:
         """The characters of a place, with the nodes in it."""
         pieces, at = list[str](), parent.begin
         for each in self.place(nodes, parent):
-            pieces += [escape(self.target[at : each.begin]), each.before]
+            pieces.append(escape(self.target[at : each.begin]))
             inside = "" if each.node.copied or each.node.breaks else self.render(each.node.children, each, escape)
-            empty = each.node.optional and not inside
-            pieces += ["" if empty else each.node.open + inside + each.node.close, each.after]
+            if inside or not each.node.optional:
+                pieces += [each.before, each.node.open, inside, each.node.close, each.after]
             at = each.end
         return "".join(pieces) + escape(self.target[at : parent.end])
 

@@ -1,13 +1,18 @@
 """Documents: what is translated of a file, and what the file is like with the translations in it."""
 
 import html
+import re
 from html.parser import HTMLParser
 
+import polib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
+from nmt.config.translation import DOCUMENTS
 from nmt.documents import Translated, read_document
+from nmt.errors import NMTError
 
 
 def same(lines: list[str]) -> list[Translated]:
@@ -167,9 +172,9 @@ def test_turned_sentences_have_the_same_elements_around_the_same_words(page):
     assert sorted(word for each in found.seen if each[0] == "text" for word in each[1]) == sorted(words)
 
 
-DAMAGED = """< > </ <b <b> </b> <p> <!-- --> <script> </script <a_title=' " ' = & &#0; &amp word \0 <code> </code> <title>
- <img_alt=x_y> _translate=no /> <br> \ufeff _ \r\n"""
-PIECES = st.sampled_from(DAMAGED.split(" ")).map(lambda piece: piece.replace("_", " "))
+DAMAGED = """< > </ <b <b> </b> <p> <!-- --> <script> </script <a_title=' " ' = & &#0; &amp word \0 <code> </code>
+<img_alt=x_y> _translate=no /> <title> <br> \ufeff _ \r\n"""
+PIECES = st.sampled_from(re.split("[ \n]", DAMAGED)).map(lambda piece: piece.replace("_", " "))
 
 
 @given(st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join), st.sampled_from([upper, turned]))
@@ -185,7 +190,7 @@ def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
     ["<b>", "<b><i></b>", "<code>", "<!--", "<a '", "<a title=", "x <b>y</b> `z` ", "</b>", "<", "<code>x</code> "],
 )
 def test_time_is_linear(piece):
-    text = piece * (200_000 // len(piece))
+    text = piece * (60_000 // len(piece))
     assert translated("html", text, same) == text
     translated("html", text)
 
@@ -210,3 +215,183 @@ def test_attributes_in_a_sentence_are_translated_with_it():
     source = "<p>See <a title='the page' href='the page'>the page</a> &amp; <img alt=it>.</p>"
     expected = "<p>SEE <a title='THE PAGE' href='the page'>THE PAGE</a> &amp; <img alt=\"IT\">.</p>"
     assert translated("html", source) == expected
+
+
+MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"])
+MARKDOWN_PHRASE = st.recursive(
+    several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
+    lambda inside: several(
+        st.tuples(inside, st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>"])).map(
+            lambda both: both[1].format(both[0])
+        )
+        | st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"]),
+        st.sampled_from([" ", "\n", "  \n"]),
+    ),
+    max_leaves=4,
+)
+MARKDOWN_BLOCK = st.one_of(
+    MARKDOWN_PHRASE,
+    MARKDOWN_PHRASE.map(lambda text: "> " + text.replace("\n", "\n> ")),
+    MARKDOWN_PHRASE.map(lambda text: "1. " + text.replace("\n", "\n   ") + "\n\n   - [ ] noch\n"),
+    st.sampled_from(
+        [
+            "# Ein Titel #",
+            "Titel\n=====",
+            "    code *a*",
+            "```c\ncode *a*\n```",
+            "| a wort | b |\n|---|--:|\n| c | `d` |",
+        ]
+    ),
+    st.sampled_from(["<div>\n<p>ein <b>Wort</b></p>\n</div>", "[a]: http://b.c", "---", "Fuß[^1].\n\n[^1]: Eine Note"]),
+)
+MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join)
+
+
+def markdown_skeleton(text: str) -> list[object]:
+    """Blocks, the markup in each in alphabetical order, and what is not text, as markdown-it sees them."""
+    parser, found = MarkdownIt("commonmark").enable(["table", "strikethrough"]), []
+    for token in parser.parse(text):
+        content = token.content if token.type in ("fence", "code_block") else ""
+        inside = [
+            (each.type, sorted(each.attrs.items()), each.content if each.type in ("code_inline", "html_inline") else "")
+            for each in token.children or []
+            if each.type not in ("text", "softbreak")
+        ]
+        found.append((token.type, token.markup, content, sorted(inside, key=str)))
+    return found
+
+
+@given(MARKDOWN_PAGE, st.sampled_from([upper, turned]), st.sampled_from(["\n", "\r\n"]))
+def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
+    page = page.replace("\n", line_end)
+    assert translated("markdown", page, same) == page
+    assert markdown_skeleton(translated("markdown", page, by)) == markdown_skeleton(page)
+
+
+@given(st.text(st.sampled_from("*_`[]()!<>\\&|~#+-=1. \t\nab\0\r:"), max_size=60), st.sampled_from([upper, turned]))
+def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
+    assert translated("markdown", text, same) == text
+    translated("markdown", text, by)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "pairs", "expected"),
+    [
+        ("A *new* `x_y` value.", "Ein neuer x_y Wert.", "0-0 1-1 2-2 3-3", "Ein *neuer* `x_y` Wert."),
+        (
+            "See [the *new* page](x 'y').",
+            "Siehe die neue Seite.",
+            "0-0 1-1 2-2 3-3",
+            "Siehe [die *neue* Seite](x 'y').",
+        ),
+        ("> one\n> two  \n> three", "eins zwei drei", "0-0 1-1 2-2", "> eins zwei  \n> drei"),
+        ("Do it", "1. Mach [das] <b> *so*", "0-0", r"1\. Mach \[das\] \<b> \*so\*"),
+        ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
+        ("- [x] *do* **it**", "mach", "1-0", "- [x] **mach**"),
+        ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
+    ],
+)
+def test_markdown_tables_of_examples(source, translation, pairs, expected):
+    assert translated("markdown", source, aligned(translation, pairs)) == expected
+
+
+MESSAGE = st.text(st.sampled_from('aB "\\\n\t<b>{}%s'), min_size=1, max_size=20).filter(str.strip)
+
+
+@given(
+    st.lists(
+        st.tuples(MESSAGE, MESSAGE | st.none(), st.booleans(), st.booleans()), max_size=5, unique_by=lambda m: m[0]
+    ),
+    st.integers(1, 4),
+    st.sampled_from([20, 78]),
+)
+def test_po_gets_the_missing_translations_alone(messages, forms, width):
+    """polib writes the catalog, and reads the translation."""
+    catalog = polib.POFile(wrapwidth=width)
+    catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": f"nplurals={forms}; plural=0;"}
+    for text, plural, done, old in messages:
+        entry = polib.POEntry(msgid=text, comment="c", flags=["c-format"], obsolete=old and plural is None)
+        if plural:
+            entry.msgid_plural, entry.msgstr_plural = plural, dict.fromkeys(range(forms), "x" * done)
+        else:
+            entry.msgstr = "x" * done
+        catalog.append(entry)
+    before = str(catalog)
+    after = polib.pofile(translated("po", before))
+    assert after.metadata == catalog.metadata
+    order = [sorted(each, key=lambda entry: entry.msgid) for each in (after, catalog)]
+    for ours, entry in zip(*order, strict=True):
+        assert (ours.msgid, ours.obsolete) == (entry.msgid, entry.obsolete)
+        assert ours.comment == entry.comment or ours.obsolete
+        texts = list(ours.msgstr_plural.values()) or [ours.msgstr]
+        new = any(texts) and not any(entry.msgstr_plural.values() or [entry.msgstr])
+        assert ours.flags == (["fuzzy", "c-format"] if new else entry.flags)
+        if not new:
+            assert (ours.msgstr, ours.msgstr_plural) == (entry.msgstr, entry.msgstr_plural)
+            continue
+        own = [entry.msgid, *[entry.msgid_plural] * (forms - 1)] if forms > 1 else [entry.msgid_plural or entry.msgid]
+        for text, source in zip(texts, own if entry.msgid_plural else [entry.msgid], strict=True):
+            assert "".join(text.upper().split()) == "".join(source.upper().split())
+            assert [text.startswith("\n"), text.endswith("\n")] == [source.startswith("\n"), source.endswith("\n")]
+
+
+def test_po_as_people_write_it():
+    source = """\
+# A comment
+msgid ""
+msgstr "Plural-Forms: nplurals=2;\\n"
+
+#: a.c:1
+#, python-format
+msgctxt "x"
+msgid "one <b>file</b>\\n"
+msgid_plural ""
+"many "
+"files\\n"
+msgstr[0] ""
+msgstr[1] ""
+
+#, fuzzy
+msgid "kept"
+msgstr   "as "  "it"
+"is"
+msgid "12 %"
+msgstr ""
+#~ msgid "old"
+#~ msgstr ""
+"""
+    expected = source.replace("#, python", "#, fuzzy, python").replace(
+        'msgstr[0] ""\nmsgstr[1] ""\n', 'msgstr[0] "ONE <b>FILE</b>\\n"\nmsgstr[1] "MANY FILES\\n"\n'
+    )
+    for end in ("\n", "\r\n"):
+        assert translated("po", source.replace("\n", end)) == expected.replace("\n", end)
+
+
+def test_subtitles_keep_times_tags_and_lines():
+    source = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello there,\nyou</i>\n\n"
+    source += "2\n00:00:03,000 --> 00:00:04,000 X1:1\n- Yes.\n{\\an8}- No."
+    expected = source.upper().replace("<I>", "<i>").replace("</I>", "</i>").replace("\\AN", "\\an")
+    for end in ("\n", "\r\n"):
+        assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
+    assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
+
+
+@given(st.text(st.sampled_from('msgidtrn[]0 "\\\n#,~:->%<b/>12\r\0'), max_size=60), st.sampled_from(["po", "srt"]))
+def test_damaged_catalogs_and_subtitles_are_kept(text, format):
+    text = text.replace("msg", "msgid ").replace("str", "msgstr ").replace("->", " --> ")
+    translated(format, text, turned)
+
+
+@pytest.mark.parametrize("format", list(DOCUMENTS))
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\0", b"\r"])
+def test_empty_files_stay_empty(format, content):
+    document = read_document(format, content)
+    assert (document.lines, document.join([])) == ([], content)
+
+
+def test_what_cannot_be_read_is_told():
+    with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
+        read_document("html", b"a\xff")
+    with pytest.raises(NMTError, match="longer than"):
+        read_document("html", b"a" * 2**21)
+    assert read_document("html", b"\xef\xbb\xbf<p>a").join([Translated("b")]) == b"\xef\xbb\xbf<p>b"
