@@ -1,7 +1,9 @@
 """Documents: which stretches of a file are translated, and how their markup goes around the translation."""
 
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 
+from nmt.config.translation import DOCUMENTS
 from nmt.documents.document import Document, PlainText, Translated
 from nmt.documents.html import read_html
 from nmt.documents.markdown import read_markdown
@@ -10,7 +12,7 @@ from nmt.documents.strings import read_srt
 from nmt.errors import NMTError
 from nmt.text.files import BOM, LINE_BYTES, TOO_LONG
 
-__all__ = ["READERS", "Document", "PlainText", "Translated", "read_document"]
+__all__ = ["SUFFIXES", "Document", "PlainText", "Translated", "read_document", "read_file"]
 
 READERS: dict[str, Callable[[str], Document]] = {
     "text": PlainText,
@@ -19,7 +21,8 @@ READERS: dict[str, Callable[[str], Document]] = {
     "po": read_po,
     "srt": read_srt,
 }
-"""By the name of a format, as in nmt.config.translation."""
+"""By the name of a format."""
+SUFFIXES = {".txt": "text"} | {suffix: format for format, own in DOCUMENTS.items() for suffix in own}
 
 
 class File:
@@ -42,3 +45,11 @@ def read_document(format: str, content: bytes) -> Document:
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
             raise NMTError(f"{line[:40]!r}: {TOO_LONG}")
     return File(document) if content.startswith(BOM) else document
+
+
+def read_file(name: str, content: bytes) -> Document:
+    """The document in a file, by its suffix; NMTError where that is not known, or it is damaged."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise NMTError(f"files of this kind are not translated; {', '.join(SUFFIXES)} are")
+    return read_document(SUFFIXES[suffix], content)

@@ -26,7 +26,10 @@ class Part(Protocol):
 
     begin: int
     end: int
-    lines: list[str]
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of it that are translated."""
 
     def render(self, translations: Sequence[Translated]) -> str:
         """The stretch with translations instead of its lines."""
