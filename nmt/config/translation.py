@@ -13,6 +13,7 @@ DOCUMENTS = {
     "markdown": (".md", ".markdown"),
     "po": (".po", ".pot"),
     "srt": (".srt",),
+    "xliff": (".xlf", ".xliff"),
 }
 """Formats of files that are translated as a whole, and the suffixes of their names."""
 
@@ -112,7 +113,7 @@ class TranslateConfig(SearchConfig):
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
     format: str = "auto"
     """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
-    markdown, po or srt; auto: by the suffix of the input's name, else text."""
+    markdown, po, srt or xliff; auto: by the suffix of the input's name, else text."""
     ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """Documents: which stretches of a file are translated, and how their markup goes around the translation."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
@@ -9,6 +10,7 @@ from nmt.documents.html import read_html
 from nmt.documents.markdown import read_markdown
 from nmt.documents.po import read_po
 from nmt.documents.strings import read_srt
+from nmt.documents.xliff import read_xliff
 from nmt.errors import NMTError
 from nmt.text.files import BOM, LINE_BYTES, TOO_LONG
 
@@ -20,8 +22,11 @@ READERS: dict[str, Callable[[str], Document]] = {
     "markdown": read_markdown,
     "po": read_po,
     "srt": read_srt,
+    "xliff": read_xliff,
 }
 """By the name of a format."""
+CHARSET = re.compile(rb"<(?:\?xml|meta)[^>]*?(?:encoding|charset)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+"""What a file says of its encoding."""
 SUFFIXES = {".txt": "text"} | {suffix: format for format, own in DOCUMENTS.items() for suffix in own}
 
 
@@ -37,6 +42,9 @@ class File:
 
 def read_document(format: str, content: bytes) -> Document:
     """The document in a file of that format; NMTError where it is damaged."""
+    declared = CHARSET.search(content[:1024]) if format in ("html", "xliff") else None
+    if declared and declared[1].lower() not in (b"utf-8", b"utf8", b"us-ascii"):
+        raise NMTError(f"it says that it is in {declared[1].decode()}: save it as UTF-8, and say so in it")
     try:
         document = READERS[format](content.removeprefix(BOM).decode())
     except UnicodeDecodeError as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nmt.documents import SUFFIXES
 from nmt.server.keys import add_key
 from tests.end_to_end.serving import serving
 
@@ -162,7 +163,7 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
     assert (tmp_path / "talk").read_text() == expected
     page.evaluate(drop, ["talk.pdf", "no text"])
     playwright.expect(page.get_by_role("alert")).to_have_text(
-        "talk.pdf: this server translates .txt, .html, .htm, .xhtml, .md, .markdown, .po, .pot, .srt files"
+        f"talk.pdf: this server translates {', '.join(SUFFIXES)} files"
     )
 
 

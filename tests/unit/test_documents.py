@@ -3,6 +3,7 @@
 import html
 import re
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import polib
 import pytest
@@ -382,14 +383,44 @@ def test_damaged_catalogs_and_subtitles_are_kept(text, format):
     translated(format, text, turned)
 
 
-@pytest.mark.parametrize("format", list(DOCUMENTS))
+@pytest.mark.parametrize("format", [format for format in DOCUMENTS if format != "xliff"])
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\0", b"\r"])
 def test_empty_files_stay_empty(format, content):
     document = read_document(format, content)
     assert (document.lines, document.join([])) == ([], content)
 
 
+XLIFF = """<?xml version="1.0"?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2"><body>
+<trans-unit id="1"><source>one <g id="1">two &amp; three</g><ph id="2">{\\b}</ph></source></trans-unit>
+<trans-unit id="2"><source>a <x id="1"/> b</source> <target/><alt-trans><source>c</source></alt-trans></trans-unit>
+<trans-unit id="3"><source>a</source><target>done</target></trans-unit>
+<trans-unit id="4" translate="no"><source>a</source></trans-unit><!-- <source>a</source> -->
+</body></xliff>
+"""
+
+
+def test_xliff_gets_the_missing_targets_alone():
+    """The standard library reads the result."""
+    found = translated("xliff", XLIFF)
+    name = "{urn:oasis:names:tc:xliff:document:1.2}"
+    units = ElementTree.fromstring(found).findall(f".//{name}trans-unit")
+    targets = [unit.findall(f"{name}target") for unit in units]
+    texts = [["".join(each.itertext()) for each in own] for own in targets]
+    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], []]
+    assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
+    assert targets[0][0][0].text == "TWO & THREE"
+    new = re.compile(r'<target state="needs-review-translation">.*?</target>')
+    assert new.sub("", found) == XLIFF.replace("<target/>", "")
+    second = XLIFF.replace("trans-unit", "segment").replace("<target/>", "<target></target>")
+    assert translated("xliff", second).count("<target>A <x id") == 1
+
+
 def test_what_cannot_be_read_is_told():
+    with pytest.raises(NMTError, match="line 1: not well-formed"):
+        read_document("xliff", b"<xliff>")
+    with pytest.raises(NMTError, match="it is in latin-1"):
+        read_document("html", b"<meta charset='latin-1'>")
     with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
         read_document("html", b"a\xff")
     with pytest.raises(NMTError, match="longer than"):
