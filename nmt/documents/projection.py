@@ -197,9 +197,12 @@ class Projection:
         right = "" if own else self.plain[node.end + node.breaks :][:1].strip()
         low, high = parent.words
         at = self.gap(node, parent, bool(left))
+        if node.breaks and high - low > 1:  # not before or after all of it
+            at = min(max(at, low + 1), high - 1)
         other = runs.get(at) if at - 1 in runs and low < at < high else None
         if other and other is runs[at - 1]:
-            at = other.words[0] if node.begin < other.node.begin else other.words[1]
+            ends = other.words if node.begin < other.node.begin else other.words[::-1]
+            at = next((end for end in ends if low < end < high), ends[0])
         if own and not node.copied:
             free = [word for word in (at, at - 1) if low <= word < high and word not in runs]
             if free:
