@@ -1,11 +1,29 @@
 """Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
+
+DOCUMENTS = {
+    "html": (".html", ".htm", ".xhtml"),
+    "markdown": (".md", ".markdown"),
+    "po": (".po", ".pot"),
+    "srt": (".srt",),
+    "xliff": (".xlf", ".xliff"),
+}
+"""Formats of files that are translated as a whole, and the suffixes of their names."""
+
+
+def document_format(name: str) -> str | None:
+    """The format of a document by its name, which may end in that of a compression; None: lines of text."""
+    suffixes = [suffix.lower() for suffix in PurePath(name).suffixes[-2:]]
+    if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz", ".zst"):
+        suffixes.pop()
+    return next((format for format, own in DOCUMENTS.items() if suffixes and suffixes[-1] in own), None)
 
 
 @dataclass
@@ -95,21 +113,31 @@ class TranslateConfig(SearchConfig):
     """text; tsv (target language, tab, text) or jsonl ("source" and "target"), for lines into different languages."""
     output: str = "-"
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
-    format: str = "text"
-    """text (one translation for each line), tsv (line number, score, translation) or jsonl."""
+    format: str = "auto"
+    """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
+    markdown, po, srt or xliff; auto: by the suffix of the input's name, else text."""
     ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choice("format", self.format, ("text", "tsv", "jsonl"))
+        require_choice("format", self.format, ("auto", "text", "tsv", "jsonl", *DOCUMENTS))
+        document = document_format(self.input)
+        if self.format == "auto":
+            self.format = document or "text"
+        elif document and self.format in ("tsv", "jsonl"):
+            raise NMTError(f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
         require_choice("input_format", self.input_format, ("text", "tsv", "jsonl"))
         if isinstance(self.split, bool):
             self.split = "auto" if self.split else "never"
         require_choice("split", self.split, ("auto", "always", "never"))
         require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
         require(
-            self.format != "text" or self.decode.n_best == 1,
-            f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
+            self.format in ("tsv", "jsonl") or self.decode.n_best == 1,
+            f"decode.n_best={self.decode.n_best} with format={self.format}: several translations need tsv or jsonl",
+        )
+        require(
+            self.format not in DOCUMENTS or self.input_format == "text",
+            f"input_format={self.input_format} with format={self.format}: a document has no columns; leave it out",
         )
         if self.ray.enabled:
             self.require_files()
@@ -118,6 +146,10 @@ class TranslateConfig(SearchConfig):
         """NMTError for options that a translation on Ray takes under other keys, or does not support."""
         require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
         require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
+        require(
+            self.format not in DOCUMENTS,
+            f"format={self.format}: --ray translates lines; translate a document without it",
+        )
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
         if self.input_format != "text":
             raise NMTError(f"input_format={self.input_format}: --ray has ray.column for Parquet; leave it out")

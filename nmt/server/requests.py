@@ -28,7 +28,7 @@ class TranslateRequest(BaseModel):
     q: str | list[str] = Field(description="The text, or a list of texts.", examples=["Open the file."])
     source: str = Field(description="Its language, or auto.", examples=["en"])
     target: str = Field(description="The language to translate into.", examples=["de"])
-    format: str = Field("text", description="Plain text; its lines are translated one by one.")
+    format: str = Field("text", description="text, whose lines are translated one by one, or html.")
     alternatives: int = Field(0, ge=0, description="Other translations to give beside the best.")
     api_key: str | None = Field(None, description="The key, where the server wants one.")
     stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import nmt
 from nmt.config import TranslateConfig
 from nmt.config.rules import require, shown
+from nmt.config.translation import DOCUMENTS
 from nmt.errors import NMTError, how_to_install
 from nmt.model_directory.description import (
     ModelDescription,
@@ -81,7 +82,7 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     if (known := languages(tokenizer)) and not prefix and not tagged:
         into = shown(", ".join(known))
         notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
-    scorer = engine.token_scores if config.format == "jsonl" else None
+    scorer = engine.token_scores if config.format == "jsonl" or config.format in DOCUMENTS else None
     translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
     translator.ahead = config.engine == "ctranslate2"
     return translator

@@ -65,9 +65,9 @@ class Output:
     def __init__(self, name: str, file: BinaryIO) -> None:
         self.name, self.file, self.notes = name, file, Notes()
 
-    def write(self, text: str, lines: int) -> None:
+    def write(self, text: str | bytes, lines: int) -> None:
         """Write the output for the input up to line `lines`, at once; NMTError if the disk is full."""
-        content = text.encode()
+        content = text.encode() if isinstance(text, str) else text
         try:
             self.file.write(content)
             self.file.flush()
@@ -115,7 +115,7 @@ class Partial(Output):
                 self.notes = found
                 self.notes.counts = Counter(found.counts)
 
-    def write(self, text: str, lines: int) -> None:
+    def write(self, text: str | bytes, lines: int) -> None:
         # Notes are complete here: callers count a line after they have written it.
         if self.notes.identity and self.notes.lines and time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()

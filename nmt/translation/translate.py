@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 from nmt.config import TranslateConfig
 from nmt.config.rules import shown
-from nmt.translation.job import open_job, warn
+from nmt.config.translation import DOCUMENTS
+from nmt.documents import Translated, read_document
+from nmt.errors import NMTError
+from nmt.translation.job import open_document, open_job, progress_of, warn
 from nmt.translation.load import find_models, load_translator
+from nmt.translation.segments import RefusedLine
 from nmt.translation.targets import target_scripts, with_tags
 from nmt.translation.translator import Translation, Translator
 
@@ -92,8 +96,33 @@ def summarize(counts: dict[str, int], notice: Callable[[str], None]) -> None:
             notice(f"{counts[kind]:,} lines {words}")
 
 
+def translate_document(config: TranslateConfig) -> None:
+    """Translate the document `config.input` to `config.output`, as a whole."""
+    with ExitStack() as stack:
+        content, output = open_document(config, stack)
+        try:
+            document = read_document(config.format, content)
+        except NMTError as error:
+            raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
+        lines, found = document.lines, list[Translated]()
+        show = progress_of(config, "translate", 0, len(lines), stack)
+        stream = open_translator(config, stack).stream(lines, config.buffer) if lines else ()
+        try:
+            for line, [best, *_] in zip(lines, stream, strict=True):
+                found.append(Translated(best.text, best.details.alignment if best.details else None))
+                remark(best, repr(shown(line)), output.notes.counts, warn)
+                show(len(found))
+        except RefusedLine as error:
+            raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
+        output.write(document.join(found), len(found))
+    summarize(output.notes.counts, warn)
+
+
 def translate(config: TranslateConfig) -> None:
-    """Translate `config.input` to `config.output`, in order, as lines arrive."""
+    """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
+    if config.format in DOCUMENTS:
+        translate_document(config)
+        return
     with ExitStack() as stack:
         translator = open_translator(config, stack)
         job = open_job(config, {"command": "translate", "format": config.format}, stack)
