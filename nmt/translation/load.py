@@ -78,6 +78,8 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     else:
         engine = load_torch(config, folders)
     found = limits(descriptions, config.split)
+    if found.characters is not None:
+        found.characters = found.characters.union("".join(tokenizer.symbols))
     prefix = language_tag(config.target, tokenizer) + config.source_prefix
     tagged = config.input_format != "text" or LANGUAGE_TAG.match(config.text or "")
     if (known := languages(tokenizer)) and not prefix and not tagged:
