@@ -25,7 +25,7 @@ CUT, LOST = "cut", "protected"
 MARKS = frozenset(map(chr, range(0x10F000, 0x10F800)))
 """Characters for private use, at which a line is cut."""
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
-STAND_INS: tuple[Callable[[int], str], ...] = ("[{}]".format, "A{}".format)
+STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)
 """Words that models copy well: docs/protect.md has how well."""
 
 
@@ -158,7 +158,14 @@ def by_masks(translator: "Translator", masks: list[Masked | None], align: bool =
 
 def by_names(name: Callable[[int], str]) -> Way:
     """The way with words that stand for the items."""
-    return lambda translator, lines: by_masks(translator, [line.masked(map(name, count(1))) for line in lines])
+
+    def way(translator: "Translator", lines: list[Line]) -> list[Found | None]:
+        known = translator.limits.characters
+        if known is not None and not known.issuperset(name(1)):  # the line would be cut there
+            return [None] * len(lines)
+        return by_masks(translator, [line.masked(map(name, count(1))) for line in lines])
+
+    return way
 
 
 def by_alignment(translator: "Translator", lines: list[Line]) -> list[Found | None]:
