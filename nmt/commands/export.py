@@ -134,7 +134,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    settings = TranslateConfig(str(folder), device="cpu", target=config.target, decode=exported.search)
+    settings = TranslateConfig(str(folder), device="cpu", target=config.target, decode=exported.search, protect="none")
     translator = load_translator(settings, lambda words: None)
     told = list(compare(translator, exported, lines, origin))
     yield from told
@@ -179,7 +179,7 @@ def write(config: ExportConfig, folder: Path, description: "ModelDescription", d
     output = Path(config.output or folder / f"ctranslate2-{config.precision}")
     ctranslate2.check(description)
     ctranslate2.write(folder, output, config.precision)
-    settings = TranslateConfig(str(output), engine="ctranslate2", decode=decode)
+    settings = TranslateConfig(str(output), engine="ctranslate2", decode=decode, protect="none")
 
     def translate(lines: list[str]) -> list[str]:
         return [found[0].text for found in load_translator(settings, lambda words: None).translate(lines)]

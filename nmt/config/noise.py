@@ -21,6 +21,8 @@ class NoiseConfig:
     """Probability that a random number stands at about the same place of both sides, to be copied."""
     emoji: float = number(0.0, 0.0, 1.0)
     """Probability that a random emoji stands at about the same place of both sides, to be copied."""
+    protected: float = number(0.0, 0.0, 1.0)
+    """Probability that one to three symbols of tokenizer.symbols stand on both sides, to be copied."""
     bpe_dropout: float = number(0.0, 0.0, 1.0)
     """tokenizer.kind=bpe: probability of leaving out each merge, on both sides (Provilkov et al. 2020: 0.1)."""
     sampling_alpha: float | None = number(None, 0.0, 1000.0)

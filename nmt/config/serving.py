@@ -6,7 +6,7 @@ from typing import Any
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import MISSING, as_list, check_numbers, number, require
-from nmt.config.translation import TranslateConfig, check_engine
+from nmt.config.translation import TranslateConfig, check_engine, protected_kinds
 
 
 def is_loopback(address: str) -> bool:
@@ -74,6 +74,8 @@ class ServeConfig:
     """ctranslate2: processor cores to use; null: all."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
+    protect: Any = "usual"
+    """What arrives as it is: usual, none, or a list of regular expressions and usual, as for nmt translate."""
     batch_lines: int = number(128, 1, 10**6)
     """Most lines, of all clients, that are searched together."""
     batch_wait: float = number(0.003, 0.0, 1.0)
@@ -92,6 +94,7 @@ class ServeConfig:
     def __post_init__(self) -> None:
         check_numbers(self)
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
+        self.protect = protected_kinds(self.protect)
         require(bool(self.run), "run: name a run, a model directory, or several")
         check_engine(self.engine, self.precision)
         require(not self.decode.do_sample, "decode.do_sample=true: a server answers with the best translation")
@@ -116,5 +119,6 @@ class ServeConfig:
             precision=self.precision,
             threads=self.threads,
             device=self.device,
+            protect=self.protect,
             decode=self.decode,
         )

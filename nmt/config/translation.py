@@ -1,5 +1,6 @@
 """Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -94,6 +95,20 @@ class SearchConfig:
             raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
 
 
+def protected_kinds(value: Any) -> list[str]:
+    """usual and regular expressions, as `protect` has them; NMTError where one is none. Nothing for none."""
+    kinds = [] if value in ("none", False) else as_list(value)
+    for kind in kinds:
+        try:
+            empty = re.compile(kind).match("")
+        except re.error as error:
+            raise NMTError(
+                f"protect={kind}: no regular expression ({error}); pass usual or none, or mend it"
+            ) from error
+        require(not empty, f"protect={kind}: it also matches no text at all; let it match one character or more")
+    return kinds
+
+
 @dataclass
 class TranslateConfig(SearchConfig):
     """The tree of `nmt translate`."""
@@ -107,6 +122,9 @@ class TranslateConfig(SearchConfig):
     """Text that every translation begins with."""
     split: Any = "auto"
     """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
+    protect: Any = "usual"
+    """What arrives as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
+    regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
     input: str = "-"
     """File to translate, plain or compressed; -: standard input."""
     input_format: str = "text"
@@ -127,6 +145,7 @@ class TranslateConfig(SearchConfig):
         elif document and self.format in ("tsv", "jsonl"):
             raise NMTError(f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
         require_choice("input_format", self.input_format, ("text", "tsv", "jsonl"))
+        self.protect = protected_kinds(self.protect)
         if isinstance(self.split, bool):
             self.split = "auto" if self.split else "never"
         require_choice("split", self.split, ("auto", "always", "never"))

@@ -81,6 +81,8 @@ class Answers:
             if isinstance(translations, RefusedLine):
                 answers.append(Failure(translations.problem))
                 continue
+            if translations[0].protected == "protected":
+                log("a translation does not hold exactly once what is protected")
             words = word_details(line, translations[0]) if task.search.details else {}
             answers.append(Line([each.text for each in translations], words))
         return answers

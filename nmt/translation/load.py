@@ -23,7 +23,9 @@ from nmt.model_directory.description import (
 from nmt.search.engine import Engine
 from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import sha256
+from nmt.text.protected import Finder
 from nmt.text.tokenizers import Tokenizer
+from nmt.translation.protection import Protection
 from nmt.translation.segments import limits
 from nmt.translation.targets import LANGUAGE_TAG, language_tag, languages
 from nmt.translation.translator import Translator
@@ -77,6 +79,8 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     else:
         engine = load_torch(config, folders)
     found = limits(descriptions, config.split)
+    if found.characters is not None:
+        found.characters = found.characters.union("".join(tokenizer.symbols))
     prefix = language_tag(config.target, tokenizer) + config.source_prefix
     tagged = config.input_format != "text" or LANGUAGE_TAG.match(config.text or "")
     if (known := languages(tokenizer)) and not prefix and not tagged:
@@ -84,6 +88,8 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
     scorer = engine.token_scores if config.format == "jsonl" or config.format in DOCUMENTS else None
     translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
+    if config.protect:
+        translator.protection = Protection(Finder(config.protect), tokenizer.symbols)
     translator.ahead = config.engine == "ctranslate2"
     return translator
 

@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "split": "were longer than the lines that the model was trained on, and translated sentence by sentence",
     "copied": "held characters that the model was not trained on, which were copied",
+    "cut": "were cut at what is protected and did not arrive otherwise, and translated in parts",
+    "protected": "do not hold exactly once what is protected: look at these (format=jsonl has them flagged)",
 }
 """The end of the summary for each kind of line that gets a notice."""
+PROTECTED = {
+    "cut": "cut at what is protected, as that did not arrive otherwise, and translated in parts",
+    "protected": "what is protected did not arrive exactly once; look at it",
+}
+"""The notice for a line with something protected, by how it came out."""
 
 
 def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
@@ -83,7 +90,10 @@ def remark(translation: Translation, where: str, counts: dict[str, int], notice:
     """Count a line that was cut or copied from, with a notice for the first line of each kind."""
     found = shown(", ".join(map(repr, translation.copied)))
     copied = f"characters that the model was not trained on, copied as they are: {found}" if found else ""
-    for kind, words in (("split", translation.split), ("copied", copied)):
+    kinds = {"split": translation.split, "copied": copied}
+    if translation.protected:
+        kinds[translation.protected] = PROTECTED[translation.protected]
+    for kind, words in kinds.items():
         if words and not counts[kind]:
             notice(f"{where}: {words}")
         counts[kind] += bool(words)
@@ -133,7 +143,7 @@ def translate(config: TranslateConfig) -> None:
         for number, source, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             if flags_of:
                 for translation in translations:
-                    translation.flags = flags_of(source, translation)
+                    translation.flags += flags_of(source, translation)
             job.output.write(render(number, source, translations, config.format), number)
             remark(translations[0], f"line {number}", counts, warn)
     summarize(counts, warn)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
@@ -18,6 +18,9 @@ from nmt.translation.alternatives import Alternative, Best, alternatives, find_p
 from nmt.translation.segments import Limits, RefusedLine, Segment, Segmenter, join
 from nmt.translation.targets import unknown_tag
 from nmt.translation.token_scores import Details, SourceWords, describe
+
+if TYPE_CHECKING:
+    from nmt.translation.protection import Protection
 
 Item = TypeVar("Item")
 AHEAD = 128
@@ -38,6 +41,8 @@ class Translation:
     """Stretches of the line that were copied, because the model does not know their characters."""
     flags: list[str] = field(default_factory=list)
     """Likely failures, as far as they were looked for (nmt/evaluation/flags.py)."""
+    protected: str = ""
+    """For a line with something protected: cut at it, or "protected", a flag, if it did not arrive exactly once."""
 
 
 @dataclass
@@ -64,6 +69,8 @@ class Translator:
 
     ahead = False
     """While the engine searches, it leaves this thread to others, and takes further work."""
+    protection: "Protection | None" = None
+    """What has to arrive as it is."""
 
     def __init__(
         self,
@@ -120,6 +127,10 @@ class Translator:
 
     def translate_each(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
         """As `translate`, with the error of a refused line in its place: it does no harm to the others."""
+        return self.protection.translate_each(self, lines) if self.protection else self.translate_unprotected(lines)
+
+    def translate_unprotected(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
+        """As `translate_each`, where nothing is protected."""
         if not self.ahead or len(lines) <= AHEAD:
             return self.translate_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are made tokens or text.
