@@ -1,13 +1,15 @@
 """Beam search for translations that have given phrases (Hokamp and Liu 2017), by dynamic beam allocation.
 
-All hypotheses of a sentence share one beam, whatever their number of constraints is (Post and Vilar 2018). Here
-hypotheses that lack as many tokens of the constraints form a bank, and the banks take turns in filling the beam, those
-that lack least first. So the beam always has a hypothesis that gets through, if the length allows any.
+All hypotheses of a sentence share one beam, whatever their number of constraints is (Post and Vilar 2018). Its first K
+places are for the likeliest hypotheses, as in any search: what that would find anyway is not lost. Hypotheses that lack
+as many tokens of the constraints form a bank, and the banks take turns in filling the rest, K places and one for each
+token, at most 4 K together; those that lack least come first, so that one always gets through.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -42,8 +44,11 @@ class ConstrainedSearch(Search):
         prefixes: Sequence[list[int]] | None,
         constraints: Constraints,
     ) -> None:
-        super().__init__(models, source_BS, config, prefixes)
-        self.trackers = [Tracker(row, constraints.continues) for row in constraints.rows]
+        self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
+        self.likeliest_kept = config.beam_size
+        self.widths = [min(2 * config.beam_size + each.left[0], 4 * config.beam_size) for each in self.trackers]
+        """The beam of each sentence of the search, which does not depend on the others."""
+        super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[0] * self.beam_size for _ in self.trackers]
         """Of the hypotheses of each sentence of the search."""
 
@@ -66,12 +71,13 @@ class ConstrainedSearch(Search):
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The hypotheses that end and those that stay in the beam: log probabilities, parents and tokens, [B, 2 K]."""
-        found = [self.likeliest(logp_BKN), self.wanted(logp_BKN)]
+        likeliest, best, wanted = *self.likeliest(logp_BKN), self.wanted(logp_BKN)
         rooms = (self.max_lengths - 1 - self.tokens.shape[2]).tolist()
         none = Candidate(-math.inf, 0, PAD)
         columns = []
         for row, own in enumerate(self.sentences.tolist()):
-            candidates = {candidate[1:]: candidate for part in found for candidate in part[row]}
+            parts = likeliest[row][: 2 * self.widths[own]], best[row], wanted[row]
+            candidates = {candidate[1:]: candidate for part in parts for candidate in part}
             ended, kept = self.select(list(candidates.values()), own, rooms[row])
             columns.append([side + [none] * (self.beam_size - len(side)) for side in (ended, kept)])
         rows = [ended + kept for ended, kept in columns]
@@ -82,14 +88,13 @@ class ConstrainedSearch(Search):
             torch.tensor([[each.token for each in row] for row in rows], device=device),
         )
 
-    def likeliest(self, logp_BKN: Tensor) -> list[list[Candidate]]:
-        """The candidates of a search without constraints, and the likeliest one of each hypothesis."""
-        best, parents, tokens = super().best(logp_BKN)
-        own, own_tokens = logp_BKN.max(dim=2)
+    def likeliest(self, logp_BKN: Tensor) -> list[list[list[Candidate]]]:
+        """The candidates of a search without constraints, and the likeliest of each hypothesis, by sentence."""
+        own, tokens = logp_BKN.max(dim=2)
         slots = torch.arange(own.shape[1], device=own.device).expand_as(own)
-        own = own + self.log_probabilities[:, : own.shape[1]]
-        parts = (torch.cat(pair, dim=1).tolist() for pair in ((best, own), (parents, slots), (tokens, own_tokens)))
-        return [list(map(Candidate, *row)) for row in zip(*parts, strict=True)]
+        each = (own + self.log_probabilities[:, : own.shape[1]], slots, tokens)
+        columns = [[part.tolist() for part in found] for found in (super().best(logp_BKN), each)]
+        return [[list(map(Candidate, *row)) for row in zip(*parts, strict=True)] for parts in columns]
 
     def wanted(self, logp_BKN: Tensor) -> list[list[Candidate]]:
         """The candidates that go on with constraints, or end with all of them met."""
@@ -108,25 +113,27 @@ class ConstrainedSearch(Search):
         return found
 
     def select(self, candidates: list[Candidate], own: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
-        """The candidates that end, among the best that lack nothing, and those that fill the beam, bank by bank.
+        """The candidates that end, among the best that lack nothing, and those that fill the beam.
 
         After the candidate's token there is `room` for so many: what lacks more cannot get through.
         """
-        tracker, states = self.trackers[own], self.states[own]
-        banks = defaultdict[int, list[Candidate]](list)
+        tracker, states, width = self.trackers[own], self.states[own], self.widths[own]
+        banks, kept = defaultdict[int, list[Candidate]](list), list[Candidate]()
         for candidate in sorted(candidates, reverse=True):
             if candidate.log_probability > -math.inf:
                 state, ends = states[candidate.parent], candidate.token == EOS
-                left = tracker.left[state if ends else tracker.step(state, candidate.token)]
-                if left <= room or ends:
-                    banks[left].append(candidate)
-        ended = [candidate for candidate in banks[0][: self.beam_size] if candidate.token == EOS]
+                after = state if ends else tracker.step(state, candidate.token)
+                if ends or tracker.least[after] <= room:
+                    banks[tracker.left[after]].append(candidate)
+                    kept += [candidate] * (not ends)
+        ended = [candidate for candidate in banks[0][:width] if candidate.token == EOS]
+        kept = kept[: self.likeliest_kept]
         turns = [
             (turn, left, candidate)
             for left, bank in banks.items()
-            for turn, candidate in enumerate(each for each in bank if each.token != EOS)
+            for turn, candidate in enumerate(each for each in bank if each.token != EOS and each not in kept)
         ]
-        return ended, [candidate for _, _, candidate in sorted(turns)[: self.beam_size]]
+        return ended, kept + [candidate for _, _, candidate in sorted(turns)[: width - len(kept)]]
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         super().extend(parents, tokens)
@@ -147,7 +154,7 @@ def constrained_search(
     found = finish(ConstrainedSearch(models, source_BS, config, prefixes, constraints))
     for index in [index for index, row in enumerate(found) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]
-        rest = Constraints([constraints.rows[index][:-1]], constraints.continues)
+        rest = Constraints([constraints.rows[index][:-1]], constraints.kinds)
         again = constrained_search(models, *alone, rest) if rest.rows[0] else beam_search(models, *alone)
         found[index] = again[0]
     return found

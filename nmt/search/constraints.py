@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+BEGINS, FOLLOWS, GLUED = range(3)
+"""Where a phrase counts: as the first tokens of a translation; anywhere else; behind a token with EDGE alone."""
+CONTINUES, EDGE = 1, 2
+"""Kinds of tokens, as bits: it continues a word; a word can begin behind it without a blank, as behind a hyphen."""
+
 
 class Phrase(NamedTuple):
     """Tokens that satisfy a constraint where they stand together."""
 
     tokens: tuple[int, ...]
-    begins: bool = False
-    """It counts as the first tokens of a translation alone; else anywhere but there."""
+    where: int = FOLLOWS
     closed: bool = True
     """A word ends with it: no token may follow that continues one."""
 
@@ -29,34 +33,44 @@ class Constraints:
 
     rows: Sequence[Sequence[Constraint]]
     """The constraints of each sentence."""
-    continues: bytes
-    """For each entry of the vocabulary, 1 if it continues a word."""
+    kinds: bytes
+    """The kind of each entry of the vocabulary."""
 
     def of(self, indices: Sequence[int]) -> "Constraints":
         """Those of some of the sentences."""
-        return Constraints([self.rows[index] for index in indices], self.continues)
+        return Constraints([self.rows[index] for index in indices], self.kinds)
 
 
 Place = tuple[int, int]
 """A phrase that was begun, and how many of its tokens are written; or one of these:"""
-START, FREE, CLOSED = (-1, 0), (-2, 0), (-3, 0)
+START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
+OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
 Reading = tuple[int, Place]
 """The constraints that are met, as bits, and the place."""
+MOST_READINGS = 64
+"""Constraints that overlap in hundreds of ways are not worth all of them."""
 
 
 class Tracker:
     """The states of a sentence's hypotheses, numbered from 0, the empty hypothesis, as they are met."""
 
-    def __init__(self, constraints: Sequence[Constraint], continues: bytes) -> None:
-        self.constraints, self.continues = constraints, continues
+    def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
+        self.kinds = kinds
+        every = list(constraints)
+        self.before = [max((m for m in range(n) if every[m] == each), default=-1) for n, each in enumerate(every)]
+        """The last equal constraint before each, which is to be met first; -1: none."""
         own = [(index, phrase) for index, constraint in enumerate(constraints) for phrase in constraint]
         self.owners, self.phrases = [index for index, _ in own], [phrase for _, phrase in own]
         self.shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
+        # What can begin anywhere leads on whatever was written.
+        self.usual = [min((len(p.tokens) for p in own if p.where == FOLLOWS), default=99) for own in constraints]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.numbers: dict[frozenset[Reading], int] = {}
         self.readings: list[frozenset[Reading]] = []
         self.left: list[int] = []
-        """Fewest tokens until all constraints of a state are met."""
+        """Tokens until all constraints of a state are met, by phrases that can begin anywhere."""
+        self.least: list[int] = []
+        """Fewest tokens until then."""
         self.wanted: list[list[int]] = []
         """The tokens with which a state goes on with a phrase or begins one."""
         self.known: dict[tuple[int, int], int] = {}
@@ -65,10 +79,10 @@ class Tracker:
     def step(self, state: int, token: int) -> int:
         """The state after a token."""
         # All tokens that are in no phrase are alike, but for whether they continue a word.
-        key = state, token if token in self.relevant else -1 - self.continues[token]
+        key = state, token if token in self.relevant else -1 - self.kinds[token]
         if key not in self.known:
             found = {after for reading in self.readings[state] for after in self.follow(reading, token)}
-            self.known[key] = self.number(frozenset(best(found)))
+            self.known[key] = self.number(frozenset(self.best(found)))
         return self.known[key]
 
     def number(self, readings: frozenset[Reading]) -> int:
@@ -76,7 +90,8 @@ class Tracker:
         if readings not in self.numbers:
             self.numbers[readings] = len(self.readings)
             self.readings.append(readings)
-            self.left.append(min(map(self.tokens_left, readings)))
+            self.left.append(min(self.tokens_left(reading, self.usual) for reading in readings))
+            self.least.append(min(self.tokens_left(reading, self.shortest) for reading in readings))
             self.wanted.append(sorted({token for reading in readings for token in self.next_tokens(reading)}))
         return self.numbers[readings]
 
@@ -86,22 +101,25 @@ class Tracker:
         phrase, done = place
         if phrase >= 0:
             return [self.reached(met, phrase, done + 1)] if self.phrases[phrase].tokens[done] == token else []
-        if place == CLOSED and self.continues[token]:
+        if place == CLOSED and self.kinds[token] & CONTINUES:
             return []
         begun = [self.reached(met, own, 1) for own in self.open(reading) if self.phrases[own].tokens[0] == token]
-        return [(met, FREE), *begun]
+        return [(met, self.behind(token)), *begun]
+
+    def behind(self, token: int) -> Place:
+        return MARKED if self.kinds[token] & EDGE else FREE
 
     def reached(self, met: int, phrase: int, done: int) -> Reading:
         if done < len(self.phrases[phrase].tokens):
             return met, (phrase, done)
-        return met | 1 << self.owners[phrase], CLOSED if self.phrases[phrase].closed else FREE
+        own = self.phrases[phrase]
+        return met | 1 << self.owners[phrase], CLOSED if own.closed else self.behind(own.tokens[-1])
 
     def open(self, reading: Reading) -> list[int]:
         """The phrases that can begin; of equal constraints, the first that is not met."""
-        met, place = reading
-        unmet = {self.constraints[n]: n for n in reversed(range(len(self.constraints))) if not met >> n & 1}.values()
-        starts = place == START
-        return [n for n, phrase in enumerate(self.phrases) if self.owners[n] in unmet and phrase.begins == starts]
+        met, where = reading[0], OPEN.get(reading[1], (FOLLOWS,))
+        unmet = {n for n, before in enumerate(self.before) if not met >> n & 1 and (before < 0 or met >> before & 1)}
+        return [n for n, phrase in enumerate(self.phrases) if self.owners[n] in unmet and phrase.where in where]
 
     def next_tokens(self, reading: Reading) -> list[int]:
         phrase, done = reading[1]
@@ -109,18 +127,21 @@ class Tracker:
             return [self.phrases[phrase].tokens[done]]
         return [self.phrases[own].tokens[0] for own in self.open(reading)]
 
-    def tokens_left(self, reading: Reading) -> int:
+    def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
+        """The tokens that a reading lacks, if constraints that are not begun take so many."""
         met, (phrase, done) = reading
-        count = sum(shortest for n, shortest in enumerate(self.shortest) if not met >> n & 1)
-        if phrase >= 0:
-            count += len(self.phrases[phrase].tokens) - done - self.shortest[self.owners[phrase]]
-        return count
+        count = sum(length for n, length in enumerate(lengths) if not met >> n & 1)
+        return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
 
-
-def best(readings: set[Reading]) -> list[Reading]:
-    """The readings that are no worse than another one at the same place."""
-    return [
-        (met, place)
-        for met, place in readings
-        if not any(place == there and met != more and met & more == met for more, there in readings)
-    ]
+    def best(self, readings: set[Reading]) -> list[Reading]:
+        """The readings that are no worse than another at the same place; of very many, those that lack least."""
+        found = [
+            (met, place)
+            for met, place in readings
+            if not any(place == there and met != more and met & more == met for more, there in readings)
+        ]
+        found.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
+        # One that is free outlives any token.
+        return (
+            found[:MOST_READINGS] + [reading for reading in found[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
+        )

@@ -127,7 +127,7 @@ async def translate_texts(models: Models, asked: TranslateRequest, most: int) ->
     route = find_route(models, asked.source, asked.target, "\n".join(texts))
     documents = [PlainText(text) for text in texts]
     lines = [line for document in documents for line in document.lines]
-    found = iter(await translate_lines(route, lines, Search(asked.alternatives + 1, asked.details), most))
+    found = iter(await translate_lines(route, lines, Search(asked.alternatives + 1, asked.details, asked.terms), most))
     answers = [answer_to(each, [next(found) for _ in each.lines], asked) for each in documents]
     if route.detected:
         for answer in answers:
@@ -146,7 +146,7 @@ async def stream_text(
     HTTPException before the first part where the request itself is wrong.
     """
     route, document = find_route(models, asked.source, asked.target, text), PlainText(text)
-    with waiting(route, document.lines, Search(1, asked.details), most) as futures:
+    with waiting(route, document.lines, Search(1, asked.details, asked.terms), most) as futures:
         yield {"detectedLanguage": route.detected} if route.detected else {}
         answers = iter(zip(document.lines, futures, strict=True))
         for number, (before, own, after) in enumerate(document.parts):

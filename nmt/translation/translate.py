@@ -3,13 +3,15 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt.config import TranslateConfig
 from nmt.config.rules import shown
+from nmt.text.glossary import read_glossary
 from nmt.translation.job import open_job, warn
 from nmt.translation.load import find_models, load_translator
-from nmt.translation.targets import target_scripts, with_tags
+from nmt.translation.targets import language_of, languages, target_scripts, with_tags
+from nmt.translation.terms import TermReport
 from nmt.translation.translator import Translation, Translator
 
 if TYPE_CHECKING:
@@ -37,7 +39,18 @@ def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
     return flags_of
 
 
-def render(number: int, source: str, translations: list[Translation], format: str) -> str:
+def reporter(config: TranslateConfig, counts: dict[str, int]) -> TermReport | None:
+    """The report about a glossary's terms."""
+    if not config.glossary:
+        return None
+    _, descriptions, tokenizer = find_models(config.run)
+    language = language_of(config.target or "") if languages(tokenizer) else descriptions[0].target
+    return TermReport(read_glossary(config.glossary), language, counts)
+
+
+def render(
+    number: int, source: str, translations: list[Translation], format: str, terms: list[dict[str, Any]] | None = None
+) -> str:
     """The output for input line `number`, counted from 1: one line, or with tsv one for each translation."""
     if format == "text":
         return translations[0].text + "\n"
@@ -54,7 +67,9 @@ def render(number: int, source: str, translations: list[Translation], format: st
         }
         for t in translations
     ]
-    line = {"line": number, "source": source, "translations": records}
+    line: dict[str, Any] = {"line": number, "source": source, "translations": records}
+    if terms is not None:
+        line["terms"] = terms
     if translations[0].copied:
         line["copied"] = translations[0].copied
     return json.dumps(line, ensure_ascii=False) + "\n"
@@ -101,10 +116,16 @@ def translate(config: TranslateConfig) -> None:
             tokenizer = find_models(config.run)[2]
             job.lines = with_tags(job.lines, config.input_format, tokenizer, job.output.notes.lines + 1)
         counts, flags_of = job.output.notes.counts, flagger(config) if config.format == "jsonl" else None
+        report = reporter(config, counts)
         for number, source, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             if flags_of:
                 for translation in translations:
                     translation.flags = flags_of(source, translation)
-            job.output.write(render(number, source, translations, config.format), number)
+            terms = report.judged(source, translations[0].text) if report else None
+            job.output.write(render(number, source, translations, config.format, terms), number)
             remark(translations[0], f"line {number}", counts, warn)
+            if report and terms:
+                report.count(terms)
     summarize(counts, warn)
+    if report:
+        warn(report.summary())
