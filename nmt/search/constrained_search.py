@@ -103,7 +103,7 @@ class ConstrainedSearch(Search):
             (row, k, token)
             for row, tracker, own in self.living(logp_BKN.shape[1])
             for k, state in own
-            for token in (tracker.wanted[state] if tracker.left[state] else [EOS])
+            for token in (sorted(tracker.wanted(state)) if tracker.left[state] else [EOS])
         ]
         if each:
             at, slots, tokens = torch.tensor(each, device=logp_BKN.device).unbind(1)

@@ -20,7 +20,7 @@ class Phrase(NamedTuple):
     tokens: tuple[int, ...]
     where: int = FOLLOWS
     closed: bool = True
-    """A word ends with it: no token may follow that continues one."""
+    """A word ends with it, so its last token is none with EDGE: no token may follow that continues the word."""
 
 
 Constraint = tuple[Phrase, ...]
@@ -71,8 +71,7 @@ class Tracker:
         """Tokens until all constraints of a state are met, by phrases that can begin anywhere."""
         self.least: list[int] = []
         """Fewest tokens until then."""
-        self.wanted: list[list[int]] = []
-        """The tokens with which a state goes on with a phrase or begins one."""
+        self.opened: dict[Reading, dict[int, list[int]]] = {}
         self.known: dict[tuple[int, int], int] = {}
         self.number(frozenset([(0, START)]))
 
@@ -92,7 +91,6 @@ class Tracker:
             self.readings.append(readings)
             self.left.append(min(self.tokens_left(reading, self.usual) for reading in readings))
             self.least.append(min(self.tokens_left(reading, self.shortest) for reading in readings))
-            self.wanted.append(sorted({token for reading in readings for token in self.next_tokens(reading)}))
         return self.numbers[readings]
 
     def follow(self, reading: Reading, token: int) -> list[Reading]:
@@ -103,7 +101,7 @@ class Tracker:
             return [self.reached(met, phrase, done + 1)] if self.phrases[phrase].tokens[done] == token else []
         if place == CLOSED and self.kinds[token] & CONTINUES:
             return []
-        begun = [self.reached(met, own, 1) for own in self.open(reading) if self.phrases[own].tokens[0] == token]
+        begun = [self.reached(met, own, 1) for own in self.open(reading).get(token, ())]
         return [(met, self.behind(token)), *begun]
 
     def behind(self, token: int) -> Place:
@@ -115,17 +113,24 @@ class Tracker:
         own = self.phrases[phrase]
         return met | 1 << self.owners[phrase], CLOSED if own.closed else self.behind(own.tokens[-1])
 
-    def open(self, reading: Reading) -> list[int]:
-        """The phrases that can begin; of equal constraints, the first that is not met."""
-        met, where = reading[0], OPEN.get(reading[1], (FOLLOWS,))
-        unmet = {n for n, before in enumerate(self.before) if not met >> n & 1 and (before < 0 or met >> before & 1)}
-        return [n for n, phrase in enumerate(self.phrases) if self.owners[n] in unmet and phrase.where in where]
+    def open(self, reading: Reading) -> dict[int, list[int]]:
+        """The phrases that can begin, by their first token; of equal constraints, the first that is not met."""
+        if reading not in self.opened:
+            (met, place), found = reading, dict[int, list[int]]()
+            unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
+            for n, phrase in enumerate(self.phrases):
+                if unmet[self.owners[n]] and phrase.where in OPEN.get(place, (FOLLOWS,)):
+                    found.setdefault(phrase.tokens[0], []).append(n)
+            self.opened[reading] = found
+        return self.opened[reading]
 
-    def next_tokens(self, reading: Reading) -> list[int]:
-        phrase, done = reading[1]
-        if phrase >= 0:
-            return [self.phrases[phrase].tokens[done]]
-        return [self.phrases[own].tokens[0] for own in self.open(reading)]
+    def wanted(self, state: int) -> set[int]:
+        """The tokens with which a state goes on with a phrase or begins one."""
+        found = set[int]()
+        for reading in self.readings[state]:
+            phrase, done = reading[1]
+            found |= {self.phrases[phrase].tokens[done]} if phrase >= 0 else self.open(reading).keys()
+        return found
 
     def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
         """The tokens that a reading lacks, if constraints that are not begun take so many."""

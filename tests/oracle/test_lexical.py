@@ -72,12 +72,12 @@ def lexical(models, sources, config, rows, prefixes=None):
 
 phrases = st.builds(
     Phrase, st.lists(st.sampled_from([A, B, C]), min_size=1, max_size=3).map(tuple), st.integers(0, 2), st.booleans()
-)
+).filter(lambda phrase: not (phrase.closed and phrase.tokens[-1] == B))  # a word ends with no hyphen
 constraints = st.lists(st.lists(phrases, min_size=1, max_size=2).map(tuple), min_size=1, max_size=3)
 
 
 @given(constraints, st.lists(st.sampled_from([A, B, C]), max_size=7))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_the_automaton_knows_what_is_met_in_any_way_to_read(row, target):
     tracker, state, lacks = Tracker(row, KINDS), 0, []
     for token in target:
