@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import MISSING, as_list, check_numbers, number, require
-from nmt.config.translation import TranslateConfig, check_engine, protected_kinds
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
+from nmt.config.translation import TranslateConfig, check_engine, check_hard_terms, protected_kinds
 
 
 def is_loopback(address: str) -> bool:
@@ -80,6 +80,10 @@ class ServeConfig:
     """Most lines, of all clients, that are searched together."""
     batch_wait: float = number(0.003, 0.0, 1.0)
     """Seconds that the first line waits for others, to be searched with them."""
+    glossary: Any = None
+    """File of terms as in `nmt translate`, or a list with one for each of `run`; a request may bring its own."""
+    terms: str = "hard"
+    """hard or soft, as in `nmt translate`."""
     preload: bool = False
     """Load all models when the server begins, and not only when they are first asked for."""
     unload_minutes: float | None = number(None, 0.01, 1e6)
@@ -97,6 +101,11 @@ class ServeConfig:
         self.protect = protected_kinds(self.protect)
         require(bool(self.run), "run: name a run, a model directory, or several")
         check_engine(self.engine, self.precision)
+        require_choice("terms", self.terms, ("hard", "soft"))
+        if isinstance(self.glossary, list):
+            require(len(self.glossary) == len(self.run), "glossary: a file, or a list with one for each of run")
+        if self.glossary and self.terms == "hard":
+            check_hard_terms(str(self.glossary), self.engine, False)
         require(not self.decode.do_sample, "decode.do_sample=true: a server answers with the best translation")
         require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
         require(
@@ -112,8 +121,11 @@ class ServeConfig:
 
     def translating(self, run: str, target: str | None) -> TranslateConfig:
         """The keys of `nmt translate` for one of the models, whose lines may have tags of their own."""
+        own = self.glossary[self.run.index(run)] if isinstance(self.glossary, list) else self.glossary
         return TranslateConfig(
             run,
+            glossary=own,
+            terms=self.terms if own else "hard",
             target=target,
             engine=self.engine,
             precision=self.precision,

@@ -61,6 +61,13 @@ def check_engine(engine: str, precision: str) -> None:
         )
 
 
+def check_hard_terms(glossary: str, engine: str, samples: bool) -> None:
+    """NMTError where no search is for given words."""
+    how = "engine=ctranslate2" if engine == "ctranslate2" else "decode.do_sample=true" if samples else ""
+    instead = "engine=torch" if engine == "ctranslate2" else "a beam search"
+    require(not how, f"glossary={glossary} with {how}: no search for given words; use {instead}, or terms=soft")
+
+
 @dataclass
 class SearchConfig:
     """Options that translating and parsing share."""
@@ -120,6 +127,11 @@ class TranslateConfig(SearchConfig):
     """Text put before every line, such as a tag for the target language."""
     target_prefix: str = ""
     """Text that every translation begins with."""
+    glossary: str | None = None
+    """File of terms: a term, a tab and its translation, the same again to keep it; docs/terms.md."""
+    terms: str = "hard"
+    """How translations get the glossary's terms: hard (the search allows no others) or soft (hints in the source, for
+    models trained with data.noise.terms)."""
     split: Any = "auto"
     """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
     protect: Any = "usual"
@@ -158,6 +170,10 @@ class TranslateConfig(SearchConfig):
             self.format not in DOCUMENTS or self.input_format == "text",
             f"input_format={self.input_format} with format={self.format}: a document has no columns; leave it out",
         )
+        require_choice("terms", self.terms, ("hard", "soft"))
+        require(self.terms == "hard" or self.glossary is not None, "terms=soft: name its file with glossary=FILE")
+        if self.glossary and self.terms == "hard":
+            check_hard_terms(self.glossary, self.engine, self.decode.do_sample)
         if self.ray.enabled:
             self.require_files()
 

@@ -25,6 +25,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.hardware import usable_cores
 from nmt.model_directory.description import ModelDescription, read_description
+from nmt.search.constraints import Constraints
 from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length, penalty
 
 MAX_POSITIONS = 2048
@@ -122,8 +123,12 @@ class CTranslate2Engine:
         other.config = config
         return other
 
-    def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence; NMTError if the model has no positions for one."""
+    def search(
+        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
+    ) -> list[list[Hypothesis]]:
+        """The n_best hypotheses of each sentence; NMTError for constraints, or where the model has no positions."""
+        if constraints:
+            raise NMTError("engine=ctranslate2 has no search for given words: use engine=torch, or terms=soft")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing these symbols takes time and changes log probabilities, and a trained model hardly ever writes

@@ -80,7 +80,8 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     require_ray()
     folder, output = Path(config.output), Path(config.output).absolute()
     runs = [str(find_model_directory(name).resolve()) for name in config.run]
-    config = replace(config, run=runs, output=str(output))
+    glossary = config.glossary and str(Path(config.glossary).resolve())
+    config = replace(config, run=runs, output=str(output), glossary=glossary)
     settings = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
     with console.status("reading the input"):
         blocks, hashes = cut(find_files(config.input), config.ray.lines, config.ray.column)

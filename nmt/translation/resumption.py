@@ -31,6 +31,8 @@ SAVE_SECONDS = 5.0
 def what_decides(config: TranslateConfig) -> dict[str, Any]:
     """The models and keys, by name, that decide what lines become; without the input."""
     settings = asdict(config)
+    if settings.get("glossary"):
+        settings["glossary"] = sha256(Path(settings["glossary"]).resolve())
     decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
     return {
         "model": [model_hash(find_model_directory(name)) for name in config.run],

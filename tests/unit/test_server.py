@@ -137,7 +137,7 @@ class Counting:
     def with_search(self, config):
         return self
 
-    def search(self, sentences, prefixes):
+    def search(self, sentences, prefixes, constraints=None):
         self.inside += 1
         self.most = max(self.most, self.inside)
         self.calls.append(len(sentences[0]))
