@@ -97,7 +97,7 @@ class Masked:
         items = dict(zip(self.names, self.line.items.texts, strict=True))
         # Of two equal items it is the names that tell in which order they are.
         counted = [[name for name in own if is_counted(items[name])] for own in (names, self.names)]
-        if sorted(names) != sorted(self.names) or counted[0] != counted[1]:
+        if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.leaves(text):
             return None
         if details := translation.details:
             sources, targets = self.first_words(self.text), self.first_words(text)
@@ -111,6 +111,12 @@ class Masked:
             )
         copied = [self.unmasked(each) for each in translation.copied]
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
+
+    def leaves(self, text: str) -> bool:
+        """True for a digit, or half a character, that is none of the source's: what is left of a garbled name."""
+        source, found = (self.items.replaced(each, [" "] * len(self.names)) for each in (self.text, text))
+        named = any(map(str.isdigit, self.names[0]))  # marks leave nothing
+        return named and any((each.isdigit() or each == "\ufffd") and each not in source for each in found)
 
     def first_words(self, text: str) -> list[int]:
         """The index of the first word that each word of a masked text becomes, and their number."""

@@ -136,6 +136,14 @@ def test_an_item_is_put_where_its_name_is_aligned_to():
     assert (found.text, found.protected) == ("the old {name} stands", "")
 
 
+def test_what_is_left_of_a_garbled_name_does_not_stay():
+    def split(words: list[str]) -> list[str]:
+        return " ".join(words).replace("A1", "hill A1o").split() if "A1" in words else drop(words)
+
+    [[found]] = protecting(split).translate(["the old {name} stands"])
+    assert (found.text, found.protected) == ("the old {name} stands", "cut")
+
+
 def test_a_line_is_cut_where_nothing_else_helps_and_keeps_its_tag_and_prefix():
     translator = protecting(drop, target_prefix="and")
     # The alignment of a line that lost its words has no word left for the item.
