@@ -120,7 +120,7 @@ class Block:
             if not broken:
                 raise Lost
             hard = each.type == "hardbreak"
-            return Token("point" if hard else "text", "", "" if hard else " ", breaks=hard), broken.end()
+            return Token("point" if hard else "text", "", "" if hard else " ", breaks=hard, optional=hard), broken.end()
         written = each.content if each.type == "html_inline" else each.markup
         if not self.content.startswith(written, at):
             raise Lost

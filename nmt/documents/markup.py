@@ -28,7 +28,7 @@ class Token:
     breaks: bool = False
     """A tag between words, even without a blank."""
     optional: bool = False
-    """An element that is left out where it would be empty."""
+    """An element that is left out where it would be empty, or a line break where another one is."""
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
@@ -76,11 +76,27 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Node]]:
                 plain = plain[: node.begin] + " " * (len(plain) > node.begin)
             stack[-1][0].children.append(node)
         else:
-            node = Node(token.raw, len(plain), copied=token.kind == "copy", breaks=token.breaks)
+            node = Node(
+                token.raw, len(plain), copied=token.kind == "copy", breaks=token.breaks, optional=token.optional
+            )
             plain += " " * token.breaks + token.text
             node.end = node.begin + len(token.text)
             stack[-1][0].children.append(node)
     return plain, stack[0][0].children
+
+
+def joined_breaks(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens in which breaks that follow each other are one."""
+    found, blanks = list[Token](), ""
+    for token in tokens:
+        last = found[-1 - bool(blanks)] if len(found) > bool(blanks) else None
+        if token.breaks and token.kind == "point" and last and last.breaks and last.kind == "point":
+            found[-1 - bool(blanks) :] = [replace(last, raw=last.raw + blanks + token.raw)]
+            blanks = ""
+            continue
+        found.append(token)
+        blanks = token.raw if token.kind == "text" and not token.text.strip() else ""
+    return found
 
 
 def without_edges(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
@@ -104,7 +120,7 @@ class Sentence:
 
     def __init__(self, begin: int, tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
         first, end = core(tokens)
-        before, own = without_edges(tokens[first:end])
+        before, own = without_edges(joined_breaks(tokens[first:end]))
         self.begin = begin + before + sum(len(token.raw) for token in tokens[:first])
         self.raw, self.escape = "".join(token.raw for token in own), escape
         self.end = self.begin + len(self.raw)

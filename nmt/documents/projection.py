@@ -7,10 +7,12 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 Alignment = Iterable[tuple[int, int]]
+NEAR = 20
+"""Words by which a line break moves at most, to find a place of its own."""
 
 
 @dataclass
@@ -72,6 +74,8 @@ class Projection:
         if alignment is None:  # as if both had the same order
             count, own = len(self.targets), len(self.sources)
             alignment = [(index * own // count, index) for index in range(count)]
+        self.broken = set[int]()
+        """The words of the translation that a line break stands before."""
         self.sources_of: list[list[int]] = [[] for _ in self.targets]
         self.targets_of: list[list[int]] = [[] for _ in self.sources]
         for source, target_word in sorted(set(alignment)):
@@ -187,6 +191,10 @@ class Projection:
         best = max(places) if places and (after or not others) else min(others)
         return min(max(best, low), high)
 
+    def is_free(self, at: int, node: Node, runs: dict[int, Placed]) -> bool:
+        """True if a line break fits before this word: within no element, and if it is optional, beside no other."""
+        return (at not in runs or runs[at] is not runs.get(at - 1)) and not (node.optional and at in self.broken)
+
     def between(self, node: Node, parent: Placed, runs: dict[int, Placed]) -> Placed:
         """The place of a node that no word of the translation belongs to: between words, or around a free one.
 
@@ -197,12 +205,15 @@ class Projection:
         right = "" if own else self.plain[node.end + node.breaks :][:1].strip()
         low, high = parent.words
         at = self.gap(node, parent, bool(left))
-        if node.breaks and high - low > 1:  # not before or after all of it
-            at = min(max(at, low + 1), high - 1)
+        if node.breaks:
+            inner = [each for each in near(at, low + 1, high) if self.is_free(each, node, runs)]
+            if not inner and node.optional:  # two line breaks at one place would be an empty line
+                return Placed(replace(node, open=""), (at, at), parent.end, parent.end)
+            at = inner[0] if inner else at
+            self.broken.add(at)
         other = runs.get(at) if at - 1 in runs and low < at < high else None
         if other and other is runs[at - 1]:
-            ends = other.words if node.begin < other.node.begin else other.words[::-1]
-            at = next((end for end in ends if low < end < high), ends[0])
+            at = other.words[0] if node.begin < other.node.begin else other.words[1]
         if own and not node.copied:
             free = [word for word in (at, at - 1) if low <= word < high and word not in runs]
             if free:
@@ -222,10 +233,16 @@ class Projection:
         for each in self.place(nodes, parent):
             pieces.append(escape(self.target[at : each.begin]))
             inside = "" if each.node.copied or each.node.breaks else self.render(each.node.children, each, escape)
-            if inside or not each.node.optional:
+            if inside or not (each.node.optional and each.node.close):
                 pieces += [each.before, each.node.open, inside, each.node.close, each.after]
             at = each.end
         return "".join(pieces) + escape(self.target[at : parent.end])
+
+
+def near(at: int, low: int, high: int) -> list[int]:
+    """The numbers from `low` up to `high` that are nearest to `at`, nearest first; some dozens at most."""
+    found = range(max(low, at - NEAR), min(high, at + NEAR + 1))
+    return sorted(found, key=lambda each: (abs(each - at), each))
 
 
 def best_runs(owners: Sequence[int | None], count: int) -> list[tuple[int, int] | None]:

@@ -23,7 +23,7 @@ def tokens_of(text: str) -> Iterator[Token]:
         yield Token("text", text[at : found.start()], text[at : found.start()])
         at = found.end()
         if not name or raw.endswith("/>"):
-            yield Token("point", raw, breaks=bool(found["line"]))
+            yield Token("point", raw, breaks=bool(found["line"]), optional=bool(found["line"]))
         else:
             yield Token("close" if raw[1] == "/" else "open", raw, name=name.lower())
     yield Token("text", text[at:], text[at:])

@@ -82,6 +82,7 @@ def aligned(translation: str, pairs: str):
         ("<i>Open</i> <b>up</b>", "Öffnen", "0-0", "<i>Öffnen</i> <b></b>"),
         # Tags between words.
         ("Yes,<br>I do.", "Ja, das tue ich.", "0-0 1-3 2-2", "Ja,<br>das tue ich."),
+        ("One<br>\n<br>two", "Zwei eins", "0-1 1-0", "Zwei<br>\n<br>eins"),
         ("One <img src='x'> two", "Eins zwei", "0-0 1-1", "Eins <img src='x'> zwei"),
         ("One<wbr>two three", "Einszwei drei", "0-0 1-1", "Einszwei<wbr> drei"),
         # What is copied.
@@ -245,7 +246,8 @@ MARKDOWN_BLOCK = st.one_of(
     ),
     st.sampled_from(["<div>\n<p>ein <b>Wort</b></p>\n</div>", "[a]: http://b.c", "---", "Fuß[^1].\n\n[^1]: Eine Note"]),
 )
-MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join)
+# Of two nested strikethroughs, the tildes may come together and be a fence.
+MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lambda page: page.count("~~") <= 2)
 
 
 def markdown_skeleton(text: str) -> list[object]:
@@ -375,6 +377,20 @@ def test_subtitles_keep_times_tags_and_lines():
     for end in ("\n", "\r\n"):
         assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
     assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("translation", "pairs", "expected"),
+    [
+        ("X Y Z", "0-0 2-1 4-2", "X\nY\nZ"),
+        ("X Y Z", "0-0 4-1 4-2", "X\nY\nZ"),
+        ("X Y", "0-0 4-1", "X\nY"),  # two breaks at one place would end the subtitle
+        ("X", "0-0", "X"),
+    ],
+)
+def test_a_line_break_has_a_place_of_its_own_or_none(translation, pairs, expected):
+    times = "1\n00:00:01,000 --> 00:00:02,000\n"
+    assert translated("srt", f"{times}a b\nc\nd e\n", aligned(translation, pairs)) == f"{times}{expected}\n"
 
 
 @given(st.text(st.sampled_from('msgidtrn[]0 "\\\n#,~:->%<b/>12\r\0'), max_size=60), st.sampled_from(["po", "srt"]))
