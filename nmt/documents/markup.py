@@ -90,7 +90,7 @@ def joined_breaks(tokens: Sequence[Token]) -> list[Token]:
     found, blanks = list[Token](), ""
     for token in tokens:
         last = found[-1 - bool(blanks)] if len(found) > bool(blanks) else None
-        if token.breaks and token.kind == "point" and last and last.breaks and last.kind == "point":
+        if token.breaks and last and last.breaks and (last.kind, last.optional) == (token.kind, token.optional):
             found[-1 - bool(blanks) :] = [replace(last, raw=last.raw + blanks + token.raw)]
             blanks = ""
             continue
