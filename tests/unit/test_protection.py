@@ -35,7 +35,9 @@ class Fake:
     def with_search(self, config: DecodeConfig) -> "Fake":
         return self
 
-    def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search(
+        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: object = None
+    ) -> list[list[Hypothesis]]:
         found = []
         for ids, prefix in zip(sentences, prefixes, strict=True):
             line = self.tokenizer.decode(ids)

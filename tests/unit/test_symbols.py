@@ -86,7 +86,7 @@ class Copying:
     def __init__(self) -> None:
         self.searched: list[str] = []
 
-    def search(self, sentences, prefixes):
+    def search(self, sentences, prefixes, constraints=None):
         lines = [BPE.decode(ids) for ids in sentences]
         self.searched += lines
         kept = [[word for word in line.split() if word.isalnum() or SYMBOL.fullmatch(word)] for line in lines]
