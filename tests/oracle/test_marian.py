@@ -47,7 +47,7 @@ def test_log_probabilities_are_those_of_marian(name):
     expected = word_scores((folder / "scores.txt").read_text(), "")
     assert len(expected) == 24
     for own, marians in zip(found, expected, strict=True):
-        assert own.token_log_probabilities == pytest.approx(marians, abs=1e-5)
+        assert own.token_log_probabilities == pytest.approx(marians, abs=2e-5)  # Marian prints five decimals
 
 
 @pytest.mark.parametrize("name", ["tied", "separate"])
@@ -248,7 +248,7 @@ def test_an_unchanged_model_comes_back_as_it_was(transformers, pieces, nmt, tmp_
     done = nmt("import", "hub", "output=opus", "sample=sample", "decode.max_extra_length=5")
     assert done.code == 0, done.err
     assert f"trained by {trained_by}" in done.out
-    assert trained_by == "marian" or float(done.out.split("within ")[1].split()[0]) < 1e-5
+    assert trained_by == "marian" or float(done.out.split("within ")[1].split()[0]) < 2e-5
     done = nmt("export", "opus", "format=huggingface", "output=back", "sample=sample", "decode.max_extra_length=5")
     assert done.code == 0, done.err
     back = transformers.MarianMTModel.from_pretrained(tmp_path / "back")
