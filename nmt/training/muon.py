@@ -2,7 +2,8 @@
 
 An orthogonal matrix has no direction that is larger than others, so what is rare in the gradients is learned as soon as
 what is frequent. Its elements are scaled to a root mean square of 0.2, about that of Adam's updates, so that one
-learning rate suits both (Liu et al. 2025).
+learning rate suits both (Liu et al. 2025). torch.optim.Muon is not used: it multiplies in bfloat16, and would take the
+maps of queries, keys and values, which are stored as one matrix here, for one.
 """
 
 from collections import defaultdict
