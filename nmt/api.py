@@ -55,7 +55,10 @@ class Model:
         texts = items_of(lines)
         if not all(isinstance(line, str) for line in texts):
             raise NMTError("model.translate takes a list of texts, such as ['The house is old.']")
-        return [found[0].text for found in self.translator.translate(texts)]
+        found = self.translator.translate(texts)
+        if lost := sum(row[0].protected == "protected" for row in found):
+            print(f"nmt: {lost:,} lines do not hold exactly once what is protected", file=sys.stderr)
+        return [row[0].text for row in found]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """log P of each target, given its source: the natural logarithm, end symbol included."""

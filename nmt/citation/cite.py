@@ -117,7 +117,9 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     cited = find_cited(config.run)
     name, given = find_test_set(config, cited)
     output = find_output(config, cited, name)
-    settings = TranslateConfig(config.run, target=config.target, device=config.device, decode=config.decode)
+    settings = TranslateConfig(
+        config.run, target=config.target, device=config.device, decode=config.decode, protect="none"
+    )
     hypotheses = {"hypotheses": translate_lines(settings, given["source"], console)}
     statement = make_statement(config, cited, name, given | hypotheses)
     content = pack(with_sums(files_of(statement, cited, hypotheses | (given if config.text else {}))))

@@ -110,7 +110,9 @@ class Verification:
             return
         from nmt.citation.translate import translate_lines
 
-        settings = TranslateConfig(run, target=stated.language_tag, device=self.config.device, decode=stated.search)
+        settings = TranslateConfig(
+            run, target=stated.language_tag, device=self.config.device, decode=stated.search, protect="none"
+        )
         yield compare_translations(stated, hypotheses, translate_lines(settings, sources, self.console))
 
 

@@ -19,6 +19,7 @@ from nmt.commands import (
     report,
     score,
     serve,
+    synthesise,
     train,
     translate,
     verify,
@@ -28,7 +29,7 @@ from nmt.compose import Command
 COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
     for module in (
-        *(preprocess, train, translate, serve, parse, score, compare),
+        *(preprocess, train, translate, synthesise, serve, parse, score, compare),
         *(average, export, import_model, report, attention, cite, verify),
     )
 }

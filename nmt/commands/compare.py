@@ -85,6 +85,7 @@ class CompareConfig:
             device=self.device,
             target=self.target,
             decode=self.decode,
+            protect="none",
         )
 
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
 from nmt.compose import Command
 from nmt.config import DecodeConfig, TranslateConfig
-from nmt.config.rules import MISSING, require, require_choice
+from nmt.config.rules import MISSING, check_number, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from nmt.search.engine import Pair
     from nmt.translation.translator import Translator
 
+DIFFERENT = 0.01
+"""vmap=true: the share of lines that may be translated otherwise."""
 SAMPLE_LINES = 200
 """Lines of the validation set to compare."""
 CHARACTERS_PER_TOKEN, USUAL_TOKENS = 4, 128
@@ -36,6 +38,9 @@ class ExportConfig:
     install '.[huggingface]')."""
     precision: str = "float32"
     """ctranslate2, argos: float32 or int8."""
+    vmap: Any = None
+    """ctranslate2: write a vocabulary map, which makes the softmax smaller; the share of the validation set's lines
+    that may be translated otherwise, or true for 0.01."""
     output: str | None = None
     """The folder to write, of argos the file; null: ctranslate2-PRECISION, translate-SOURCE_TARGET-1_0.argosmodel or
     huggingface in the model directory."""
@@ -56,6 +61,13 @@ class ExportConfig:
             self.target is None or self.format == "argos",
             f"target={self.target} with format={self.format}: only format=argos takes one of a model's languages",
         )
+        if isinstance(self.vmap, bool):
+            self.vmap = DIFFERENT if self.vmap else None
+        if self.vmap is not None:
+            check_number("vmap", self.vmap, (0.0, 1.0), ", or true")
+            require(
+                self.format == "ctranslate2", f"vmap={self.vmap} with format={self.format}: CTranslate2 alone has it"
+            )
         own = replace(self.decode, batch_tokens=DecodeConfig.batch_tokens) == DecodeConfig()
         require(own or self.format != "argos", "format=argos: Argos Translate has its own search; leave decode out")
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
@@ -113,11 +125,16 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
         exported = write(config, folder, description, decode)
     precision = f" precision={config.precision}" if config.format != "huggingface" else ""
     yield f"{exported.path}: {folder} with format={config.format}{precision}"
+    if config.vmap is not None:
+        from nmt.interchange.vocabulary_map import write_map
+
+        status("learning which tokens translate which")
+        yield write_map(folder, exported.path, config.vmap, exported.search)
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    settings = TranslateConfig(str(folder), device="cpu", target=config.target, decode=exported.search)
+    settings = TranslateConfig(str(folder), device="cpu", target=config.target, decode=exported.search, protect="none")
     translator = load_translator(settings, lambda words: None)
     told = list(compare(translator, exported, lines, origin))
     yield from told
@@ -162,7 +179,7 @@ def write(config: ExportConfig, folder: Path, description: "ModelDescription", d
     output = Path(config.output or folder / f"ctranslate2-{config.precision}")
     ctranslate2.check(description)
     ctranslate2.write(folder, output, config.precision)
-    settings = TranslateConfig(str(output), engine="ctranslate2", decode=decode)
+    settings = TranslateConfig(str(output), engine="ctranslate2", decode=decode, protect="none")
 
     def translate(lines: list[str]) -> list[str]:
         return [found[0].text for found in load_translator(settings, lambda words: None).translate(lines)]

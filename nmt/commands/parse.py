@@ -34,7 +34,7 @@ def run(config: ParseConfig) -> None:
     tell_latest(config.run)
     check_parsers(config.run)
     with ExitStack() as stack:
-        inner = TranslateConfig(**vars(config), split="never", format="tsv")
+        inner = TranslateConfig(**vars(config), split="never", format="tsv", protect="none")
         translator = open_translator(inner, stack)
         job = open_job(inner, {"command": "parse"}, stack)
         counts = job.output.notes.counts

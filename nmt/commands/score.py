@@ -146,7 +146,7 @@ def by_model(config: ScoreConfig) -> None:
     from nmt.translation.load import load_translator
 
     decode = DecodeConfig(batch_tokens=config.batch_tokens)
-    translate = TranslateConfig(config.run, target=config.target, device=config.device, decode=decode)
+    translate = TranslateConfig(config.run, target=config.target, device=config.device, decode=decode, protect="none")
     if config.contrast:
         write_contrast(load_translator(translate, warn), config.contrast, config.format, config.buffer)
         return

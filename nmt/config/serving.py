@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import MISSING, as_list, check_numbers, number, require
-from nmt.config.translation import TranslateConfig, check_engine
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
+from nmt.config.translation import TranslateConfig, check_engine, check_hard_terms, protected_kinds
 
 
 def is_loopback(address: str) -> bool:
@@ -74,10 +74,16 @@ class ServeConfig:
     """ctranslate2: processor cores to use; null: all."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
+    protect: Any = "usual"
+    """What arrives as it is: usual, none, or a list of regular expressions and usual, as for nmt translate."""
     batch_lines: int = number(128, 1, 10**6)
     """Most lines, of all clients, that are searched together."""
     batch_wait: float = number(0.003, 0.0, 1.0)
     """Seconds that the first line waits for others, to be searched with them."""
+    glossary: Any = None
+    """File of terms as in `nmt translate`, or a list with one for each of `run`; a request may bring its own."""
+    terms: str = "hard"
+    """hard or soft, as in `nmt translate`."""
     preload: bool = False
     """Load all models when the server begins, and not only when they are first asked for."""
     unload_minutes: float | None = number(None, 0.01, 1e6)
@@ -92,8 +98,14 @@ class ServeConfig:
     def __post_init__(self) -> None:
         check_numbers(self)
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
+        self.protect = protected_kinds(self.protect)
         require(bool(self.run), "run: name a run, a model directory, or several")
         check_engine(self.engine, self.precision)
+        require_choice("terms", self.terms, ("hard", "soft"))
+        if isinstance(self.glossary, list):
+            require(len(self.glossary) == len(self.run), "glossary: a file, or a list with one for each of run")
+        if self.glossary and self.terms == "hard":
+            check_hard_terms(str(self.glossary), self.engine, False)
         require(not self.decode.do_sample, "decode.do_sample=true: a server answers with the best translation")
         require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
         require(
@@ -109,12 +121,16 @@ class ServeConfig:
 
     def translating(self, run: str, target: str | None) -> TranslateConfig:
         """The keys of `nmt translate` for one of the models, whose lines may have tags of their own."""
+        own = self.glossary[self.run.index(run)] if isinstance(self.glossary, list) else self.glossary
         return TranslateConfig(
             run,
+            glossary=own,
+            terms=self.terms if own else "hard",
             target=target,
             engine=self.engine,
             precision=self.precision,
             threads=self.threads,
             device=self.device,
+            protect=self.protect,
             decode=self.decode,
         )

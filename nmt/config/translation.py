@@ -1,11 +1,30 @@
 """Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
+import re
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
+
+DOCUMENTS = {
+    "html": (".html", ".htm", ".xhtml"),
+    "markdown": (".md", ".markdown"),
+    "po": (".po", ".pot"),
+    "srt": (".srt",),
+    "xliff": (".xlf", ".xliff"),
+}
+"""Formats of files that are translated as a whole, and the suffixes of their names."""
+
+
+def document_format(name: str) -> str | None:
+    """The format of a document by its name, which may end in that of a compression; None: lines of text."""
+    suffixes = [suffix.lower() for suffix in PurePath(name).suffixes[-2:]]
+    if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz", ".zst"):
+        suffixes.pop()
+    return next((format for format, own in DOCUMENTS.items() if suffixes and suffixes[-1] in own), None)
 
 
 @dataclass
@@ -42,6 +61,13 @@ def check_engine(engine: str, precision: str) -> None:
         )
 
 
+def check_hard_terms(glossary: str, engine: str, samples: bool) -> None:
+    """NMTError where no search is for given words."""
+    how = "engine=ctranslate2" if engine == "ctranslate2" else "decode.do_sample=true" if samples else ""
+    instead = "engine=torch" if engine == "ctranslate2" else "a beam search"
+    require(not how, f"glossary={glossary} with {how}: no search for given words; use {instead}, or terms=soft")
+
+
 @dataclass
 class SearchConfig:
     """Options that translating and parsing share."""
@@ -52,6 +78,8 @@ class SearchConfig:
     """torch (any device) or ctranslate2 (fast on processors); pip install '.[ctranslate2]' for that."""
     precision: str = "float32"
     """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16, for devices with products of it."""
+    vmap: bool = True
+    """ctranslate2: search among the likely tokens of each line alone, where the exported model has a vocabulary map."""
     threads: int | None = number(None, 1, 4096)
     """Processor cores to use; null: all. With torch and lines enough, each gets a process, which shares the weights."""
     devices: int = number(1, 1, 1024)
@@ -74,6 +102,20 @@ class SearchConfig:
             raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
 
 
+def protected_kinds(value: Any) -> list[str]:
+    """usual and regular expressions, as `protect` has them; NMTError where one is none. Nothing for none."""
+    kinds = [] if value in ("none", False) else as_list(value)
+    for kind in kinds:
+        try:
+            empty = re.compile(kind).match("")
+        except re.error as error:
+            raise NMTError(
+                f"protect={kind}: no regular expression ({error}); pass usual or none, or mend it"
+            ) from error
+        require(not empty, f"protect={kind}: it also matches no text at all; let it match one character or more")
+    return kinds
+
+
 @dataclass
 class TranslateConfig(SearchConfig):
     """The tree of `nmt translate`."""
@@ -85,30 +127,53 @@ class TranslateConfig(SearchConfig):
     """Text put before every line, such as a tag for the target language."""
     target_prefix: str = ""
     """Text that every translation begins with."""
+    glossary: str | None = None
+    """File of terms: a term, a tab and its translation, the same again to keep it; docs/terms.md."""
+    terms: str = "hard"
+    """How translations get the glossary's terms: hard (the search allows no others) or soft (hints in the source, for
+    models trained with data.noise.terms)."""
     split: Any = "auto"
     """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
+    protect: Any = "usual"
+    """What arrives as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
+    regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
     input: str = "-"
     """File to translate, plain or compressed; -: standard input."""
     input_format: str = "text"
     """text; tsv (target language, tab, text) or jsonl ("source" and "target"), for lines into different languages."""
     output: str = "-"
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
-    format: str = "text"
-    """text (one translation for each line), tsv (line number, score, translation) or jsonl."""
+    format: str = "auto"
+    """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
+    markdown, po, srt or xliff; auto: by the suffix of the input's name, else text."""
     ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choice("format", self.format, ("text", "tsv", "jsonl"))
+        require_choice("format", self.format, ("auto", "text", "tsv", "jsonl", *DOCUMENTS))
+        document = document_format(self.input)
+        if self.format == "auto":
+            self.format = document or "text"
+        elif document and self.format in ("tsv", "jsonl"):
+            raise NMTError(f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
         require_choice("input_format", self.input_format, ("text", "tsv", "jsonl"))
+        self.protect = protected_kinds(self.protect)
         if isinstance(self.split, bool):
             self.split = "auto" if self.split else "never"
         require_choice("split", self.split, ("auto", "always", "never"))
         require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
         require(
-            self.format != "text" or self.decode.n_best == 1,
-            f"decode.n_best={self.decode.n_best} with format=text: several translations need format=tsv or jsonl",
+            self.format in ("tsv", "jsonl") or self.decode.n_best == 1,
+            f"decode.n_best={self.decode.n_best} with format={self.format}: several translations need tsv or jsonl",
         )
+        require(
+            self.format not in DOCUMENTS or self.input_format == "text",
+            f"input_format={self.input_format} with format={self.format}: a document has no columns; leave it out",
+        )
+        require_choice("terms", self.terms, ("hard", "soft"))
+        require(self.terms == "hard" or self.glossary is not None, "terms=soft: name its file with glossary=FILE")
+        if self.glossary and self.terms == "hard":
+            check_hard_terms(self.glossary, self.engine, self.decode.do_sample)
         if self.ray.enabled:
             self.require_files()
 
@@ -116,9 +181,17 @@ class TranslateConfig(SearchConfig):
         """NMTError for options that a translation on Ray takes under other keys, or does not support."""
         require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
         require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
+        require(
+            self.format not in DOCUMENTS,
+            f"format={self.format}: --ray translates lines; translate a document without it",
+        )
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
         if self.input_format != "text":
             raise NMTError(f"input_format={self.input_format}: --ray has ray.column for Parquet; leave it out")
+        self.require_no_devices()
+
+    def require_no_devices(self) -> None:
+        """NMTError where devices are named that Ray would choose."""
         require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
         if self.device not in ("auto", "cpu", "cuda", "mps"):
             raise NMTError(f"device={self.device}: Ray chooses which one; device=cuda")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nmt.config import NoiseConfig, SourceConfig
 from nmt.data.planning import MicroBatch
 from nmt.data.prepared import Batch, PreparedSplit
+from nmt.text.glossary import Glossary, read_glossary
 from nmt.text.noise import noisy, sentence_generator
 from nmt.text.subword_sampling import SubwordSampler, subword_sampler
 from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer, load_tokenizer
@@ -28,6 +29,8 @@ def growth(noise: NoiseConfig) -> float:
         return 1 + 6 * noise.bpe_dropout
     if noise.sampling_alpha is not None:
         return 1 + 0.2 / max(noise.sampling_alpha, 0.05)
+    if noise.terms:
+        return 1.5
     return 1.0 if noise == NoiseConfig() else 1.25
 
 
@@ -45,6 +48,10 @@ class NoisySplit:
         self.split, self.tokenizer_file, self.sources = split, tokenizer_file, sources
         self.bounds, self.seed = bounds, seed % 2**64
         self.samplers  # noqa: B018 - an option that the vocabulary does not allow is refused before training
+        noises = [source.data.noise for source in sources]
+        self.glossaries: list[Glossary | None] = [
+            read_glossary(own.glossary) if own.glossary else None for own in noises
+        ]
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -65,7 +72,8 @@ class NoisySplit:
                 generator = sentence_generator(self.seed, planned.update, planned.micro_batch, row)
                 tag, source = sides[0][row][:tagged], sides[0][row][tagged:]
                 texts = self.tokenizer.decode(source, SOURCE), self.tokenizer.decode(sides[1][row], TARGET)
-                pair, sampler = noisy(texts, noise, generator), self.samplers[number]
+                pair = noisy(texts, noise, generator, self.tokenizer.symbols, self.glossaries[number])
+                sampler = self.samplers[number]
                 if sampler:
                     found = [sampler.encode(text, generator) for text in pair]
                 else:

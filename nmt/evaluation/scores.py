@@ -70,6 +70,14 @@ def sacrebleu_score(metric: str, hypotheses: list[str], references: list[str], l
     return Score(metric, result.name, result.score, str(scorer.get_signature()))
 
 
+def sentence_scorer(metric: str) -> Callable[[str, str], float]:
+    """chrF2 or smoothed BLEU, "chrf" or "bleu", of a sentence against its reference."""
+    from sacrebleu.metrics import BLEU, CHRF
+
+    scorer: BLEU | CHRF = BLEU(effective_order=True) if metric == "bleu" else CHRF()
+    return lambda hypothesis, reference: float(scorer.sentence_score(hypothesis, [reference]).score)
+
+
 def paper_bleu(hypotheses: list[str], references: list[str], language: str, split: bool, lowercase: bool) -> Score:
     """multi-bleu on Moses tokens of hypothesis and reference, as in Table 2; `split` splits hyphenated compounds."""
     from sacrebleu.metrics import BLEU

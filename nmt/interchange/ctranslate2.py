@@ -3,6 +3,7 @@
 model.bin               weights, in float32 or int8
 config.json             CTranslate2's own
 shared_vocabulary.json  how tokens are written; source_vocabulary.json and target_vocabulary.json where these differ
+vmap.txt                likely tokens of the target for those of the source, if it was asked for
 tokenizer.model         as in the model directory; of a model of Marian also source.spm and target.spm
 nmt.json                config.json of the model directory
 README.md               how to use it, and how far its results are those of the original
@@ -29,7 +30,7 @@ from nmt.interchange.ctranslate2_positions import sinusoids
 from nmt.interchange.ctranslate2_variables import TYPES, VERSIONS, Content, read_index
 from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
 from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes, tied
-from nmt.search.ctranslate2_engine import positions, vocabulary_files
+from nmt.search.ctranslate2_engine import MAP, positions, vocabulary_files
 from nmt.search.engine import aligning_layer
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
 from nmt.storage.markdown import plain
@@ -244,6 +245,8 @@ def check_exported(folder: Path) -> None:
             raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
         if not same:
             raise NMTError(f"{path}: not the vocabulary of tokenizer.model; export the model again")
+    if (folder / MAP).exists():
+        check_map(folder / MAP, both)
     path = folder / "model.bin"
     check_regular(path)
     size = path.stat().st_size
@@ -257,6 +260,17 @@ def check_exported(folder: Path) -> None:
             check_numbers(file, found, wanted)
     except (OSError, ValueError, struct.error) as error:
         raise NMTError(f"{path}: not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
+
+
+def check_map(path: Path, both: Vocabularies) -> None:
+    """Raise NMTError unless a vocabulary map has a line for all sources, and lines for single tokens."""
+    known, targets = {"", *both[SOURCE]}, {*both[TARGET]}
+    try:
+        rows = [line.split("\t") for line in read_text(path, LARGE).removesuffix("\n").split("\n")]
+    except ValueError as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    fit = all(len(row) == 2 and row[0] in known and targets.issuperset(row[1].split(" ")) for row in rows)
+    require(fit and rows[0][0] == "", f"{path}: not a map of this vocabulary; export the model again")
 
 
 def expected(folder: Path, both: Vocabularies, size: int) -> dict[str, NDArray[Any]]:

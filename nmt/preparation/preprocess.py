@@ -70,7 +70,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         check_folder(config)  # before the sources are read, which takes time
         content = {
             "data": without_defaults(asdict(config.data)),
-            "tokenizer": asdict(config.tokenizer),
+            "tokenizer": {key: value for key, value in asdict(config.tokenizer).items() if key != "symbols" or value},
             "seed": config.seed,
             "sources": {name: mark for each in sources_of(config.data) for name, mark in sources(each.data).items()},
             **initial(config),
@@ -94,7 +94,9 @@ def initial(config: ExperimentConfig) -> dict[str, Any]:
     description, tokenizer = read_description(folder), config.tokenizer
     if is_parser(description) != (config.data.kind == "treebank"):
         raise NMTError(f"init={config.init}: a parser and a translator cannot learn from one another's corpora")
-    if changed := difference(tokenizer_settings(description), {**asdict(tokenizer), "sample": None}):
+    require(not tokenizer.symbols, f"tokenizer.symbols={tokenizer.symbols}: leave it out, init={config.init} decides")
+    given = {**asdict(tokenizer), "sample": None, "symbols": None}
+    if changed := difference(tokenizer_settings(description), given):
         raise NMTError(f"init={config.init} has another vocabulary ({changed}): leave tokenizer out")
     return {"init": {"tokenizer": description.tokenizer}}
 

@@ -153,13 +153,17 @@ class Search:
             best, chosen = best.topk(self.beam_size, dim=1)
             parents, tokens = parents.gather(1, chosen), tokens.gather(1, chosen)
         self.log_probabilities = best
+        self.extend(parents, tokens)
+        self.prune_finished(self.unfinished())
+
+    def extend(self, parents: Tensor, tokens: Tensor) -> None:
+        """Let hypotheses, [B, K], take the place of their parents."""
         past = self.tokens.gather(1, parents[:, :, None].expand_as(self.tokens))
         self.tokens = torch.cat((past, tokens[:, :, None]), dim=2)
         if self.beam_size > 1 and not self.config.do_sample:
             # Keys and values stay where they are: only the small mask of ancestors is reordered.
             for cache in self.caches:
                 cache.reorder(parents)
-        self.prune_finished(self.unfinished())
 
     def next_tokens(self) -> Tensor:
         """Log probabilities of each hypothesis's next token, -inf for forbidden tokens, [B, K, N].
@@ -280,7 +284,11 @@ def beam_search(
 
     Each translation begins with the prefix of its sentence. With `config.do_sample`, hypotheses are sampled.
     """
-    search = Search(models, source_BS, config, prefixes)
+    return finish(Search(models, source_BS, config, prefixes))
+
+
+def finish(search: Search) -> list[list[Hypothesis]]:
+    """Advance a search to its end: the n_best hypotheses of each sentence."""
     while len(search.sentences):
         search.advance()
     return search.finished.hypotheses()

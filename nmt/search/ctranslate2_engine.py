@@ -25,6 +25,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.hardware import usable_cores
 from nmt.model_directory.description import ModelDescription, read_description
+from nmt.search.constraints import Constraints
 from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length, penalty
 
 MAX_POSITIONS = 2048
@@ -34,6 +35,8 @@ BATCH_TOKENS = {"int8": 512, "float32": 1024}
 no faster on a processor."""
 Batch = tuple[int, list[int], list[Any]]
 """A batch that is searched: its maximal length, the indices of its sentences, and CTranslate2's promises of results."""
+MAP = "vmap.txt"
+"""Name of the vocabulary map in a model's folder."""
 NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 
@@ -69,7 +72,8 @@ class CTranslate2Engine:
     """A model that was written by `nmt.interchange.ctranslate2.write`.
 
     `precision` is the arithmetic; "default" is that of the file. Each worker has one core, which is faster than one
-    search on several cores; the workers share the weights. With `scores=False`, greedy search does not compute log
+    search on several cores; the workers share the weights. With `vmap`, it searches among the tokens of the model's
+    vocabulary map, if there is one. With `scores=False`, greedy search does not compute log
     probabilities, which it does not need: they are nan.
     """
 
@@ -80,7 +84,9 @@ class CTranslate2Engine:
         precision: str = "default",
         threads: int | None = None,
         scores: bool = True,
+        vmap: bool = True,
     ) -> None:
+        self.has_map = vmap and (folder / MAP).is_file()
         self.config, self.longest, self.scores = config, positions(read_description(folder)), scores
         self.workers = threads or usable_cores()
         try:
@@ -117,8 +123,12 @@ class CTranslate2Engine:
         other.config = config
         return other
 
-    def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence; NMTError if the model has no positions for one."""
+    def search(
+        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
+    ) -> list[list[Hypothesis]]:
+        """The n_best hypotheses of each sentence; NMTError for constraints, or where the model has no positions."""
+        if constraints:
+            raise NMTError("engine=ctranslate2 has no search for given words: use engine=torch, or terms=soft")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing these symbols takes time and changes log probabilities, and a trained model hardly ever writes
@@ -163,7 +173,7 @@ class CTranslate2Engine:
         """Make the scores of CTranslate2 log P(Y|X).
 
         It gives forced tokens the score 0. It cuts at the maximal length without an end symbol, and suppresses before
-        the softmax: the log probabilities of both are computed again.
+        the softmax, as a vocabulary map does: the log probabilities of all these are computed again.
         """
         prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
         forced = self.forced_decoding([begun[index] for index in prefixed])
@@ -171,7 +181,9 @@ class CTranslate2Engine:
             (source, candidate)
             for (source, prefix), row in zip(begun, results, strict=True)
             for candidate in row
-            if suppress or len(candidate.tokens) + 1 == self.max_length((source, prefix))
+            if suppress
+            or (self.has_map and self.scores)
+            or len(candidate.tokens) + 1 == self.max_length((source, prefix))
         ]
         scored = self.forced_decoding([(source, candidate.tokens) for source, candidate in again])
         for index, log_probabilities in zip(prefixed, forced, strict=True):
@@ -245,6 +257,7 @@ class CTranslate2Engine:
             return_end_token=True,  # without it, the score leaves out its log probability
             max_input_length=0,
             min_decoding_length=0,
+            use_vmap=self.has_map and not suppress and not prefixed,
             max_decoding_length=longest - 1,  # the last position is the end symbol's
             suppress_sequences=[[self.symbols[number]] for number in (PAD, BOS, UNK)] if suppress else None,
         )

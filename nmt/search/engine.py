@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nmt.config import DecodeConfig
+from nmt.search.constraints import Constraints
 
 Pair = tuple[list[int], list[int]]
 """Source and target tokens, without start and end symbols."""
@@ -45,10 +46,12 @@ class Engine(Protocol):
     def with_search(self, config: DecodeConfig) -> "Engine":
         """The same weights, searched in another way; NMTError for a search that the engine does not have."""
 
-    def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search(
+        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
+    ) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, best first, each beginning with the sentence's prefix.
 
-        Sentences, which are not empty, and prefixes hold no start or end symbols.
+        They have what `constraints` demand. Sentences and prefixes hold no start or end symbols; no sentence is empty.
         """
 
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:

@@ -15,6 +15,8 @@ from nmt.errors import NMTError
 from nmt.kernels.linear import few_shapes
 from nmt.model import Transformer
 from nmt.search.beam_search import beam_search, pad_source
+from nmt.search.constrained_search import constrained_search
+from nmt.search.constraints import Constraints
 from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length
 from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
 from nmt.search.workers import FORKS, WORTH_SHARING, Workers, forked
@@ -28,10 +30,13 @@ def search_batch(
     keeps_kernels: bool,
     sentences: Sequence[list[int]],
     prefixes: Sequence[list[int]],
+    constraints: Constraints | None,
 ) -> list[list[Hypothesis]]:
-    """The n_best hypotheses of each sentence of a batch."""
+    """The n_best hypotheses of each sentence of a batch, with constraints for all of them or for none."""
     source_BS = pad_source(sentences, next(models[0].parameters()).device)
     with few_shapes() if keeps_kernels else nullcontext():
+        if constraints:
+            return constrained_search(models, source_BS, config, prefixes, constraints)
         return beam_search(models, source_BS, config, prefixes)
 
 
@@ -78,15 +83,28 @@ class TorchEngine:
             return self.workers.run(task, each)
         return [task(self.models, *arguments) for arguments in each]
 
-    def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search(
+        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
+    ) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, searched in batches of similar length.
 
-        Raises NMTError if a sentence has none.
+        Where no translation has all constraints, the last ones are given up. Raises NMTError if a sentence has none.
         """
         results: list[list[Hypothesis]] = [[] for _ in sentences]
-        batches = self.batches([len(ids) + 1 for ids in sentences])
+        every, rows = range(len(sentences)), constraints.rows if constraints else [()] * len(sentences)
+        # Sentences without constraints are apart, so that they are searched as if there were no others.
+        parts = [[i for i in every if bool(rows[i]) is constrained] for constrained in (False, True)]
+        batches = [
+            [part[i] for i in batch] for part in parts for batch in self.batches([len(sentences[i]) + 1 for i in part])
+        ]
         how = self.config, self.keeps_kernels
-        each = [(*how, [sentences[i] for i in batch], [prefixes[i] for i in batch]) for batch in batches]
+        each = [
+            (
+                *(*how, [sentences[i] for i in batch], [prefixes[i] for i in batch]),
+                constraints.of(batch) if constraints and rows[batch[0]] else None,
+            )
+            for batch in batches
+        ]
         for batch, found in zip(batches, self.run(search_batch, each), strict=True):
             for index, hypotheses in zip(batch, found, strict=True):
                 results[index] = hypotheses

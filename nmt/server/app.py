@@ -17,10 +17,10 @@ from starlette.middleware.cors import CORSMiddleware
 
 from nmt import __version__
 from nmt.config.serving import ServeConfig, is_loopback
+from nmt.documents import SUFFIXES, read_file
 from nmt.errors import NMTError
 from nmt.server import requests as forms
 from nmt.server.detect import detect
-from nmt.server.documents import READERS, read_document
 from nmt.server.downloads import Downloads, safe_name
 from nmt.server.guard import Guard
 from nmt.server.keys import Keys
@@ -192,7 +192,7 @@ def add_information(app: FastAPI) -> None:
                 "keyRequired": server.keys is not None,
                 "suggestions": False,
                 "filesTranslation": True,
-                "supportedFilesFormat": list(READERS),
+                "supportedFilesFormat": list(SUFFIXES),
                 "language": dict(zip(("source", "target"), named, strict=True)),
             }
         )
@@ -239,9 +239,11 @@ def add_translation(app: FastAPI) -> None:
             raise HTTPException(400, f"alternatives: at most {server.limits.alternatives}")
         if server.config.log_text:
             log(f"{asked.source}-{asked.target}: {json.dumps(texts, ensure_ascii=False)}")
-        if asked.format != "text":
-            raise HTTPException(400, f"format={asked.format[:20]} is not supported: send plain text, with format=text")
+        if asked.format not in ("text", "html"):
+            raise HTTPException(400, f"format={asked.format[:20]} is not supported; text and html are")
         if asked.stream:
+            if asked.format != "text":
+                raise HTTPException(400, "stream: only plain text is streamed; send format=text")
             return await streamed(server, asked, "\n".join(texts))
         return answer(await unless_gone(request, translate_texts(server.models, asked, server.limits.waiting_lines)))
 
@@ -271,12 +273,12 @@ def add_translation(app: FastAPI) -> None:
         asked, fields = await server.admit(request, FileRequest)
         name, content = await forms.file_of(fields)
         try:
-            document = await asyncio.to_thread(read_document, name, content)
+            document = await asyncio.to_thread(read_file, name, content)
         except NMTError as error:
             raise HTTPException(400, f"file: {error}") from error
         route = find_route(server.models, asked.source, asked.target, "\n".join(document.lines[:20]))
         found = await unless_gone(request, translate_document(route, document, server.limits.waiting_lines))
-        token = server.downloads.add(safe_name(name, asked.target), found.encode())
+        token = server.downloads.add(safe_name(name, asked.target), found)
         return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
 
     @app.get("/download_file/{token}")

@@ -1,7 +1,8 @@
 """What clients send: read under limits, and checked."""
 
 import asyncio
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import HTTPException, Request
@@ -13,6 +14,10 @@ from nmt.storage.foreign import parse_json
 from nmt.text.files import is_text
 
 MOST_FIELDS = 20
+TermText = Annotated[str, Field(min_length=1, max_length=200)]
+Entries = Annotated[dict[TermText, TermText], Field(max_length=200)]
+EntryList = Annotated[list[tuple[TermText, TermText]], Field(max_length=200)]
+"""Terms of a request, with their translations."""
 
 
 class DetectRequest(BaseModel):
@@ -28,11 +33,16 @@ class TranslateRequest(BaseModel):
     q: str | list[str] = Field(description="The text, or a list of texts.", examples=["Open the file."])
     source: str = Field(description="Its language, or auto.", examples=["en"])
     target: str = Field(description="The language to translate into.", examples=["de"])
-    format: str = Field("text", description="Plain text; its lines are translated one by one.")
+    format: str = Field("text", description="text, whose lines are translated one by one, or html.")
     alternatives: int = Field(0, ge=0, description="Other translations to give beside the best.")
     api_key: str | None = Field(None, description="The key, where the server wants one.")
     stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
     details: bool = Field(False, description="Tell the alignment of words, and the probability of each.")
+    glossary: Entries | EntryList = Field([], description="Terms and their translations, which are used.")
+
+    @property
+    def terms(self) -> tuple[tuple[str, str], ...]:
+        return tuple(self.glossary.items() if isinstance(self.glossary, dict) else self.glossary)
 
 
 class AlternativesRequest(BaseModel):
@@ -105,6 +115,15 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
         raise HTTPException(400, "the request cannot be read: neither JSON nor a form, or damaged") from error
 
 
+def texts_of(value: Any) -> Iterator[str]:
+    """The texts in a JSON value."""
+    if isinstance(value, dict | list | tuple):
+        for each in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from texts_of(each)
+    elif isinstance(value, str):
+        yield value
+
+
 def check(form: type[Form], fields: dict[str, Any]) -> Form:
     """The fields as a form; HTTPException that names the first wrong one."""
     try:
@@ -112,8 +131,7 @@ def check(form: type[Form], fields: dict[str, Any]) -> Form:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         raise HTTPException(400, f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}") from error
-    texts = [text for value in fields.values() for text in (value if isinstance(value, list) else [value])]
-    if not all(is_text(text) for text in texts if isinstance(text, str)):
+    if not all(map(is_text, texts_of(fields))):
         raise HTTPException(400, "the request holds half a character (a lone surrogate)")
     return found
 

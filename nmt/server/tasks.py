@@ -10,6 +10,8 @@ class Search:
 
     n_best: int = 1
     details: bool = False
+    glossary: tuple[tuple[str, str], ...] = ()
+    """Terms with their translations, instead of those of the model's own glossary."""
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import Any
 
 from fastapi import HTTPException
 
+from nmt.documents import Document, PlainText, Translated, read_document
 from nmt.server.detect import detect_among
-from nmt.server.documents import Document, PlainText
 from nmt.server.model import ServedModel
 from nmt.server.models import Models
 from nmt.server.requests import TranslateRequest
@@ -95,26 +95,31 @@ async def translate_lines(route: Route, lines: list[str], search: Search, most: 
         return found
 
 
-def nth(lines: list[Line], n: int) -> list[str]:
-    """The n-th translation of each line, or its last."""
-    return [line.texts[min(n, len(line.texts) - 1)] for line in lines]
-
-
-def details_of(document: PlainText, lines: list[Line]) -> list[dict[str, Any]]:
-    """What is known of each line of a text that was translated."""
+def nth(lines: list[Line], n: int) -> list[Translated]:
+    """The n-th translation of each line, or its last; the alignment is known of the first."""
+    chosen = [min(n, len(line.texts) - 1) for line in lines]
     return [
-        {"line": number, "source": source, "translation": line.texts[0], **line.words}
-        for number, source, line in zip(document.numbers(), document.lines, lines, strict=True)
+        Translated(line.texts[which], None if which else line.words.get("alignment"))
+        for line, which in zip(lines, chosen, strict=True)
     ]
 
 
-def answer_to(document: PlainText, lines: list[Line], asked: TranslateRequest) -> dict[str, Any]:
+def details_of(document: Document, lines: list[Line]) -> list[dict[str, Any]]:
+    """What is known of each line of a text that was translated; of HTML, of each sentence."""
+    numbers = document.numbers() if isinstance(document, PlainText) else range(len(lines))
+    return [
+        {"line": number, "source": source, "translation": line.texts[0], **line.words}
+        for number, source, line in zip(numbers, document.lines, lines, strict=True)
+    ]
+
+
+def answer_to(document: Document, lines: list[Line], asked: TranslateRequest) -> dict[str, Any]:
     """The translation of a text, with what was asked for beside it."""
-    best = document.join(nth(lines, 0))
+    best = document.join(nth(lines, 0)).decode()
     found: dict[str, Any] = {"translatedText": best}
     if asked.alternatives:
         most = max((len(line.texts) for line in lines), default=1)
-        others = dict.fromkeys(document.join(nth(lines, n)) for n in range(1, most))
+        others = dict.fromkeys(document.join(nth(lines, n)).decode() for n in range(1, most))
         found["alternatives"] = [text for text in others if text != best]
     if asked.details:
         found["details"] = details_of(document, lines)
@@ -124,10 +129,12 @@ def answer_to(document: PlainText, lines: list[Line], asked: TranslateRequest) -
 async def translate_texts(models: Models, asked: TranslateRequest, most: int) -> dict[str, Any]:
     """The answer to a request with a text, or with a list of texts, each of whose values is then a list."""
     texts = asked.q if isinstance(asked.q, list) else [asked.q]
-    route = find_route(models, asked.source, asked.target, "\n".join(texts))
-    documents = [PlainText(text) for text in texts]
+    plain = asked.format == "text"
+    documents = [PlainText(text) if plain else read_document(asked.format, text.encode()) for text in texts]
     lines = [line for document in documents for line in document.lines]
-    found = iter(await translate_lines(route, lines, Search(asked.alternatives + 1, asked.details), most))
+    route = find_route(models, asked.source, asked.target, "\n".join(lines))
+    search = Search(asked.alternatives + 1, asked.details or not plain, asked.terms)
+    found = iter(await translate_lines(route, lines, search, most))
     answers = [answer_to(each, [next(found) for _ in each.lines], asked) for each in documents]
     if route.detected:
         for answer in answers:
@@ -146,7 +153,7 @@ async def stream_text(
     HTTPException before the first part where the request itself is wrong.
     """
     route, document = find_route(models, asked.source, asked.target, text), PlainText(text)
-    with waiting(route, document.lines, Search(1, asked.details), most) as futures:
+    with waiting(route, document.lines, Search(1, asked.details, asked.terms), most) as futures:
         yield {"detectedLanguage": route.detected} if route.detected else {}
         answers = iter(zip(document.lines, futures, strict=True))
         for number, (before, own, after) in enumerate(document.parts):
@@ -162,6 +169,8 @@ async def stream_text(
             yield part
 
 
-async def translate_document(route: Route, document: Document, most: int) -> str:
+async def translate_document(route: Route, document: Document, most: int) -> bytes:
     """The translation of a file."""
-    return document.join(nth(await translate_lines(route, document.lines, Search(), most), 0))
+    search = Search(details=not isinstance(document, PlainText))
+    lines = await translate_lines(route, document.lines, search, most)
+    return await asyncio.to_thread(document.join, nth(lines, 0))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import DecodeConfig
+from nmt.search.constraints import Constraints
 from nmt.search.engine import Engine, Hypothesis, Pair, TokenScores
 
 TURN_TOKENS = 1500
@@ -67,11 +68,15 @@ class TurnsEngine:
         with self.queue.turn():
             yield
 
-    def search(self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]]) -> list[list[Hypothesis]]:
+    def search(
+        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: Constraints | None = None
+    ) -> list[list[Hypothesis]]:
         found: list[list[Hypothesis]] = [[] for _ in sentences]
         for part in turns_of([len(ids) + 1 for ids in sentences]):
             with self.turn():
-                results = self.engine.search([sentences[index] for index in part], [prefixes[index] for index in part])
+                own = constraints.of(part) if constraints else None
+                begun = [prefixes[index] for index in part]
+                results = self.engine.search([sentences[index] for index in part], begun, own)
             for index, result in zip(part, results, strict=True):
                 found[index] = result
         return found

@@ -64,7 +64,9 @@ class Answers:
         self.variants: dict[Search, Translator] = {}
 
     def variant(self, search: Search) -> "Translator":
-        """The translator for a search."""
+        """The translator for a search; those with a glossary of a request are not kept."""
+        if search.glossary:
+            return self.variant(replace(search, glossary=())).with_glossary(search.glossary)
         if search not in self.variants:
             usual = self.translator.engine.config
             decode = replace(usual, n_best=search.n_best, beam_size=max(usual.beam_size, search.n_best))
@@ -81,6 +83,8 @@ class Answers:
             if isinstance(translations, RefusedLine):
                 answers.append(Failure(translations.problem))
                 continue
+            if translations[0].protected == "protected":
+                log("a translation does not hold exactly once what is protected")
             words = word_details(line, translations[0]) if task.search.details else {}
             answers.append(Line([each.text for each in translations], words))
         return answers

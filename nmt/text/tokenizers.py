@@ -10,7 +10,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,11 @@ def clean(line: str) -> str:
     return single_blanks(nfkc(line))
 
 
+def protecting(number: int) -> str:
+    """The symbol with that number, from 1, for what is protected."""
+    return f"⟦{number}⟧"
+
+
 class Tokenizer(ABC):
     """Text to subword ids and back, without start and end symbols.
 
@@ -58,6 +63,8 @@ class Tokenizer(ABC):
         """The bytes of the file that `load_tokenizer` reads."""
         self.tags: dict[str, int] = {}
         """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
+        self.symbols: list[str] = []
+        """The words that stand for what is protected, such as ⟦1⟧, and which a model is trained to copy."""
 
     @property
     def source_vocabulary_size(self) -> int | None:
@@ -122,6 +129,7 @@ class SentencePieceTokenizer(Tokenizer):
         self.vocabulary_size = int(self.processor.vocab_size())
         reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
         self.tags = {self.symbol(id): id for id in reserved}
+        self.symbols = [*takewhile(lambda word: self.processor.piece_to_id(word) != UNK, map(protecting, count(1)))]
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.processor.id_to_piece(id))

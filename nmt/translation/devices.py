@@ -1,7 +1,7 @@
 """One translator for several devices: a process for each, and their results in the order of the lines."""
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.queues import SimpleQueue
+from typing import Any
 
 from nmt.config import TranslateConfig
 from nmt.errors import NMTError, one_line
@@ -68,13 +69,13 @@ def translate_block(block: list[str]) -> Block:
         raise NMTError(f"{worker_config.device}: {type(error).__name__}: {one_line(error)}") from error
 
 
-def result(future: object) -> Block:
+def result(future: object) -> Any:
     """The result of a process; raises the exception of the reader, or NMTError if the process was killed."""
     if isinstance(future, BaseException):
         raise future
     assert isinstance(future, Future)
     try:
-        return future.result()  # type: ignore[no-any-return]
+        return future.result()
     except BrokenProcessPool as error:
         raise NMTError("a process that translates died: is memory short?") from error
 
@@ -85,24 +86,28 @@ class DeviceTranslator:
     def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
         self.pool, self.count = pool, count
 
-    def submitted(self, lines: Iterable[str], buffer: int) -> Iterator[Future[Block]]:
-        """Blocks of lines on their way to the processes. To be read by one thread alone.
+    def submitted(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Future[Any]]:
+        """Items on their way to the processes. To be read by one thread alone.
 
         Ctrl-C reaches all processes of a terminal, but this process ends the others. So those that the thread starts
         inherit that they do not receive the signal.
         """
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        for block in arriving_blocks(lines, buffer):
-            yield self.pool.submit(translate_block, block)
+        for item in items:
+            yield self.pool.submit(task, item)
+
+    def run(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """What a task makes of each item, in their order; about two items for each process are in memory."""
+        resource_tracker.ensure_running()  # else the first process would start it, and unblock the signal
+        pending = read_by_thread(self.submitted(task, items), 2 * self.count)
+        return map(result, iter(pending.get, None))
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
         """The translations of a stream of lines, in order and as soon as possible.
 
-        Blocks of at most `buffer` lines go to the processes. About two blocks for each process are in memory.
+        Blocks of at most `buffer` lines go to the processes.
         """
-        resource_tracker.ensure_running()  # else the first process would start it, and unblock the signal
-        pending = read_by_thread(self.submitted(lines, buffer), 2 * self.count)
-        return lines_of(map(result, iter(pending.get, None)))
+        return lines_of(self.run(translate_block, arriving_blocks(lines, buffer)))
 
 
 @contextmanager

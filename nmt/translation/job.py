@@ -10,12 +10,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from nmt.config import TranslateConfig
 from nmt.config.rules import require
 from nmt.errors import NMTError
-from nmt.text.files import decoded, open_text, raw_lines, without_end
+from nmt.storage.foreign import LARGE
+from nmt.text.files import decoded, open_text, raw_lines, reading, without_end
 from nmt.translation.resumption import Output, close, output_file, what_decides
 
 Found = TypeVar("Found")
@@ -117,12 +118,8 @@ class Job:
             self.show(number)
 
 
-def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) -> Job:
-    """Open input and output; NMTError if that fails.
-
-    `what` decides what is written, together with models, keys and input: the command goes on with a partial output file
-    only if all of it is the same.
-    """
+def open_source(config: TranslateConfig, stack: ExitStack) -> BinaryIO:
+    """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
     no_input = config.input == "-" and config.text is None and sys.stdin is None
     require(not no_input, "standard input is closed: name a file with input=FILE")
     no_output = config.output == "-" and sys.stdout is None
@@ -132,6 +129,34 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
         stack.enter_context(source)
     if config.output != "-" and config.text is None and is_input(config):
         raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
+    return source
+
+
+def open_document(config: TranslateConfig, stack: ExitStack) -> tuple[bytes, Output]:
+    """The content of a document, and an output for its translation; NMTError if that fails."""
+    name = "standard input" if config.input == "-" else config.input
+    source = open_source(config, stack)
+    with reading(name):
+        content = source.read(LARGE + 1)
+    require(len(content) <= LARGE, f"{name}: larger than the {LARGE:,} bytes that a document may have")
+    return content, open_output(config, None, stack)
+
+
+def progress_of(
+    config: TranslateConfig, verb: str, done: int, total: int | None, stack: ExitStack
+) -> Callable[[int], None]:
+    """`progress`, where standard error is a terminal and the output is not."""
+    shown = sys.stderr is not None and sys.stderr.isatty() and not (config.output == "-" and sys.stdout.isatty())
+    return progress(verb, done, total, stack) if shown else lambda number: None
+
+
+def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) -> Job:
+    """Open input and output; NMTError if that fails.
+
+    `what` decides what is written, together with models, keys and input: the command goes on with a partial output file
+    only if all of it is the same.
+    """
+    source = open_source(config, stack)
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     total, identity = None, None
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):
@@ -145,6 +170,4 @@ def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) ->
         warn(f"{done:,} of {total:,} lines were done before: going on from there")
     if source.isatty():
         warn("type lines; Ctrl-D ends")
-    shown = on_terminal and not (config.output == "-" and sys.stdout.isatty())
-    show = progress(what["command"], done, total, stack) if shown else lambda number: None
-    return Job(input_lines(lines, done + 1), output, show)
+    return Job(input_lines(lines, done + 1), output, progress_of(config, what["command"], done, total, stack))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import nmt
 from nmt.config import TranslateConfig
 from nmt.config.rules import require, shown
+from nmt.config.translation import DOCUMENTS
 from nmt.errors import NMTError, how_to_install
 from nmt.model_directory.description import (
     ModelDescription,
@@ -22,9 +23,13 @@ from nmt.model_directory.description import (
 from nmt.search.engine import Engine
 from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import sha256
+from nmt.text.glossary import read_glossary
+from nmt.text.protected import Finder
 from nmt.text.tokenizers import Tokenizer
+from nmt.translation.protection import Protection
 from nmt.translation.segments import limits
 from nmt.translation.targets import LANGUAGE_TAG, language_tag, languages
+from nmt.translation.terms import Terms, knows_hints
 from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -69,6 +74,10 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     `notice` is called with what a user should know. Raises NMTError if parts do not belong together.
     """
     folders, descriptions, tokenizer = find_models(config.run)
+    glossary = read_glossary(config.glossary) if config.glossary else None
+    terms = Terms(glossary, tokenizer, config.terms == "soft") if glossary else None
+    if config.terms == "soft" and not knows_hints(descriptions):
+        notice("terms=soft: the model was not trained with data.noise.terms, and may translate the hints; terms=hard")
     config = replace(config, decode=expected_search(config.decode, descriptions[0]))
     engine: Engine
     if config.engine == "ctranslate2":
@@ -76,14 +85,20 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     else:
         engine = load_torch(config, folders)
     found = limits(descriptions, config.split)
+    if found.characters is not None:
+        found.characters = found.characters.union("".join(tokenizer.symbols))
+        if terms and terms.soft:
+            found.characters |= terms.characters  # they are to be read, not copied
     prefix = language_tag(config.target, tokenizer) + config.source_prefix
     tagged = config.input_format != "text" or LANGUAGE_TAG.match(config.text or "")
     if (known := languages(tokenizer)) and not prefix and not tagged:
         into = shown(", ".join(known))
         notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
-    scorer = engine.token_scores if config.format == "jsonl" else None
+    scorer = engine.token_scores if config.format == "jsonl" or config.format in DOCUMENTS else None
     translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
-    translator.ahead = config.engine == "ctranslate2"
+    if config.protect:
+        translator.protection = Protection(Finder(config.protect), tokenizer.symbols)
+    translator.ahead, translator.terms = config.engine == "ctranslate2", terms
     return translator
 
 
@@ -132,7 +147,7 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
         folder = converted(folder, config.precision, notice)
     # Plain text shows no scores, but the Parquet files that Ray writes do.
     scores = config.format != "text" or config.ray.enabled
-    return CTranslate2Engine(folder, config.decode, precision, config.threads, scores)
+    return CTranslate2Engine(folder, config.decode, precision, config.threads, scores, config.vmap)
 
 
 def converted_folder(folder: Path, precision: str) -> Path:

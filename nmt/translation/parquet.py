@@ -2,14 +2,15 @@
 
 import hashlib
 import json
+import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,10 @@ from nmt.text.files import open_binary, reading
 from nmt.translation.job import input_lines
 from nmt.translation.translator import Translation
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+AnyBlock = TypeVar("AnyBlock", bound="Block")
 DESCRIPTION = "_translation.json"
 """File beside the Parquet files, with a name that Parquet readers skip."""
 
@@ -54,7 +59,7 @@ def reading_file(path: Path) -> Iterator[None]:
             raise OSError(one_line(error)) from error
 
 
-def find_files(pattern: str) -> list[Path]:
+def find_files(pattern: str, key: str = "input") -> list[Path]:
     """The one file, or the files of a folder or pattern, sorted by name; NMTError if there is none."""
     path = Path(pattern)
     if path.is_dir():
@@ -63,7 +68,7 @@ def find_files(pattern: str) -> list[Path]:
         names = [path] if path.exists() else [Path(name) for name in glob(pattern, recursive=True)]  # noqa: PTH207 (absolute ones too)
     files = sorted(name.absolute() for name in names if name.is_file())
     if not files:
-        raise NMTError(f"input={pattern}: no file is there")
+        raise NMTError(f"{key}={pattern}: no file is there")
     return files
 
 
@@ -130,8 +135,14 @@ def read_rows(block: Block, column: str) -> list[str]:
     return [text or "" for text in rows.to_pylist()]
 
 
-def write_block(folder: Path, block: Block, lines: list[str], translations: list[Translation]) -> None:
-    """Write the Parquet file of a block, whole or not at all."""
+def write_block(
+    folder: Path,
+    block: Block,
+    lines: list[str],
+    translations: list[Translation],
+    more: list[dict[str, Any]] | None = None,
+) -> None:
+    """Write the Parquet file of a block, whole or not at all; `more` are further columns of each row."""
     rows = [
         {
             "file": block.file,
@@ -140,8 +151,11 @@ def write_block(folder: Path, block: Block, lines: list[str], translations: list
             "translation": found.text,
             "score": found.score,
             "log_probability": found.log_probability,
+            **own,
         }
-        for number, (line, found) in enumerate(zip(lines, translations, strict=True), block.first)
+        for number, (line, found, own) in enumerate(
+            zip(lines, translations, more or [{}] * len(lines), strict=True), block.first
+        )
     ]
     with whole_file(folder / block.name) as temporary:
         pq.write_table(pa.Table.from_pylist(rows), temporary)
@@ -152,6 +166,7 @@ def claim(folder: Path, description: dict[str, Any]) -> None:
     path = folder / DESCRIPTION
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder, re.escape(DESCRIPTION))  # of a run that was killed as it began
         if not path.is_file() and any(folder.iterdir()):
             raise NMTError(f"output={folder} holds other files: name a new folder, or an empty one")
     except OSError as error:
@@ -163,3 +178,18 @@ def claim(folder: Path, description: dict[str, Any]) -> None:
     if other:
         raise NMTError(f"output={folder} holds a translation with other {', '.join(other)}: name another folder")
     remove_leftovers(folder)  # of a run that was killed
+
+
+def missing_blocks(blocks: Sequence[AnyBlock], folder: Path, console: "Console") -> list[AnyBlock]:
+    """The blocks whose files are not there yet."""
+    missing = [block for block in blocks if not (folder / block.name).is_file()]
+    if len(missing) < len(blocks):
+        console.print(f"{len(blocks) - len(missing):,} of {len(blocks):,} files are there already")
+    return missing
+
+
+def check_complete(blocks: Sequence[Block], folder: Path) -> None:
+    """NMTError unless the file of each block is there."""
+    lost = sum(not (folder / block.name).is_file() for block in blocks)
+    if lost:
+        raise NMTError(f"{lost:,} files are not in {folder}: all machines of the cluster must share that folder")

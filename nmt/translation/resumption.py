@@ -31,6 +31,8 @@ SAVE_SECONDS = 5.0
 def what_decides(config: TranslateConfig) -> dict[str, Any]:
     """The models and keys, by name, that decide what lines become; without the input."""
     settings = asdict(config)
+    if settings.get("glossary"):
+        settings["glossary"] = sha256(Path(settings["glossary"]).resolve())
     decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
     return {
         "model": [model_hash(find_model_directory(name)) for name in config.run],
@@ -65,9 +67,9 @@ class Output:
     def __init__(self, name: str, file: BinaryIO) -> None:
         self.name, self.file, self.notes = name, file, Notes()
 
-    def write(self, text: str, lines: int) -> None:
+    def write(self, text: str | bytes, lines: int) -> None:
         """Write the output for the input up to line `lines`, at once; NMTError if the disk is full."""
-        content = text.encode()
+        content = text.encode() if isinstance(text, str) else text
         try:
             self.file.write(content)
             self.file.flush()
@@ -115,7 +117,7 @@ class Partial(Output):
                 self.notes = found
                 self.notes.counts = Counter(found.counts)
 
-    def write(self, text: str, lines: int) -> None:
+    def write(self, text: str | bytes, lines: int) -> None:
         # Notes are complete here: callers count a line after they have written it.
         if self.notes.identity and self.notes.lines and time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()

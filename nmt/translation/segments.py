@@ -87,6 +87,8 @@ class Segment:
     """There is no blank before it."""
     cut_from: int = 0
     """The number of tokens of the longer segment that it is cut from, if any."""
+    part: bool = False
+    """It is a part of the sentence that `text` holds."""
 
 
 class RefusedLine(NMTError):
@@ -226,7 +228,7 @@ class Segmenter:
         count = -(-len(ids) // (longest - len(self.prefix)))
         length = -(-len(ids) // count)
         return [
-            Segment(self.prefix + ids[at : at + length], sentence.text, sentence.start, at, len(self.prefix))
+            Segment(self.prefix + ids[at : at + length], sentence.text, sentence.start, at, len(self.prefix), part=True)
             for at in range(0, len(ids), length)
         ]
 

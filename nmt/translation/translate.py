@@ -3,13 +3,19 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt.config import TranslateConfig
 from nmt.config.rules import shown
-from nmt.translation.job import open_job, warn
+from nmt.config.translation import DOCUMENTS
+from nmt.documents import Translated, read_document
+from nmt.errors import NMTError
+from nmt.text.glossary import read_glossary
+from nmt.translation.job import open_document, open_job, progress_of, warn
 from nmt.translation.load import find_models, load_translator
-from nmt.translation.targets import target_scripts, with_tags
+from nmt.translation.segments import RefusedLine
+from nmt.translation.targets import language_of, languages, target_scripts, with_tags
+from nmt.translation.terms import TermReport
 from nmt.translation.translator import Translation, Translator
 
 if TYPE_CHECKING:
@@ -18,8 +24,15 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "split": "were longer than the lines that the model was trained on, and translated sentence by sentence",
     "copied": "held characters that the model was not trained on, which were copied",
+    "cut": "were cut at what is protected and did not arrive otherwise, and translated in parts",
+    "protected": "do not hold exactly once what is protected: look at these (format=jsonl has them flagged)",
 }
 """The end of the summary for each kind of line that gets a notice."""
+PROTECTED = {
+    "cut": "cut at what is protected, as that did not arrive otherwise, and translated in parts",
+    "protected": "what is protected did not arrive exactly once; look at it",
+}
+"""The notice for a line with something protected, by how it came out."""
 
 
 def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
@@ -37,7 +50,18 @@ def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
     return flags_of
 
 
-def render(number: int, source: str, translations: list[Translation], format: str) -> str:
+def reporter(config: TranslateConfig, counts: dict[str, int]) -> TermReport | None:
+    """The report about a glossary's terms."""
+    if not config.glossary:
+        return None
+    _, descriptions, tokenizer = find_models(config.run)
+    language = language_of(config.target or "") if languages(tokenizer) else descriptions[0].target
+    return TermReport(read_glossary(config.glossary), language, counts)
+
+
+def render(
+    number: int, source: str, translations: list[Translation], format: str, terms: list[dict[str, Any]] | None = None
+) -> str:
     """The output for input line `number`, counted from 1: one line, or with tsv one for each translation."""
     if format == "text":
         return translations[0].text + "\n"
@@ -54,7 +78,9 @@ def render(number: int, source: str, translations: list[Translation], format: st
         }
         for t in translations
     ]
-    line = {"line": number, "source": source, "translations": records}
+    line: dict[str, Any] = {"line": number, "source": source, "translations": records}
+    if terms is not None:
+        line["terms"] = terms
     if translations[0].copied:
         line["copied"] = translations[0].copied
     return json.dumps(line, ensure_ascii=False) + "\n"
@@ -79,7 +105,10 @@ def remark(translation: Translation, where: str, counts: dict[str, int], notice:
     """Count a line that was cut or copied from, with a notice for the first line of each kind."""
     found = shown(", ".join(map(repr, translation.copied)))
     copied = f"characters that the model was not trained on, copied as they are: {found}" if found else ""
-    for kind, words in (("split", translation.split), ("copied", copied)):
+    kinds = {"split": translation.split, "copied": copied}
+    if translation.protected:
+        kinds[translation.protected] = PROTECTED[translation.protected]
+    for kind, words in kinds.items():
         if words and not counts[kind]:
             notice(f"{where}: {words}")
         counts[kind] += bool(words)
@@ -92,8 +121,38 @@ def summarize(counts: dict[str, int], notice: Callable[[str], None]) -> None:
             notice(f"{counts[kind]:,} lines {words}")
 
 
+def translate_document(config: TranslateConfig) -> None:
+    """Translate the document `config.input` to `config.output`, as a whole."""
+    with ExitStack() as stack:
+        content, output = open_document(config, stack)
+        try:
+            document = read_document(config.format, content)
+        except NMTError as error:
+            raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
+        lines, found = document.lines, list[Translated]()
+        show = progress_of(config, "translate", 0, len(lines), stack)
+        report = reporter(config, output.notes.counts)
+        stream = open_translator(config, stack).stream(lines, config.buffer) if lines else ()
+        try:
+            for line, [best, *_] in zip(lines, stream, strict=True):
+                found.append(Translated(best.text, best.details.alignment if best.details else None))
+                if report:
+                    report.count(report.judged(line, best.text))
+                remark(best, repr(shown(line)), output.notes.counts, warn)
+                show(len(found))
+        except RefusedLine as error:
+            raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
+        output.write(document.join(found), len(found))
+    summarize(output.notes.counts, warn)
+    if report:
+        warn(report.summary())
+
+
 def translate(config: TranslateConfig) -> None:
-    """Translate `config.input` to `config.output`, in order, as lines arrive."""
+    """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
+    if config.format in DOCUMENTS:
+        translate_document(config)
+        return
     with ExitStack() as stack:
         translator = open_translator(config, stack)
         job = open_job(config, {"command": "translate", "format": config.format}, stack)
@@ -101,10 +160,16 @@ def translate(config: TranslateConfig) -> None:
             tokenizer = find_models(config.run)[2]
             job.lines = with_tags(job.lines, config.input_format, tokenizer, job.output.notes.lines + 1)
         counts, flags_of = job.output.notes.counts, flagger(config) if config.format == "jsonl" else None
+        report = reporter(config, counts)
         for number, source, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
             if flags_of:
                 for translation in translations:
-                    translation.flags = flags_of(source, translation)
-            job.output.write(render(number, source, translations, config.format), number)
+                    translation.flags += flags_of(source, translation)
+            terms = report.judged(source, translations[0].text) if report else None
+            job.output.write(render(number, source, translations, config.format, terms), number)
             remark(translations[0], f"line {number}", counts, warn)
+            if report and terms:
+                report.count(terms)
     summarize(counts, warn)
+    if report:
+        warn(report.summary())

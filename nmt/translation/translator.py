@@ -8,16 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, Scorer, penalty
+from nmt.text.glossary import Glossary
 from nmt.text.tokenizers import TARGET, Tokenizer
 from nmt.translation.alternatives import Alternative, Best, alternatives, find_place
 from nmt.translation.segments import Limits, RefusedLine, Segment, Segmenter, join
 from nmt.translation.targets import unknown_tag
+from nmt.translation.terms import Terms
 from nmt.translation.token_scores import Details, SourceWords, describe
+
+if TYPE_CHECKING:
+    from nmt.translation.protection import Protection
 
 Item = TypeVar("Item")
 AHEAD = 128
@@ -38,6 +43,8 @@ class Translation:
     """Stretches of the line that were copied, because the model does not know their characters."""
     flags: list[str] = field(default_factory=list)
     """Likely failures, as far as they were looked for (nmt/evaluation/flags.py)."""
+    protected: str = ""
+    """For a line with something protected: cut at it, or "protected", a flag, if it did not arrive exactly once."""
 
 
 @dataclass
@@ -47,8 +54,10 @@ class CutLine:
     prefix: str
     """The source prefix, or its own tag."""
     text: str
-    """The rest of it."""
+    """The rest of it, with the hints of a glossary."""
     segments: list[Segment] = field(default_factory=list)
+    owners: list[int] = field(default_factory=list)
+    """With hints: the word of the line that each word of `text` belongs to."""
 
 
 Block = tuple[list[list[Translation]], RefusedLine | None]
@@ -64,6 +73,10 @@ class Translator:
 
     ahead = False
     """While the engine searches, it leaves this thread to others, and takes further work."""
+    protection: "Protection | None" = None
+    """What has to arrive as it is."""
+    terms: Terms | None = None
+    """What a glossary demands."""
 
     def __init__(
         self,
@@ -99,6 +112,13 @@ class Translator:
         other.scorer = other.engine.token_scores if details else None
         return other
 
+    def with_glossary(self, entries: Iterable[tuple[str, str]]) -> "Translator":
+        """A translator with the same weights and other terms."""
+        other, clean = copy(self), self.tokenizer.clean
+        glossary = Glossary((clean(source), clean(target), False) for source, target in entries)
+        other.terms = Terms(glossary, self.tokenizer, self.terms is not None and self.terms.soft)
+        return other
+
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """The n_best translations of each line, best first; an empty line has one, which is empty.
 
@@ -120,6 +140,10 @@ class Translator:
 
     def translate_each(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
         """As `translate`, with the error of a refused line in its place: it does no harm to the others."""
+        return self.protection.translate_each(self, lines) if self.protection else self.translate_unprotected(lines)
+
+    def translate_unprotected(self, lines: list[str]) -> list[list[Translation] | RefusedLine]:
+        """As `translate_each`, where nothing is protected."""
         if not self.ahead or len(lines) <= AHEAD:
             return self.translate_at_once(lines)
         # Longest first, as in batches. While some lines are searched, others are made tokens or text.
@@ -138,15 +162,14 @@ class Translator:
 
     def translate_cut(self, lines: list[CutLine]) -> list[list[Translation]]:
         """The n_best translations of each line."""
-        return [
-            self.join(SourceWords(self.tokenizer, line.text, line.prefix) if self.scorer else None, line.segments, row)
-            for line, row in zip(lines, self.search(lines, self.scorer), strict=True)
-        ]
+        return [self.join(line, row) for line, row in zip(lines, self.search(lines, self.scorer), strict=True)]
 
     def search(self, lines: list[CutLine], scorer: Scorer | None = None) -> list[list[list[Hypothesis]]]:
         """The hypotheses of each segment of each line, best first; a segment that is copied has an empty one."""
-        searched = [part.ids for line in lines for part in line.segments if not part.copied]
-        hypotheses = self.engine.search(searched, [self.prefix] * len(searched))
+        parts = [part for line in lines for part in line.segments if not part.copied]
+        searched = [part.ids for part in parts]
+        constraints = self.terms.constraints(parts) if self.terms and not self.terms.soft else None
+        hypotheses = self.engine.search(searched, [self.prefix] * len(searched), constraints)
         if scorer:
             pairs = [(ids, each.tokens) for ids, row in zip(searched, hypotheses, strict=True) for each in row]
             for each, scores in zip((each for row in hypotheses for each in row), scorer(pairs), strict=True):
@@ -174,6 +197,10 @@ class Translator:
                 cut.append(CutLine(*self.split_tag(index, line)))
             except RefusedLine as error:
                 cut.append(error)
+        if self.terms and self.terms.soft:
+            for own_line in cut:
+                if isinstance(own_line, CutLine):
+                    own_line.text, own_line.owners = self.terms.hinted(own_line.text)
         for prefix in sorted({line.prefix for line in cut if isinstance(line, CutLine)}):
             own = [line for line in cut if isinstance(line, CutLine) and line.prefix == prefix]
             plain = prefix == self.segmenter.source_prefix
@@ -210,10 +237,10 @@ class Translator:
         longest = source + self.engine.config.max_extra_length
         return written < min(longest, self.limits.positions or longest)
 
-    def join(
-        self, source_words: SourceWords | None, segments: list[Segment], found: list[list[Hypothesis]]
-    ) -> list[Translation]:
+    def join(self, line: CutLine, found: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
+        segments = line.segments
+        source_words = SourceWords(self.tokenizer, line.text, line.prefix) if self.scorer else None
         cut_from, reason = max((segment.cut_from for segment in segments), default=0), self.limits.reason
         split = f"{cut_from:,} tokens, {reason}" if cut_from and reason else ""
         copied = [segment.text for segment in segments if segment.copied]
@@ -229,6 +256,8 @@ class Translator:
                 # Of a line that is only copied, nothing has a length.
                 score = log_probability / penalty(max(length, 1), self.engine.config)
             details = describe(self.tokenizer, source_words, segments, parts, joined) if source_words else None
+            if details and line.owners:
+                details.alignment = sorted({(line.owners[source], target) for source, target in details.alignment})
             translations.append(Translation(joined.text, score, log_probability, details, split, copied))
         # The length penalty of the joined translation may rank the second hypotheses above the first.
         return sorted(translations, key=lambda translation: -translation.score)

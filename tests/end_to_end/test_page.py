@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nmt.documents import SUFFIXES
 from nmt.server.keys import add_key
 from tests.end_to_end.serving import serving
 
@@ -161,7 +162,9 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
     expected = post(address, "translate", q=f"{LINE}\n\nso tu\n", source="en", target="de")["translatedText"]
     assert (tmp_path / "talk").read_text() == expected
     page.evaluate(drop, ["talk.pdf", "no text"])
-    playwright.expect(page.get_by_role("alert")).to_have_text("talk.pdf: this server translates .txt files")
+    playwright.expect(page.get_by_role("alert")).to_have_text(
+        f"talk.pdf: this server translates {', '.join(SUFFIXES)} files"
+    )
 
 
 def test_a_word_is_replaced_by_mouse(page, address, details):

@@ -1,7 +1,9 @@
 """`nmt serve` as its clients see it: real processes, the real LibreTranslate client, and what goes wrong."""
 
+import html
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -135,6 +137,15 @@ def test_a_file_is_translated_and_fetched_once_or_more(server, expected):
         assert found["error"].startswith("file:")
 
 
+def test_html_is_translated_with_its_tags(server, expected):
+    _, found = server.translate([f"<p class='x'>{LINES[0]}</p>\n"], format="html")
+    assert found["translatedText"] == [f"<p class='x'>{html.escape(expected[0], quote=False)}</p>\n"]
+    status, found = server.translate("<p>ka <b>lo</b> mi", format="html", alternatives=1, details=True)
+    assert status == 200
+    assert re.fullmatch("<p>[^<]*<b>[^<]*</b>[^<]*", found["translatedText"])
+    assert found["details"][0]["source"] == "ka lo mi"
+
+
 def test_the_pages_load_nothing_from_elsewhere_and_run_no_text(server):
     for path in ("/", "/page.js", "/page.css"):
         with urllib.request.urlopen(server.url + path) as answer:
@@ -172,7 +183,8 @@ def test_health_and_metrics_tell_how_it_is(server):
         ({"q": "ka", "source": "de", "target": "en"}, 400, "en is not supported; de are"),
         ({"q": "", "source": "en", "target": "de"}, 400, "missing q"),
         ({"q": 5, "source": "en", "target": "de"}, 400, "q"),
-        ({"q": "ka", "source": "en", "target": "de", "format": "html"}, 400, "send plain text"),
+        ({"q": "ka", "source": "en", "target": "de", "format": "pdf"}, 400, "text and html are"),
+        ({"q": "ka", "source": "en", "target": "de", "format": "html", "stream": True}, 400, "format=text"),
         ({"q": "ka", "source": "en", "target": "de", "alternatives": 11}, 400, "at most 10"),
         ({"q": "ka", "source": "en", "target": "de", "alternatives": -1}, 400, "alternatives"),
         ({"q": "k" * 2001, "source": "en", "target": "de"}, 400, "exceeds text limit (2,000)"),

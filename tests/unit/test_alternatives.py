@@ -147,7 +147,7 @@ class Echo:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
 
-    def search(self, sentences, prefixes):
+    def search(self, sentences, prefixes, constraints=None):
         return [[Hypothesis([*p, *ids[len(p) :]], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)]
 
     def next_token(self, pair):

@@ -246,7 +246,7 @@ def test_an_unknown_key_is_named_with_the_nearest(command: str, overrides: list[
     [
         ("train", "model=bigg", ["model=bigg", "did you mean big?"]),
         ("train", "tokenizer=bpe", ["tokenizer=bpe", "did you mean bpe"]),
-        ("train", "model=zzz", ["model=zzz", "base, big, small, tiny"]),
+        ("train", "model=zzz", ["model=zzz", "base, big, small, student, tiny"]),
         ("train", "experiment=quickstrat", ["experiment=quickstrat", "quickstart"]),
         ("train", "model=null", ["model"]),
         ("train", "trainer=8", ["trainer=8", "paper"]),

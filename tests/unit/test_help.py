@@ -59,7 +59,7 @@ def test_a_command_hides_what_it_does_not_read():
 
 
 def test_the_options_of_a_group_are_named_and_those_of_a_folder_counted():
-    assert "base, big, small, tiny" in page("train")
+    assert "base, big, small, student, tiny" in page("train")
     assert "table3/... (" in page("train")
 
 

@@ -102,7 +102,7 @@ class Recorder:
         self.config = DecodeConfig(n_best=n_best, length_penalty=length_penalty)
         self.n_best, self.segments, self.prefixes = n_best, [], []
 
-    def search(self, sentences, prefixes):
+    def search(self, sentences, prefixes, constraints=None):
         self.segments, self.prefixes = list(sentences), list(prefixes)
         return [
             [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.n_best)]

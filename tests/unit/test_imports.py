@@ -11,7 +11,7 @@ import nmt
 
 ROOT = Path(nmt.__file__).parent
 ORDER = (
-    *("errors", "hardware", "storage", "config", "kernels", "model", "text", "parsing", "evaluation"),
+    *("errors", "hardware", "storage", "config", "kernels", "model", "text", "documents", "parsing", "evaluation"),
     *("model_directory", "data", "preparation", "search", "interchange", "translation", "training", "report"),
     *("comparison", "citation", "server"),
     *("compose", "commands", "api", "cli"),

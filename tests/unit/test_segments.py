@@ -34,7 +34,7 @@ class Echo:
 
     config = DecodeConfig()
 
-    def search(self, sentences, prefixes):
+    def search(self, sentences, prefixes, constraints=None):
         self.asked = list(sentences)
         return [[Hypothesis([*p, *ids], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)]
 

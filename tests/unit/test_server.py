@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from nmt.commands import compose
 from nmt.config import DecodeConfig
+from nmt.documents import PlainText, Translated, read_file
 from nmt.errors import NMTError
 from nmt.search.engine import Hypothesis
 from nmt.server.detect import detect, detect_among
-from nmt.server.documents import PlainText, read_document
 from nmt.server.downloads import Downloads, safe_name
 from nmt.server.keys import Keys, add_key, digest, read_keys
 from nmt.server.rate import Rate
@@ -137,7 +137,7 @@ class Counting:
     def with_search(self, config):
         return self
 
-    def search(self, sentences, prefixes):
+    def search(self, sentences, prefixes, constraints=None):
         self.inside += 1
         self.most = max(self.most, self.inside)
         self.calls.append(len(sentences[0]))
@@ -165,18 +165,18 @@ def test_searches_take_turns_and_keep_their_order(alone):
 @given(st.text(st.sampled_from("ab \t\r\n\u2028\u00a0")))
 def test_a_text_joined_from_its_own_lines_is_the_same(text):
     document = PlainText(text)
-    assert document.join(document.lines) == text
+    assert document.join([Translated(line) for line in document.lines]).decode() == text
     assert all(line == line.strip() != "" for line in document.lines)
     lines = text.split("\n")
     assert [lines[number].strip() for number in document.numbers()] == document.lines
 
 
 def test_files_of_other_kinds_and_encodings_are_refused():
-    assert read_document("A.TXT", "ä\r\n\r\nb".encode()).join(["x", "y"]) == "x\r\n\r\ny"
-    with pytest.raises(NMTError, match=r"\.txt are"):
-        read_document("a.docx", b"")
+    assert read_file("A.TXT", "ä\r\n\r\nb".encode()).join([Translated("x"), Translated("y")]) == b"x\r\n\r\ny"
+    with pytest.raises(NMTError, match=r"not translated; \.txt, \.html"):
+        read_file("a.exe", b"")
     with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
-        read_document("a.txt", b"a\xff")
+        read_file("a.txt", b"a\xff")
 
 
 def test_keys_are_stored_as_hashes_and_count_as_soon_as_the_file_changes(tmp_path, capsys):

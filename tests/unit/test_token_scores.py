@@ -143,7 +143,7 @@ class Echo:
 
     config = DecodeConfig()
 
-    def search(self, sentences, prefixes):
+    def search(self, sentences, prefixes, constraints=None):
         return [[Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)] for ids in sentences]
 
 

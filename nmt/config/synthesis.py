@@ -1,0 +1,57 @@
+"""Options of `nmt synthesise`: pairs for training, whose one side a model writes."""
+
+from dataclasses import dataclass
+
+from nmt.config.corpus import TAG
+from nmt.config.rules import number, require, require_choice
+from nmt.config.translation import TranslateConfig
+
+
+@dataclass
+class SynthesiseConfig(TranslateConfig):
+    """The tree of `nmt synthesise`."""
+
+    kind: str = "back_translation"
+    """back_translation: each translation is the source of its line (Sennrich et al. 2016), by a model of the other
+    direction; distillation: it is the target, for a student to learn from (Kim and Rush 2016)."""
+    tag: str | None = None
+    """A symbol before each synthetic source, BT for <BT> (Caswell et al. 2019): the tag of these pairs in training."""
+    reference: str | None = None
+    """File of references, a line for each of input: of decode.n_best translations, the one most like it is taken."""
+    metric: str = "chrf"
+    """How like a reference is: chrf or bleu, of the sentence."""
+    drop: float = number(0.0, 0.0, 0.99)
+    """Share of pairs to leave out, those with the lowest log P per token."""
+    reverse: str | None = None
+    """A run of the other direction: log P is then that of the line, given its translation."""
+    flagged: str = "drop"
+    """Pairs with flags of likely failures, as those of `nmt score flags=true`: drop or keep."""
+    lines: int = number(2000, 1, 10**9)
+    """Lines of each part, which is the most that a worker loses when a run is killed."""
+    format: str = "tsv"
+    """Not used."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_choice("kind", self.kind, ("back_translation", "distillation"))
+        require_choice("metric", self.metric, ("chrf", "bleu"))
+        require_choice("flagged", self.flagged, ("drop", "keep"))
+        if self.tag is not None:
+            self.tag = f"<{self.tag.strip('<>')}>"
+            require(bool(TAG.fullmatch(self.tag)), f"tag={self.tag!r:.60}: a word such as BT, please")
+        several = self.decode.n_best > 1
+        require(
+            several == (self.reference is not None),
+            f"reference={self.reference} with decode.n_best={self.decode.n_best}: the best of several needs both, "
+            "reference=FILE and decode.n_best=8 decode.beam_size=8, or so",
+        )
+        self.ray.lines = self.lines
+
+    def require_files(self) -> None:
+        """NMTError for options that Ray takes under other keys."""
+        self.require_no_devices()
+
+    def check_paths(self) -> None:
+        """NMTError for standard input or output, which cannot be gone on with."""
+        require(self.input != "-" and self.text is None, "input: lines to translate are needed; pass input=FILE")
+        require(self.output != "-", "output: the pairs are written to a folder; pass output=FOLDER")

@@ -1,0 +1,77 @@
+"""What a file gives to be translated, and how it takes the translations back."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+
+class Translated(NamedTuple):
+    """The translation of a line, and pairs of a source word and a target word, counted from 0; None: not known."""
+
+    text: str
+    alignment: Sequence[tuple[int, int]] | None = None
+
+
+class Document(Protocol):
+    """A file whose lines are to be translated."""
+
+    lines: list[str]
+    """None of them is blank, or holds a line end."""
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        """The file with translations instead of its lines."""
+
+
+class Part(Protocol):
+    """A stretch of a text that is written anew."""
+
+    begin: int
+    end: int
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of it that are translated."""
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        """The stretch with translations instead of its lines."""
+
+
+class PlainText:
+    """Lines of text; line ends, blank lines and white space around a line stay as they are."""
+
+    def __init__(self, text: str) -> None:
+        self.parts: list[tuple[str, str, str]] = []
+        """Of each line of the text: white space, what is translated, white space."""
+        for line in text.split("\n"):
+            begun = line.lstrip()
+            own = begun.rstrip()
+            self.parts.append((line[: len(line) - len(begun)], own, begun[len(own) :]))
+        self.lines = [own for _, own, _ in self.parts if own]
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        found = iter(translations)
+        return "\n".join(
+            before + (next(found).text if own else "") + after for before, own, after in self.parts
+        ).encode()
+
+    def numbers(self) -> list[int]:
+        """The number in the text, counted from 0, of each line that is translated."""
+        return [number for number, (_, own, _) in enumerate(self.parts) if own]
+
+
+class Spliced:
+    """A text of which some parts are written anew, and all others stay as they are."""
+
+    def __init__(self, text: str, parts: Sequence[Part]) -> None:
+        self.text, self.parts = text, parts
+        self.lines = [line for part in parts for line in part.lines]
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        pieces, at, used = list[str](), 0, 0
+        for part in self.parts:
+            own = translations[used : used + len(part.lines)]
+            pieces += [self.text[at : part.begin], part.render(own)]
+            at, used = part.end, used + len(own)
+        return "".join(pieces) + self.text[at:]
+
+    def join(self, translations: Sequence[Translated]) -> bytes:
+        return self.render(translations).encode()

@@ -1,0 +1,208 @@
+"""Markdown as CommonMark and GitHub know it: markdown-it finds blocks and what is in them, this, where."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import autolink, backtick, image, link
+from markdown_it.token import Token as Found
+
+from nmt.documents.document import Part, Spliced, Translated
+from nmt.documents.html import BETWEEN, INLINE, MARKUP, read_html
+from nmt.documents.markup import Sentence, Token
+
+FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
+UNKNOWN = re.compile(r"(\[\^[^\]\s]+\]:?|\[[ xX]\])")
+"""Footnotes, and the boxes of tasks, which CommonMark takes for text."""
+ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
+"""What may mean more than the character itself."""
+BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*\s|~~~)))")
+
+
+def escape(text: str) -> str:
+    return ACTIVE.sub(r"\\\g<0>", text)
+
+
+def noting(rule: Callable[[Any, bool], bool]) -> Callable[[Any, bool], bool]:
+    """A rule of markdown-it that notes where what it has found ends."""
+
+    def noted(state: Any, silent: bool) -> bool:
+        begin = state.pos
+        found = rule(state, silent)
+        if found and not silent:
+            state.env["ends"][state.src, begin] = state.pos
+        return found
+
+    return noted
+
+
+@cache
+def parser() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    for name, rule in {"link": link, "image": image, "autolink": autolink, "backticks": backtick}.items():
+        markdown.inline.ruler.at(name, noting(rule))
+    return markdown
+
+
+class Lost(Exception):
+    """A place that was not found."""
+
+
+class Paragraph(Sentence):
+    """A sentence that does not become another block by how it begins."""
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        written = super().render(translations)
+        return written if written == self.raw else BEGINS_BLOCK.sub(r"\1\\", written)
+
+
+class Block:
+    """The content of a paragraph, a heading or a cell, whose lines begin at `places` in the text."""
+
+    def __init__(self, text: str, found: Found, places: list[int], ends: dict[tuple[str, int], int]) -> None:
+        self.text, self.content, self.places, self.ends = text, found.content, places, ends
+        self.lines = [0, *(each.end() for each in re.finditer("\n", self.content))]
+        """Where each line begins in the content."""
+        kinds = list(self.tokens(found.children or []))
+        begins = [self.place(at) for at, _ in kinds] + [self.place(len(self.content))]
+        self.begin, self.found = begins[0], [token for _, token in kinds]
+        for token, begin, end in zip(self.found, begins, begins[1:], strict=False):
+            token.raw = text[begin:end]
+
+    def place(self, at: int) -> int:
+        """The place in the text of a character of the content."""
+        line = bisect_right(self.lines, at) - 1
+        return self.places[line] + at - self.lines[line]
+
+    def tokens(self, found: list[Found]) -> Iterator[tuple[int, Token]]:
+        """Where each token begins in the content, and the token."""
+        at, links, skip = 0, list[int](), 0
+        for each in found:
+            if skip:
+                skip -= 1
+                continue
+            kind, end = each.type, self.ends.get((self.content, at), at)
+            if kind == "text":
+                for piece in UNKNOWN.split(each.content):
+                    if not self.content.startswith(piece, at):
+                        raise Lost
+                    if piece:
+                        yield at, Token("point", "") if UNKNOWN.fullmatch(piece) else Token("text", "", piece)
+                    at += len(piece)
+                continue
+            if kind == "link_open" and each.info == "auto":
+                token, skip = Token("copy", "", self.content[at + 1 : end - 1]), 2
+            elif kind == "link_open":
+                links.append(end)
+                token, end = Token("open", "", name="link"), at + 1
+            elif kind == "link_close":
+                token, end = Token("close", "", name="link"), links.pop()
+            elif kind == "code_inline":
+                token = Token("copy", "", each.content)
+            elif kind == "image":
+                token = Token("point", "", breaks=True)
+            else:
+                token, end = self.other(each, at)
+            if end <= at:
+                raise Lost
+            yield at, token
+            at = end
+
+    def other(self, each: Found, at: int) -> tuple[Token, int]:
+        """A token that is found by what it is written with, and its end."""
+        if each.type in ("softbreak", "hardbreak"):
+            broken = BREAK.match(self.content, at)
+            if not broken:
+                raise Lost
+            hard = each.type == "hardbreak"
+            return Token("point" if hard else "text", "", "" if hard else " ", breaks=hard, optional=hard), broken.end()
+        written = each.content if each.type == "html_inline" else each.markup
+        if not self.content.startswith(written, at):
+            raise Lost
+        tag, end = MARKUP.fullmatch(written), at + len(written)
+        if each.type == "text_special":
+            return Token("text", "", each.content), end
+        if each.type == "html_inline":
+            name = (tag["name"] if tag else "") or ""
+            if name.lower() in INLINE and not written.endswith("/>"):
+                return Token("close" if written[1] == "/" else "open", "", name=name.lower()), end
+            return Token("point", "", breaks=name.lower() in BETWEEN), end
+        name, _, way = each.type.rpartition("_")
+        return Token("open" if way == "open" else "close", "", name=name, optional=True), end
+
+
+class Reader:
+    """Collects the parts of a text that are to be translated."""
+
+    def __init__(self, text: str, begin: int) -> None:
+        self.text, self.parts = text, list[Part]()
+        ends = dict[tuple[str, int], int]()
+        body = text[begin:]
+        self.lines = re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", body)
+        self.begins = list(accumulate(map(len, self.lines), initial=begin))
+        self.lines = [line.rstrip().replace("\0", "\ufffd") for line in self.lines]
+        found = parser().parse(body, {"ends": ends})
+        row = list[Found]()
+        for number, token in enumerate(found):
+            if token.type == "html_block" and token.level == 0 and token.map:
+                self.add_html(*token.map)
+            elif token.type == "tr_close":
+                self.add_row(row, ends)
+                row = []
+            elif token.type == "inline" and found[number - 1].type in ("th_open", "td_open"):
+                row.append(token)
+            elif token.type == "inline":
+                paragraph = found[number - 1].type == "paragraph_open"
+                self.add(token, self.places(token), ends, Paragraph if paragraph else Sentence)
+
+    def places(self, token: Found) -> list[int]:
+        """Where each line of the content stands in the text; none where one of them is not found."""
+        found, first = list[int](), token.map[0] if token.map else 0
+        for number, line in enumerate(token.content.split("\n"), first):
+            at = self.lines[number].rfind(line.rstrip()) if number < len(self.lines) else -1
+            if at < 0 or self.lines[number][at + len(line.rstrip()) :].strip(" \t#"):
+                return []
+            found.append(self.begins[number] + at)
+        return found
+
+    def add(
+        self, token: Found, places: list[int], ends: dict[tuple[str, int], int], kind: type[Sentence] = Sentence
+    ) -> None:
+        """Add a block; one that is not found stays as it is."""
+        try:
+            block = Block(self.text, token, places, ends) if places and token.content else None
+        except Lost:
+            block = None
+        if block:
+            self.parts.append(kind(block.begin, block.found, escape))
+
+    def add_row(self, cells: list[Found], ends: dict[tuple[str, int], int]) -> None:
+        """Add the cells of a line of a table, found from its end."""
+        number = cells[0].map[0] if cells and cells[0].map else 0
+        line, found = self.lines[number] if cells else "", list[tuple[Found, list[int]]]()
+        after = len(line)
+        for cell in reversed(cells):
+            at = line.rfind(cell.content, 0, after)
+            if at < 0 or line[at + len(cell.content) : after].strip(" \t|"):
+                return
+            found.append((cell, [self.begins[number] + at]))
+            after = at
+        for cell, places in reversed(found):
+            self.add(cell, places, ends)
+
+    def add_html(self, first: int, end: int) -> None:
+        begin = self.begins[first]
+        for part in read_html(self.text[begin : self.begins[min(end, len(self.lines))]]).parts:
+            part.begin, part.end = part.begin + begin, part.end + begin
+            self.parts.append(part)
+
+
+def read_markdown(text: str) -> Spliced:
+    """A text in Markdown; metadata in YAML at its beginning stay as they are."""
+    front = FRONT_MATTER.match(text)
+    return Spliced(text, Reader(text, front.end() if front else 0).parts)

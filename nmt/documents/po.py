@@ -1,0 +1,118 @@
+"""Message catalogs of GNU gettext (https://www.gnu.org/software/gettext/manual, section PO Files).
+
+Messages without a translation get one, and the flag `fuzzy`, as nobody has checked it. All else stays as it is.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nmt.documents.document import Part, Spliced, Translated
+from nmt.documents.strings import sentences_of
+
+LINE = re.compile(
+    r'[ \t]*(?:(?P<key>msg(?:ctxt|id|id_plural|str))(?:\[(?P<form>\d{1,2})\])?[ \t]*)?"(?P<text>(?:[^"\\\n]|\\.)*)"\s*'
+)
+FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+IN_ESCAPES = str.maketrans({character: f"\\{letter}" for letter, character in ESCAPES.items()})
+
+
+def unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[0]), text)
+
+
+def quoted(text: str) -> str:
+    """A text as gettext writes it: if it has several lines, each on a line of its own."""
+    lines = [f'"{line.translate(IN_ESCAPES)}"\n' for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
+    return "".join(lines if len(lines) == 1 else ['""\n', *lines])
+
+
+@dataclass
+class Message:
+    """A message, and the place of its translation."""
+
+    start: int
+    """Where its first keyword stands."""
+    flags: int | None
+    """Where its flags are, after "#,"."""
+    begin: int = 0
+    end: int = 0
+    texts: dict[str, str] = field(default_factory=dict)
+    """By keyword; that of a plural form has its number in brackets."""
+    strings: list[Spliced] = field(default_factory=list)
+    """The message, and its plural."""
+    forms: int = 1
+    line_end: str = "\n"
+
+    def read(self, forms: int) -> bool:
+        """Find what is to be translated; False where that is nothing."""
+        done = [text for key, text in self.texts.items() if key.startswith("msgstr")]
+        sources = [self.texts[key] for key in ("msgid", "msgid_plural") if key in self.texts]
+        if not done or any(done) or not self.texts.get("msgid"):
+            return False
+        self.strings = [Spliced(text, sentences_of(text)) for text in sources]
+        self.forms = max(forms, len(done))
+        return all(string.lines for string in self.strings)
+
+    @property
+    def lines(self) -> list[str]:
+        return [line for string in self.strings for line in string.lines]
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        singular = len(self.strings[0].lines)
+        texts = [self.strings[0].render(translations[:singular])]
+        if len(self.strings) == 1:
+            written = "msgstr " + quoted(texts[0])
+        else:
+            texts.append(self.strings[1].render(translations[singular:]))
+            # The only form of a language without a plural is for all numbers.
+            of_forms = [texts[form > 0 or self.forms == 1] for form in range(self.forms)]
+            written = "".join(f"msgstr[{form}] {quoted(text)}" for form, text in enumerate(of_forms))
+        return written.replace("\n", self.line_end)
+
+
+class Flag:
+    """The flag of a message that nobody has checked."""
+
+    def __init__(self, message: Message) -> None:
+        self.begin = self.end = message.start if message.flags is None else message.flags
+        self.lines: list[str] = []
+        self.flag = f"#, fuzzy{message.line_end}" if message.flags is None else " fuzzy,"
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        return self.flag
+
+
+def messages_of(text: str) -> list[Message]:
+    """The messages of a catalog, but not its obsolete ones, which are comments."""
+    found, current, flags, name, at = list[Message](), None, None, "", 0
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        string = LINE.fullmatch(line)
+        if string and (key := string["key"]):
+            name = f"{key}[{string['form']}]" if string["form"] else key
+            if current is None or name in current.texts or (current.end and not key.startswith("msgstr")):
+                current, flags = Message(at, flags), None
+                found.append(current)
+            if key == "msgstr" and not current.end:
+                current.begin, current.line_end = at, "\r\n" if line.endswith("\r\n") else "\n"
+        if string and current:
+            current.texts[name] = current.texts.get(name, "") + unescaped(string["text"])
+            current.end = at + len(line) if name.startswith("msgstr") else current.end
+        elif line.startswith("#,"):
+            current, flags = None, None if "fuzzy" in line else at + 2
+        else:
+            current, flags = None, flags if re.match(r"#(?!~)", line) else None
+        at += len(line)
+    return found
+
+
+def read_po(text: str) -> Spliced:
+    """A catalog, or a template of one."""
+    parts, forms = list[Part](), 1
+    for message in messages_of(text):
+        if not message.texts.get("msgid") and (header := FORMS.search(message.texts.get("msgstr", ""))):
+            forms = int(header[1])
+        if message.read(forms):
+            parts += [Flag(message), message]
+    return Spliced(text, parts)

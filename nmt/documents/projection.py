@@ -1,0 +1,277 @@
+"""Where the markup of a sentence goes in its translation: around the words that align to the words that it had.
+
+An element covers one run of words of the translation, so that none is split or lost; within another element it stays.
+"""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+Alignment = Iterable[tuple[int, int]]
+NEAR = 20
+"""Words by which a line break moves at most, to find a place of its own."""
+
+
+@dataclass
+class Node:
+    """An element, a tag between words, or a stretch that is copied; it covers characters of the plain text."""
+
+    open: str
+    """Its tag; of what is copied, all of it."""
+    begin: int
+    end: int = -1
+    close: str = ""
+    children: list["Node"] = field(default_factory=list)
+    copied: bool = False
+    breaks: bool = False
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        self.end = max(self.begin, self.end)
+
+
+@dataclass
+class Placed:
+    """A node, the words of the translation that it covers, and the characters, of which none may be left."""
+
+    node: Node
+    words: tuple[int, int]
+    begin: int
+    end: int
+    before: str = ""
+    after: str = ""
+
+
+def spans_of(text: str) -> list[tuple[int, int]]:
+    return [found.span() for found in re.finditer(r"\S+", text)]
+
+
+def fit(word: str, outside: str, inside: str, aligned: bool) -> int:
+    """How many characters at the beginning of a word stay outside of an element.
+
+    In the source, `outside` stood before it in the same word, and `inside` in it. To be used for the end of a word, all
+    are turned round. Only punctuation, and what both words have in common, is told apart from the rest of a word.
+    """
+    if outside and aligned and word.startswith(outside):
+        return len(outside) % len(word)
+    if any(map(str.isalnum, outside)):
+        return len(word) - len(inside) if aligned and word.endswith(inside) else 0
+    if outside or inside[:1].isalnum():
+        return next((index for index, character in enumerate(word) if character.isalnum()), 0)
+    return 0
+
+
+class Projection:
+    """The words of a sentence and of its translation, and how they align."""
+
+    def __init__(self, plain: str, target: str, alignment: Alignment | None) -> None:
+        self.plain, self.target = plain, target
+        self.sources, self.targets = spans_of(plain), spans_of(target)
+        self.starts, self.target_starts = ([begin for begin, _ in spans] for spans in (self.sources, self.targets))
+        if alignment is None:  # as if both had the same order
+            count, own = len(self.targets), len(self.sources)
+            alignment = [(index * own // count, index) for index in range(count)]
+        self.broken = set[int]()
+        """The words of the translation that a line break stands before."""
+        self.sources_of: list[list[int]] = [[] for _ in self.targets]
+        self.targets_of: list[list[int]] = [[] for _ in self.sources]
+        for source, target_word in sorted(set(alignment)):
+            if 0 <= source < len(self.sources) and 0 <= target_word < len(self.targets):
+                self.sources_of[target_word].append(source)
+                self.targets_of[source].append(target_word)
+
+    def words_in(self, node: Node) -> range:
+        """The words of the sentence that a node covers, or a part of which it covers."""
+        first = bisect_left(self.starts, node.begin)
+        if first and self.sources[first - 1][1] > node.begin:
+            first -= 1
+        return range(first, bisect_left(self.starts, node.end)) if node.end > node.begin else range(0)
+
+    def owners(self, nodes: Sequence[Node], words: tuple[int, int]) -> list[int | None]:
+        """The node that each of these words of the translation belongs to, as its index; None: to no node."""
+        source_owners = dict[int, int]()
+        for index, node in enumerate(nodes):
+            for word in self.words_in(node):
+                source_owners.setdefault(word, index)
+        owners: list[int | None] = []
+        for word in range(*words):
+            votes = Counter(source_owners.get(source, -1) for source in self.sources_of[word])
+            best = max(votes, key=lambda owner: (votes[owner], owner >= 0, -owner), default=-1)
+            owners.append(best if best >= 0 else None)
+        return owners
+
+    def place(self, nodes: Sequence[Node], parent: Placed) -> list[Placed]:
+        """The places of nodes in the place of the element around them, in the order of the translation."""
+        low, _ = parent.words
+        owners = self.owners(nodes, parent.words)
+        copies = self.find_copies(nodes, owners, parent)
+        placed, runs, between = list[Placed](), dict[int, Placed](), list[Node]()
+        for index, run in enumerate(best_runs(owners, len(nodes))):
+            if index in copies:
+                placed.append(copies[index])
+            elif run:
+                placed.append(self.covering(nodes[index], (low + run[0], low + run[1]), parent))
+            else:
+                between.append(nodes[index])
+                continue
+            runs.update(dict.fromkeys(range(*placed[-1].words), placed[-1]))
+        for node in between:
+            placed.append(self.between(node, parent, runs))
+            runs.update(dict.fromkeys(range(*placed[-1].words), placed[-1]))
+        return sorted(placed, key=lambda each: (each.begin, each.end))
+
+    def covering(self, node: Node, words: tuple[int, int], parent: Placed) -> Placed:
+        """A node around these words of the translation."""
+        begin = self.targets[words[0]][0] + self.outside(node, words[0], 1)
+        end = self.targets[words[1] - 1][1] - self.outside(node, words[1] - 1, -1)
+        if begin >= end:
+            begin, end = self.targets[words[0]][0], self.targets[words[1] - 1][1]
+        begin = min(max(begin, parent.begin), parent.end)
+        return Placed(node, words, begin, max(begin, min(end, parent.end)))
+
+    def outside(self, node: Node, word: int, step: int) -> int:
+        """How many characters at the beginning of a word, or with step -1 at its end, stay outside of a node."""
+        own = self.words_in(node)
+        aligned = [source for source in self.sources_of[word] if source in own]
+        begin, end = self.sources[aligned[0] if aligned else own[0 if step > 0 else -1]]
+        inside = self.plain[max(begin, node.begin) : min(end, node.end)]
+        other = self.plain[begin : node.begin] if step > 0 else self.plain[node.end : end]
+        return fit(self.target[slice(*self.targets[word])][::step], other[::step], inside[::step], bool(aligned))
+
+    def find_copies(self, nodes: Sequence[Node], owners: list[int | None], parent: Placed) -> dict[int, Placed]:
+        """Places where the translation itself has what is copied, as the index of a node and its place.
+
+        Such words belong to that node from then on.
+        """
+        found, low = dict[int, Placed](), parent.words[0]
+        for index, node in enumerate(nodes):
+            place = self.find_copy(node, parent) if node.copied else None
+            if place and not any(owners[word - low] in found for word in range(*place.words)):
+                found[index] = place
+                for word, owner in enumerate(owners, low):
+                    if owner == index:
+                        owners[word - low] = None
+                for word in range(*place.words):
+                    owners[word - low] = index
+        return found
+
+    def find_copy(self, node: Node, parent: Placed) -> Placed | None:
+        """The place of what is copied, in the words that align to it, else anywhere."""
+        text, words, (low, high) = (
+            " ".join(self.plain[node.begin : node.end].split()),
+            self.words_in(node),
+            parent.words,
+        )
+        near = [word for source in words for word in self.targets_of[source] if low <= word < high]
+        windows = [(self.targets[word][0], self.targets[min(word + len(words), high) - 1][1]) for word in near]
+        for window in [*windows, (parent.begin, parent.end)]:
+            at = self.target.find(text, *window) if text else -1
+            around = f" {self.target} "[at] + text[:1], text[-1:] + f" {self.target} "[at + len(text) + 1 :][:1]
+            if at >= 0 and not any(map(str.isalnum, around)):
+                first = bisect_left(self.target_starts, at + 1) - 1
+                return Placed(node, (first, bisect_left(self.target_starts, at + len(text))), at, at + len(text))
+        return None
+
+    def gap(self, node: Node, parent: Placed, after: bool) -> int:
+        """The index of the word of the translation that a node without words of its own there stands before.
+
+        It stands `after` what the word before it aligns to, or else before what the word after it does.
+        """
+        low, high = parent.words
+        own = self.words_in(parent.node)
+        following = bisect_left(self.starts, node.begin)
+        places = [word + 1 for word in self.targets_of[following - 1]] if following > own.start else []
+        others = self.targets_of[following] if following < own.stop else []
+        if not (places or others):
+            share = (following - own.start) / max(len(own), 1)
+            return low + round(share * (high - low))
+        best = max(places) if places and (after or not others) else min(others)
+        return min(max(best, low), high)
+
+    def is_free(self, at: int, node: Node, runs: dict[int, Placed]) -> bool:
+        """True if a line break fits before this word: within no element, and if it is optional, beside no other."""
+        return (at not in runs or runs[at] is not runs.get(at - 1)) and not (node.optional and at in self.broken)
+
+    def between(self, node: Node, parent: Placed, runs: dict[int, Placed]) -> Placed:
+        """The place of a node that no word of the translation belongs to: between words, or around a free one.
+
+        Blanks stand around a tag as they did.
+        """
+        own = self.words_in(node)
+        left = self.plain[node.begin - 1 : node.begin].strip() if node.begin and not own else ""
+        right = "" if own else self.plain[node.end + node.breaks :][:1].strip()
+        low, high = parent.words
+        at = self.gap(node, parent, bool(left))
+        if node.breaks:
+            inner = [each for each in near(at, low + 1, high) if self.is_free(each, node, runs)]
+            if not inner and node.optional:  # two line breaks at one place would be an empty line
+                return Placed(replace(node, open=""), (at, at), parent.end, parent.end)
+            at = inner[0] if inner else at
+            self.broken.add(at)
+        other = runs.get(at) if at - 1 in runs and low < at < high else None
+        if other and other is runs[at - 1]:
+            at = other.words[0] if node.begin < other.node.begin else other.words[1]
+        if own and not node.copied:
+            free = [word for word in (at, at - 1) if low <= word < high and word not in runs]
+            if free:
+                return self.covering(node, (free[0], free[0] + 1), parent)
+        begin = self.targets[at - 1][1] if low < at else parent.begin
+        end = self.targets[at][0] if at < high else parent.end
+        begin, end = (max(parent.begin, min(edge, parent.end)) for edge in (begin, end))
+        if left and right and node.breaks and low < at < high:
+            return Placed(node, (at, at), begin, end)
+        if left or at == high:
+            return Placed(node, (at, at), begin, begin, before=" " * (not left and low < high))
+        return Placed(node, (at, at), end, end, after=" " * (not right))
+
+    def render(self, nodes: Sequence[Node], parent: Placed, escape: Callable[[str], str]) -> str:
+        """The characters of a place, with the nodes in it."""
+        pieces, at = list[str](), parent.begin
+        for each in self.place(nodes, parent):
+            pieces.append(escape(self.target[at : each.begin]))
+            inside = "" if each.node.copied or each.node.breaks else self.render(each.node.children, each, escape)
+            if inside or not (each.node.optional and each.node.close):
+                pieces += [each.before, each.node.open, inside, each.node.close, each.after]
+            at = each.end
+        return "".join(pieces) + escape(self.target[at : parent.end])
+
+
+def near(at: int, low: int, high: int) -> list[int]:
+    """The numbers from `low` up to `high` that are nearest to `at`, nearest first; some dozens at most."""
+    found = range(max(low, at - NEAR), min(high, at + NEAR + 1))
+    return sorted(found, key=lambda each: (abs(each - at), each))
+
+
+def best_runs(owners: Sequence[int | None], count: int) -> list[tuple[int, int] | None]:
+    """Of each owner, the run of words that holds most of its own and fewest that are nobody's, and none of others."""
+    own: list[list[int]] = [[] for _ in range(count)]
+    for word, owner in enumerate(owners):
+        if owner is not None:
+            own[owner].append(word)
+    taken = list(accumulate((owner is not None for owner in owners), initial=0))
+    return [best_run(words, taken) for words in own]
+
+
+def best_run(words: Sequence[int], taken: Sequence[int]) -> tuple[int, int] | None:
+    """The best run of an owner's words; `taken` counts the words before each that are somebody's."""
+    best, most, begin, previous, score = None, (0, 0), 0, -1, -1
+    for word in words:
+        score -= word - previous - 1
+        if score < 0 or taken[word] > taken[previous + 1]:
+            begin, score = word, 0
+        score, previous = score + 1, word
+        if (score, word - begin) > most:
+            best, most = (begin, word + 1), (score, word - begin)
+    return best
+
+
+def project(
+    plain: str, nodes: Sequence[Node], target: str, alignment: Alignment | None, escape: Callable[[str], str]
+) -> str:
+    """The translation of a plain text with the markup that this had."""
+    projection = Projection(plain, target, alignment)
+    root = Placed(Node("", 0, len(plain)), (0, len(projection.targets)), 0, len(target))
+    return projection.render(nodes, root, escape)

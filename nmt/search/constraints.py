@@ -1,0 +1,152 @@
+"""Lexical constraints: phrases that a translation must have, and how far a hypothesis has come with them. No torch.
+
+What was written is read by an automaton of sets of places, as there are several ways to read it: a phrase may begin
+within another one, and one occurrence counts for one constraint alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+BEGINS, FOLLOWS, GLUED = range(3)
+"""Where a phrase counts: as the first tokens of a translation; anywhere else; behind a token with EDGE alone."""
+CONTINUES, EDGE = 1, 2
+"""Kinds of tokens, as bits: it continues a word; a word can begin behind it without a blank, as behind a hyphen."""
+
+
+class Phrase(NamedTuple):
+    """Tokens that satisfy a constraint where they stand together."""
+
+    tokens: tuple[int, ...]
+    where: int = FOLLOWS
+    closed: bool = True
+    """A word ends with it, so its last token is none with EDGE: no token may follow that continues the word."""
+
+
+Constraint = tuple[Phrase, ...]
+"""Phrases of which any one is enough."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What the translations of some sentences must have, apart from each other."""
+
+    rows: Sequence[Sequence[Constraint]]
+    """The constraints of each sentence."""
+    kinds: bytes
+    """The kind of each entry of the vocabulary."""
+
+    def of(self, indices: Sequence[int]) -> "Constraints":
+        """Those of some of the sentences."""
+        return Constraints([self.rows[index] for index in indices], self.kinds)
+
+
+Place = tuple[int, int]
+"""A phrase that was begun, and how many of its tokens are written; or one of these:"""
+START, FREE, MARKED, CLOSED = (-1, 0), (-2, 0), (-3, 0), (-4, 0)
+OPEN = {START: (BEGINS,), MARKED: (FOLLOWS, GLUED)}
+Reading = tuple[int, Place]
+"""The constraints that are met, as bits, and the place."""
+MOST_READINGS = 64
+"""Constraints that overlap in hundreds of ways are not worth all of them."""
+
+
+class Tracker:
+    """The states of a sentence's hypotheses, numbered from 0, the empty hypothesis, as they are met."""
+
+    def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
+        self.kinds = kinds
+        every = list(constraints)
+        self.before = [max((m for m in range(n) if every[m] == each), default=-1) for n, each in enumerate(every)]
+        """The last equal constraint before each, which is to be met first; -1: none."""
+        own = [(index, phrase) for index, constraint in enumerate(constraints) for phrase in constraint]
+        self.owners, self.phrases = [index for index, _ in own], [phrase for _, phrase in own]
+        self.shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
+        # What can begin anywhere leads on whatever was written.
+        self.usual = [min((len(p.tokens) for p in own if p.where == FOLLOWS), default=99) for own in constraints]
+        self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
+        self.numbers: dict[frozenset[Reading], int] = {}
+        self.readings: list[frozenset[Reading]] = []
+        self.left: list[int] = []
+        """Tokens until all constraints of a state are met, by phrases that can begin anywhere."""
+        self.least: list[int] = []
+        """Fewest tokens until then."""
+        self.opened: dict[Reading, dict[int, list[int]]] = {}
+        self.known: dict[tuple[int, int], int] = {}
+        self.number(frozenset([(0, START)]))
+
+    def step(self, state: int, token: int) -> int:
+        """The state after a token."""
+        # All tokens that are in no phrase are alike, but for whether they continue a word.
+        key = state, token if token in self.relevant else -1 - self.kinds[token]
+        if key not in self.known:
+            found = {after for reading in self.readings[state] for after in self.follow(reading, token)}
+            self.known[key] = self.number(frozenset(self.best(found)))
+        return self.known[key]
+
+    def number(self, readings: frozenset[Reading]) -> int:
+        """The number of a state, which may be new."""
+        if readings not in self.numbers:
+            self.numbers[readings] = len(self.readings)
+            self.readings.append(readings)
+            self.left.append(min(self.tokens_left(reading, self.usual) for reading in readings))
+            self.least.append(min(self.tokens_left(reading, self.shortest) for reading in readings))
+        return self.numbers[readings]
+
+    def follow(self, reading: Reading, token: int) -> list[Reading]:
+        """What a reading can become by a token."""
+        met, place = reading
+        phrase, done = place
+        if phrase >= 0:
+            return [self.reached(met, phrase, done + 1)] if self.phrases[phrase].tokens[done] == token else []
+        if place == CLOSED and self.kinds[token] & CONTINUES:
+            return []
+        begun = [self.reached(met, own, 1) for own in self.open(reading).get(token, ())]
+        return [(met, self.behind(token)), *begun]
+
+    def behind(self, token: int) -> Place:
+        return MARKED if self.kinds[token] & EDGE else FREE
+
+    def reached(self, met: int, phrase: int, done: int) -> Reading:
+        if done < len(self.phrases[phrase].tokens):
+            return met, (phrase, done)
+        own = self.phrases[phrase]
+        return met | 1 << self.owners[phrase], CLOSED if own.closed else self.behind(own.tokens[-1])
+
+    def open(self, reading: Reading) -> dict[int, list[int]]:
+        """The phrases that can begin, by their first token; of equal constraints, the first that is not met."""
+        if reading not in self.opened:
+            (met, place), found = reading, dict[int, list[int]]()
+            unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
+            for n, phrase in enumerate(self.phrases):
+                if unmet[self.owners[n]] and phrase.where in OPEN.get(place, (FOLLOWS,)):
+                    found.setdefault(phrase.tokens[0], []).append(n)
+            self.opened[reading] = found
+        return self.opened[reading]
+
+    def wanted(self, state: int) -> set[int]:
+        """The tokens with which a state goes on with a phrase or begins one."""
+        found = set[int]()
+        for reading in self.readings[state]:
+            phrase, done = reading[1]
+            found |= {self.phrases[phrase].tokens[done]} if phrase >= 0 else self.open(reading).keys()
+        return found
+
+    def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
+        """The tokens that a reading lacks, if constraints that are not begun take so many."""
+        met, (phrase, done) = reading
+        count = sum(length for n, length in enumerate(lengths) if not met >> n & 1)
+        return count if phrase < 0 else count + len(self.phrases[phrase].tokens) - done - lengths[self.owners[phrase]]
+
+    def best(self, readings: set[Reading]) -> list[Reading]:
+        """The readings that are no worse than another at the same place; of very many, those that lack least."""
+        found = [
+            (met, place)
+            for met, place in readings
+            if not any(place == there and met != more and met & more == met for more, there in readings)
+        ]
+        found.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
+        # One that is free outlives any token.
+        return (
+            found[:MOST_READINGS] + [reading for reading in found[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
+        )

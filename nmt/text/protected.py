@@ -1,0 +1,141 @@
+"""Stretches of a line that its translation must hold as they are: placeholders, addresses, file names, code, measures.
+
+Every repetition here is possessive or bounded, so that the time for a line grows in proportion to its length.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nmt.text.tokenizers import single_blanks
+
+USUAL = "usual"
+SYMBOL = re.compile(r"⟦\d{1,2}⟧")
+"""A word that a vocabulary may reserve, and a model be trained to copy, to stand for a stretch."""
+PLACEHOLDERS = (
+    *(r"``[^`]{1,400}+``", r"`[^`]{1,400}+`"),  # code
+    *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}"),  # {{ x }}, {% if x %}
+    # ICU: {count, plural, one {# file} other {# files}}, which may hold a placeholder in a form
+    r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
+    r"[$#@%]?\{(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100}+\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
+    r"%\(\w{1,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
+    r"%(?:\d{1,3}+\$)?+[-+0#]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEor@])(?!\w))",  # %1$s
+    r"%%",
+    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+",  # $name
+)
+ADDRESSES = (
+    r"\b(?:https?://|ftp://|file://|www\.)(?=\w)[!#-;=?-_a-z~]{1,2000}+",
+    r"(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+",
+)
+ENDINGS = (
+    "py|pyi|js|ts|json|jsonl|ya?ml|toml|xml|x?html?|css|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|pptx?|od[tsp]|png|jpe?g|gif"
+    "|svg|ico|webp|zip|tar|gz|bz2|xz|zst|7z|rar|sh|bat|exe|dll|so|deb|rpm|iso|conf|cfg|ini|env|log|sql|db|sqlite3?|cpp"
+    "|hpp|java|go|rs|rb|php|pot?|mo|mp[34]|wav|ogg|avi|mkv|bak|tmp|com|org|net"
+)
+FILES = (
+    r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
+    r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
+    rf"(?<![\w/.-])[\w-]{{1,100}}+(?:[./][\w-]{{1,100}}+){{0,30}}(?:\.(?:{ENDINGS}))(?![\w-])",  # setup.py, a/b.txt
+)
+UNITS = (
+    "km/h|m/s|[kMGT]?bit/s|[kMG]bps|mph|[kcmnµ]?m|k?g|mg|t|m?s|min|h|[kMG]?Hz|[kKMGT]i?B|bytes?|m?V|kV|mA|[kMG]?Wh?"
+    "|h?Pa|bar|°C|°F|°|px|pt|em|rem|dpi|fps|[mcd]?l|dB|%"
+)
+MEASURE = re.compile(rf"(?<![\w.,])(\d{{1,20}}+(?:[.,]\d{{1,20}}+){{0,6}}+)([ \u00a0\u202f]?)({UNITS})(?![\w%])")
+TRAILING = ".,;:!?)]}'*`\""
+"""Marks that belong to the sentence and not to the address or path before them."""
+ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
+ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, MEASURE.pattern]))
+PART_OF = r"A-Za-z0-9_/@\\"
+"""Characters with which an item that ends in one of them would be part of something longer."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a line, from `start` up to `end`."""
+
+    start: int
+    end: int
+
+
+class Finder:
+    """Finds what is protected: the usual kinds, and what matches regular expressions of one's own, which go first."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        own = [kind for kind in kinds if kind != USUAL]
+        self.patterns = [SYMBOL, *map(re.compile, own), *([ALL] if USUAL in kinds else [])]
+
+    def stretches(self, line: str) -> list[Stretch]:
+        """The stretches of a line in order; those without anything between them are one."""
+        taken = bytearray(len(line))
+        for pattern in self.patterns:
+            for found in pattern.finditer(line):
+                start, end = found.span()
+                if pattern is ALL and ADDRESS.match(line, start):
+                    end = start + len(found[0].rstrip(TRAILING))
+                if end > start and not any(taken[start:end]):
+                    taken[start:end] = b"\1" * (end - start)
+        return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
+
+
+def item(line: str, stretch: Stretch) -> str:
+    """The text of a stretch, its white space collapsed, as that of every translation is."""
+    return single_blanks(line[stretch.start : stretch.end])
+
+
+def form(text: str) -> str:
+    """A pattern for an item; of a measure, with the marks and the blank of any language: 1.5 GB is 1,5 GB."""
+    measure = MEASURE.fullmatch(text)
+    if not measure:
+        return re.escape(text)
+    return re.sub("[.,]", "[.,]", measure[1]) + r"\s?" + re.escape(measure[3])
+
+
+def edges(line: str, stretch: Stretch) -> tuple[str, str]:
+    """What must not stand before, and after, an item in a translation, unless the source has it there as well."""
+    first, last = line[stretch.start], line[stretch.end - 1]
+    classes = [f"[{PART_OF if re.match('[A-Za-z0-9_]', own) else re.escape(own)}]" for own in (first, last)]
+    before, after = f"(?<!{classes[0]})", f"(?!\\.?{classes[1]})"
+    return before * bool(re.compile(before).match(line, stretch.start)), after * bool(
+        re.compile(after).match(line, stretch.end)
+    )
+
+
+class Items:
+    """The items of a line, and whether they are in another text."""
+
+    def __init__(self, line: str, stretches: Sequence[Stretch]) -> None:
+        guards: dict[str, list[tuple[str, str]]] = {}
+        for stretch in stretches:
+            guards.setdefault(item(line, stretch), []).append(edges(line, stretch))
+        self.texts = [item(line, stretch) for stretch in stretches]
+        self.alternatives = sorted(guards, key=len, reverse=True)
+        # A guard holds where every place of the source keeps it.
+        ends = {text: [min(found[side] for found in guards[text]) for side in (0, 1)] for text in guards}
+        parts = [f"({ends[text][0]}{form(text)}{ends[text][1]})" for text in self.alternatives]
+        self.pattern = re.compile("|".join(parts))
+
+    def replaced(self, text: str, texts: Sequence[str]) -> str:
+        """A text with others in place of the items, which are different."""
+        others = dict(zip(self.texts, texts, strict=True))
+        return self.pattern.sub(lambda found: others[self.which(found)], text)
+
+    def which(self, found: re.Match[str]) -> str:
+        assert found.lastindex
+        return self.alternatives[found.lastindex - 1]
+
+    def found(self, text: str) -> list[str]:
+        """The items of a text in its order, without those that are a part of something longer."""
+        return [self.which(found) for found in self.pattern.finditer(text)]
+
+    def arrive(self, text: str) -> bool:
+        """True if every item stands in a text as often as in the source, and those that count in the same order."""
+        found = self.found(text)
+        order, expected = ([each for each in texts if is_counted(each)] for texts in (found, self.texts))
+        return Counter(found) == Counter(self.texts) and order == expected
+
+
+def is_counted(text: str) -> bool:
+    """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s or {0}."""
+    return bool(re.match(r"\{\W|%(?!\(|\d{1,3}\$|%)", text))

@@ -1,0 +1,243 @@
+"""Translations that keep what is protected: placeholders, addresses and the like arrive exactly as they are.
+
+A line is first translated as it is, or with symbols for its items if the model was trained to copy these. Only where an
+item does not arrive, other ways are tried in turn: words that stand for the items; the same, with lost ones put where
+the word alignment has them; and the line cut at its items. What even then does not arrive exactly once is flagged.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, count, islice, pairwise
+from typing import TYPE_CHECKING
+
+from nmt.text.protected import Finder, Items, Stretch, is_counted
+from nmt.translation.segments import RefusedLine, Segmenter
+from nmt.translation.token_scores import Details
+
+if TYPE_CHECKING:
+    from nmt.translation.translator import Translation, Translator
+
+CUT, LOST = "cut", "protected"
+"""How a line came out, and a flag: cut at its items, or with one that is not there exactly once."""
+MARKS = frozenset(map(chr, range(0x10F000, 0x10F800)))
+"""Characters for private use, at which a line is cut."""
+WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
+STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)
+"""Words that models copy well: docs/protect.md has how well."""
+
+
+class Known(frozenset[str]):
+    """All characters that a model knows, but for the marks."""
+
+    characters: frozenset[str] | None = None
+
+    def __contains__(self, character: object) -> bool:
+        return character not in MARKS and (self.characters is None or character in self.characters)
+
+    def issuperset(self, text: Iterable[object]) -> bool:
+        return all(character in self for character in text)
+
+
+@dataclass
+class Line:
+    """A line with something protected in it."""
+
+    tag: str
+    text: str
+    """The rest of it."""
+    stretches: list[Stretch]
+
+    @cached_property
+    def items(self) -> Items:
+        return Items(self.text, self.stretches)
+
+    @property
+    def is_bare(self) -> bool:
+        """True if nothing else in it has a letter or digit."""
+        return not any(map(str.isalnum, Masked(self, [" "] * len(self.stretches)).text))
+
+    @property
+    def wide(self) -> "Line":
+        """The line whose stretches also hold the marks beside them, such as quotes."""
+        mask = Masked(self, ["\0" * (stretch.end - stretch.start) for stretch in self.stretches])
+        return replace(self, stretches=[Stretch(*found.span()) for found in WITH_MARKS.finditer(mask.text)])
+
+    def masked(self, names: Iterable[str]) -> "Masked | None":
+        """The line with names that are not in it; None if there are too few."""
+        unused = list(islice((name for name in names if name not in self.text), len(self.stretches)))
+        return Masked(self, unused) if len(unused) == len(self.stretches) else None
+
+
+class Masked:
+    """A line with names in place of its items."""
+
+    def __init__(self, line: Line, names: Sequence[str]) -> None:
+        self.line, self.names, self.text, last = line, names, "", 0
+        self.places = list[Stretch]()
+        for stretch, name in zip(line.stretches, names, strict=True):
+            self.text += line.text[last : stretch.start]
+            self.places.append(Stretch(len(self.text), len(self.text) + len(name)))
+            self.text, last = self.text + name, stretch.end
+        self.text += line.text[last:]
+
+    @cached_property
+    def items(self) -> Items:
+        """The names, as items of the masked line."""
+        return Items(self.text, self.places)
+
+    def unmasked(self, text: str) -> str:
+        return self.items.replaced(text, self.line.items.texts)
+
+    def with_items(self, translation: "Translation") -> "Translation | None":
+        """A translation of the masked line with the items, whose details are of the words of both; None if it fails."""
+        text, names = translation.text, self.items.found(translation.text)
+        items = dict(zip(self.names, self.line.items.texts, strict=True))
+        # Of two equal items it is the names that tell in which order they are.
+        counted = [[name for name in own if is_counted(items[name])] for own in (names, self.names)]
+        if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.leaves(text):
+            return None
+        if details := translation.details:
+            sources, targets = self.first_words(self.text), self.first_words(text)
+            lengths = [after - first for first, after in pairwise(targets)]
+            probabilities = zip(details.word_log_probabilities, lengths, strict=True)
+            details = Details(
+                details.tokens,
+                details.token_log_probabilities,
+                [(sources[source], targets[target]) for source, target in details.alignment],
+                [probability for probability, length in probabilities for _ in range(length)],
+            )
+        copied = [self.unmasked(each) for each in translation.copied]
+        return replace(translation, text=self.unmasked(text), details=details, copied=copied)
+
+    def leaves(self, text: str) -> bool:
+        """True for a digit, or half a character, that is none of the source's: what is left of a garbled name."""
+        source, found = (self.items.replaced(each, [" "] * len(self.names)) for each in (self.text, text))
+        named = any(map(str.isdigit, self.names[0]))  # marks leave nothing
+        return named and any((each.isdigit() or each == "\ufffd") and each not in source for each in found)
+
+    def first_words(self, text: str) -> list[int]:
+        """The index of the first word that each word of a masked text becomes, and their number."""
+        return [0, *accumulate(len(self.unmasked(word).split()) for word in text.split())]
+
+    def aligned(self, translation: "Translation") -> "Translation":
+        """A translation with each lost name where a word is aligned to it, if there is one.
+
+        A word that is aligned to nothing else is taken for the name in another form, and replaced.
+        """
+        details, words, sources = translation.details, translation.text.split(), self.text.split()
+        assert details
+        for name in set(self.names) - set(self.items.found(translation.text)):
+            own = [number for number, word in enumerate(sources) if name in self.items.found(word)]
+            found = [target for source, target in details.alignment if source in own]
+            if free := [target for target in found if not self.items.found(words[target])]:
+                alone = all(source in own for source, target in details.alignment if target == free[0])
+                marks = re.fullmatch(r"(\W*).*?(\W*)", words[free[0]])
+                assert marks
+                words[free[0]] = f"{marks[1]}{name}{marks[2]}" if alone else f"{words[free[0]]} {name}"
+        # A name that was put behind a word is a word of its own, which the details do not have.
+        kept = details if len(" ".join(words).split()) == len(words) else None
+        return replace(translation, text=" ".join(words), details=kept)
+
+
+Found = list["Translation"]
+Way = Callable[["Translator", list[Line]], list[Found | None]]
+"""Translations of lines, best first; None where the best one fails."""
+
+
+def by_masks(translator: "Translator", masks: list[Masked | None], align: bool = False) -> list[Found | None]:
+    """The translations of masked lines, with the items."""
+    texts = [mask.line.tag + mask.text for mask in masks if mask]
+    found = iter(translator.translate_unprotected(texts))
+    results = list[Found | None]()
+    for mask in masks:
+        row = next(found) if mask else []
+        if not mask or isinstance(row, RefusedLine):
+            results.append(None)
+            continue
+        whole = [mask.with_items(mask.aligned(each) if align else each) for each in row]
+        results.append([each for each in whole if each] if whole[0] else None)
+    return results
+
+
+def by_names(name: Callable[[int], str]) -> Way:
+    """The way with words that stand for the items."""
+
+    def way(translator: "Translator", lines: list[Line]) -> list[Found | None]:
+        known = translator.limits.characters
+        if known is not None and not known.issuperset(name(1)):  # the line would be cut there
+            return [None] * len(lines)
+        return by_masks(translator, [line.masked(map(name, count(1))) for line in lines])
+
+    return way
+
+
+def by_alignment(translator: "Translator", lines: list[Line]) -> list[Found | None]:
+    """As by names, where lost ones are put by the word alignment."""
+    aligning = copy(translator)
+    aligning.scorer = translator.engine.token_scores
+    results = by_masks(aligning, [line.masked(map(STAND_INS[0], count(1))) for line in lines], align=True)
+    if not translator.scorer:
+        for each in (each for row in results if row for each in row):
+            each.details = None
+    return results
+
+
+def by_cutting(translator: "Translator", lines: list[Line]) -> list[Found | None]:
+    """The lines cut at the items, and their parts translated each by itself."""
+    cutting, known = copy(translator), Known()
+    known.characters = translator.limits.characters
+    cutting.limits = replace(translator.limits, characters=known)
+    cutting.segmenter = Segmenter(translator.tokenizer, cutting.limits, translator.segmenter.source_prefix)
+    results = by_masks(cutting, [line.wide.masked(sorted(MARKS)) for line in lines])
+    for line, row in zip(lines, results, strict=True):
+        for each in row or []:
+            each.protected = "" if line.is_bare else CUT
+            each.copied = []
+    return results
+
+
+class Protection:
+    """What is protected, and the ways by which it arrives."""
+
+    def __init__(self, finder: Finder, symbols: Sequence[str] = ()) -> None:
+        self.finder, self.symbols = finder, symbols
+
+    def line(self, translator: "Translator", line: str) -> Line | None:
+        """A line with something protected in it; None for any other."""
+        tag = translator.tokenizer.leading_tag(line.lstrip())
+        text = line.lstrip().removeprefix(tag) if tag else line
+        stretches = self.finder.stretches(text)
+        return Line(f"{tag} " if tag else "", text, stretches) if stretches else None
+
+    def translate_each(self, translator: "Translator", lines: list[str]) -> list[Found | RefusedLine]:
+        """As `Translator.translate_each`."""
+        held = {index: found for index, line in enumerate(lines) if (found := self.line(translator, line))}
+        masks = {index: line.masked(self.symbols) for index, line in held.items()} if self.symbols else {}
+        texts = [mask.line.tag + mask.text if (mask := masks.get(i)) else line for i, line in enumerate(lines)]
+        results = translator.translate_unprotected(texts)
+        todo = dict[int, Line]()
+        for index, line in held.items():
+            row, mask = results[index], masks.get(index)
+            if not isinstance(row, RefusedLine):
+                results[index] = row = [(mask and mask.with_items(each)) or each for each in row]
+                if not line.items.arrive(row[0].text):
+                    todo[index] = line
+        for way in (*map(by_names, STAND_INS), by_alignment, by_cutting):
+            chosen = [index for index, line in todo.items() if way is by_cutting or not line.is_bare]
+            for index, new in zip(chosen, way(translator, [todo[i] for i in chosen]) if chosen else [], strict=True):
+                if new and todo[index].items.arrive(new[0].text):
+                    results[index] = new
+                    del todo[index]
+        for index, line in held.items():
+            flag(line, results[index])
+        return results
+
+
+def flag(line: Line, row: Found | RefusedLine) -> None:
+    """Flag the translations that do not hold every item exactly once."""
+    for each in row if not isinstance(row, RefusedLine) else []:
+        if not line.items.arrive(each.text):
+            each.protected, each.flags = LOST, [*each.flags, LOST]

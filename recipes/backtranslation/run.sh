@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Half of Multi30k with its English, the other half as German text alone: run.sh FOLDER, where FOLDER holds train, val
+# and test_2016_flickr (.en and .de), uncompressed, as for recipes/multi30k/run.sh.
+set -euo pipefail
+corpus=${1:?usage: run.sh FOLDER_OF_MULTI30K}
+work=data/backtranslation
+sources="data.sources=[{name:real,train:$work/half},{name:bt,train:synthetic/bt/train,tag:'<BT>'}]"
+held_out=("data.valid=$corpus/val" "data.test=$corpus/test_2016_flickr")
+mkdir -p $work
+for side in en de; do head -n 14500 "$corpus/train.$side" > $work/half.$side; done
+tail -n +14501 "$corpus/train.de" > $work/mono.de
+
+# The other direction, then its translations of the German text.
+nmt preprocess experiment=multi30k data.name=half_de_en data.source=de data.target=en data.train=$work/half "${held_out[@]}"
+nmt train data/half_de_en experiment=multi30k name=backtranslation/reverse
+nmt synthesise $work/mono.de runs/backtranslation/reverse output=synthetic/bt tag=BT drop=0.1
+
+# English to German, with that and without.
+nmt preprocess experiment=multi30k data.name=half_and_bt "$sources" "${held_out[@]}"
+nmt train data/half_and_bt experiment=multi30k name=backtranslation/with
+nmt preprocess experiment=multi30k data.name=half_en_de data.train=$work/half "${held_out[@]}"
+nmt train data/half_en_de experiment=multi30k name=backtranslation/without
+for run in with without; do
+    nmt translate runs/backtranslation/$run input=data/half_en_de/test.en output=runs/backtranslation/$run/test.de
+    nmt score hypothesis=runs/backtranslation/$run/test.de reference=data/half_en_de/test.de > runs/backtranslation/$run/scores.txt
+done
+nmt compare runs/backtranslation/with runs/backtranslation/without output=runs/backtranslation/compare.html

@@ -1,0 +1,445 @@
+"""Documents: what is translated of a file, and what the file is like with the translations in it."""
+
+import html
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import polib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from nmt.config.translation import DOCUMENTS
+from nmt.documents import Translated, read_document
+from nmt.errors import NMTError
+
+
+def same(lines: list[str]) -> list[Translated]:
+    return [Translated(line) for line in lines]
+
+
+def upper(lines: list[str]) -> list[Translated]:
+    """A translation into capitals, word for word."""
+    return [Translated(line.upper(), [(n, n) for n in range(len(line.split()))]) for line in lines]
+
+
+def turned(lines: list[str]) -> list[Translated]:
+    """A translation into capitals, in which the order of the words is turned round."""
+    found = []
+    for line in lines:
+        words = line.upper().split()
+        aligned = [(n, len(words) - 1 - n) for n in range(len(words))]
+        found.append(Translated(" ".join(reversed(words)), aligned))
+    return found
+
+
+def translated(format: str, content: str, by=upper) -> str:
+    document = read_document(format, content.encode())
+    return document.join(by(document.lines)).decode()
+
+
+def aligned(translation: str, pairs: str):
+    """A translator that says this, aligned as "0-1 1-0" says."""
+    alignment = [tuple(map(int, pair.split("-"))) for pair in pairs.split()]
+    return lambda lines: [Translated(translation, alignment), *same(lines[1:])]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "pairs", "expected"),
+    [
+        ("The <b>old</b> house.", "Das alte Haus.", "0-0 1-1 2-2", "Das <b>alte</b> Haus."),
+        ("The <b>old house</b>.", "Das alte Haus.", "0-0 1-1 2-2", "Das <b>alte Haus</b>."),
+        # The order changes.
+        (
+            "I <i>have</i> <b>seen</b> it.",
+            "Ich habe es gesehen.",
+            "0-0 1-1 2-3 3-2",
+            "Ich <i>habe</i> es <b>gesehen</b>.",
+        ),
+        # Words of an element are far apart: it covers what lies between, unless that is longer than they are.
+        ("I <b>give up</b> this.", "Ich gebe das auf.", "0-0 1-1 2-3 3-2", "Ich <b>gebe das auf</b>."),
+        (
+            "I <b>give up</b> this now.",
+            "Ich gebe das jetzt auf.",
+            "0-0 1-1 2-4 3-2 4-3",
+            "Ich <b>gebe</b> das jetzt auf.",
+        ),
+        # Nested, and next to each other.
+        (
+            "See <a href='x'>the <i>new</i> page</a>.",
+            "Siehe die neue Seite.",
+            "0-0 1-1 2-2 3-3",
+            "Siehe <a href='x'>die <i>neue</i> Seite</a>.",
+        ),
+        # Part of a word, and punctuation at its ends.
+        ("A <b>walk</b>ing man", "Ein gehender Mann", "0-0 1-1 2-2", "Ein <b>gehender</b> Mann"),
+        ('He ("<b>he</b>") left', "Er (»er«) ging", "0-0 1-1 2-2", "Er (»<b>er</b>«) ging"),
+        ("A word<sup>1</sup> here", "Hier ein Wort1", "0-1 1-2 2-0", "Hier ein Wort<sup>1</sup>"),
+        # Nothing aligns to it: a free word beside it, else nothing.
+        ("Open <b>up</b> now", "Jetzt öffnen", "0-1 2-0", "Jetzt <b>öffnen</b>"),
+        ("<i>Open</i> <b>up</b>", "Öffnen", "0-0", "<i>Öffnen</i> <b></b>"),
+        # Tags between words.
+        ("Yes,<br>I do.", "Ja, das tue ich.", "0-0 1-3 2-2", "Ja,<br>das tue ich."),
+        ("One<br>\n<br>two", "Zwei eins", "0-1 1-0", "Zwei<br>\n<br>eins"),
+        ("One <img src='x'> two", "Eins zwei", "0-0 1-1", "Eins <img src='x'> zwei"),
+        ("One<wbr>two three", "Einszwei drei", "0-0 1-1", "Einszwei<wbr> drei"),
+        # What is copied.
+        (
+            "Run <code>make all</code> first",
+            "Zuerst make all ausführen",
+            "0-3 1-1 2-2 3-0",
+            "Zuerst <code>make all</code> ausführen",
+        ),
+        ("Run <code>make</code> now", "Jetzt machen ausführen", "0-2 1-1 2-0", "Jetzt <code>make</code> ausführen"),
+        ("A <code>a</code> is a", "Ein a ist ein a", "0-0 1-1 2-2 3-3 3-4", "Ein <code>a</code> ist ein a"),
+        ("Run <code>x</code>", "Los", "0-0", "Los <code>x</code>"),
+        # Around everything, and broken.
+        ("<b><i>All of it</i></b> ", "Alles", "0-0", "<b><i>Alles</i></b> "),
+        ("A <b>bold <i>and</b> more", "Ein fetter und mehr", "0-0 1-1 2-2 3-3", "Ein <b>fetter <i>und</b> mehr"),
+        ("No <b>end", "Kein Ende", "0-0 1-1", "Kein <b>Ende"),
+        ("Tom &amp; I &lt; <b>you</b>", "Tom & ich < du", "0-0 1-1 2-2 3-3 4-4", "Tom &amp; ich &lt; <b>du</b>"),
+    ],
+)
+def test_markup_goes_around_the_words_that_align(source, translation, pairs, expected):
+    assert translated("html", source, aligned(translation, pairs)) == expected
+
+
+WORDS = st.text("abcdefgäß", min_size=1, max_size=4)
+BLANKS = st.sampled_from([" ", "\n  ", " <!-- ein Wort --> "])
+
+
+def element(inside, tags):
+    return st.tuples(st.sampled_from(tags), inside).map(lambda both: f"<{both[0]} id='x>y'>{both[1]}</{both[0]}>")
+
+
+def several(of, between):
+    return st.lists(st.tuples(of, between), min_size=1, max_size=4).map(
+        lambda parts: "".join(a + b for a, b in parts[:-1]) + parts[-1][0]
+    )
+
+
+TEXT = several(WORDS | st.sampled_from(["a&amp;b", "&lt;", "(x)", "c."]), st.sampled_from([" "]))
+PHRASE = st.recursive(
+    TEXT, lambda inside: several(element(inside, ["b", "a", "em"]) | TEXT, st.just(" ")), max_leaves=6
+)
+BLOCK = st.one_of(
+    element(PHRASE, ["p", "div", "li", "td"]),
+    st.sampled_from(
+        ["<script>if (a<b) c('<p>')</script>", "<pre>a  b</pre>", "<hr>", "<!-- c -->", "\r\n", "<style>b > a</style>"]
+    ),
+)
+PAGE = st.lists(BLOCK, max_size=5).map(lambda blocks: "<!DOCTYPE html>\n" + "\n".join(blocks))
+
+
+class Seen(HTMLParser):
+    """What the standard library's parser sees: tags, comments, and texts in capitals."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.seen: list[object] = []
+        self.raw = 0
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.raw += tag in ("script", "style", "pre")
+        self.seen.append((tag, attrs))
+
+    def handle_endtag(self, tag):
+        self.raw -= tag in ("script", "style", "pre")
+        self.seen.append(tag)
+
+    def handle_comment(self, data):
+        self.seen.append(("comment", data))
+
+    def handle_data(self, data):
+        self.seen.append(("raw", data) if self.raw else ("text", data.upper().split()))
+
+    def skeleton(self) -> list[object]:
+        return sorted(str(each) for each in self.seen if each[0] != "text")
+
+
+@given(PAGE)
+def test_a_translation_word_for_word_leaves_all_markup_where_it_was(page):
+    assert Seen(translated("html", page)).seen == Seen(page).seen
+
+
+@given(PAGE)
+def test_turned_sentences_have_the_same_elements_around_the_same_words(page):
+    found = Seen(translated("html", page, turned))
+    assert found.skeleton() == Seen(page).skeleton()
+    words = [word for each in Seen(page).seen if each[0] == "text" for word in each[1]]
+    assert sorted(word for each in found.seen if each[0] == "text" for word in each[1]) == sorted(words)
+
+
+DAMAGED = """< > </ <b <b> </b> <p> <!-- --> <script> </script <a_title=' " ' = & &#0; &amp word \0 <code> </code>
+<img_alt=x_y> _translate=no /> <title> <br> \ufeff _ \r\n"""
+PIECES = st.sampled_from(re.split("[ \n]", DAMAGED)).map(lambda piece: piece.replace("_", " "))
+
+
+@given(st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join), st.sampled_from([upper, turned]))
+def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
+    text = text.encode(errors="replace").decode()
+    assert translated("html", text, same) == text
+    found = translated("html", text, by)
+    assert html.unescape(found).upper().count("<") >= text.count("<!--")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<b>", "<b><i></b>", "<code>", "<!--", "<a '", "<a title=", "x <b>y</b> `z` ", "</b>", "<", "<code>x</code> "],
+)
+def test_time_is_linear(piece):
+    text = piece * (60_000 // len(piece))
+    assert translated("html", text, same) == text
+    translated("html", text)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ('<img alt="A cat" src="A dog">', ["A cat"]),
+        ("<p title='a &quot;b'>c<br>d</p>", ['a "b', "c d"]),
+        ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c</p>", ["c"]),
+        ("<p>a <span translate='no'>b</span> c</p>", ["a b c"]),
+        ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
+        ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
+        ("<p>12:30</p>&nbsp;—", []),
+    ],
+)
+def test_what_is_translated(source, lines):
+    assert read_document("html", source.encode()).lines == lines
+
+
+def test_attributes_in_a_sentence_are_translated_with_it():
+    source = "<p>See <a title='the page' href='the page'>the page</a> &amp; <img alt=it>.</p>"
+    expected = "<p>SEE <a title='THE PAGE' href='the page'>THE PAGE</a> &amp; <img alt=\"IT\">.</p>"
+    assert translated("html", source) == expected
+
+
+MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"])
+MARKDOWN_PHRASE = st.recursive(
+    several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
+    lambda inside: several(
+        st.tuples(inside, st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>"])).map(
+            lambda both: both[1].format(both[0])
+        )
+        | st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"]),
+        st.sampled_from([" ", "\n", "  \n"]),
+    ),
+    max_leaves=4,
+)
+MARKDOWN_BLOCK = st.one_of(
+    MARKDOWN_PHRASE,
+    MARKDOWN_PHRASE.map(lambda text: "> " + text.replace("\n", "\n> ")),
+    MARKDOWN_PHRASE.map(lambda text: "1. " + text.replace("\n", "\n   ") + "\n\n   - [ ] noch\n"),
+    st.sampled_from(
+        [
+            "# Ein Titel #",
+            "Titel\n=====",
+            "    code *a*",
+            "```c\ncode *a*\n```",
+            "| a wort | b |\n|---|--:|\n| c | `d` |",
+        ]
+    ),
+    st.sampled_from(["<div>\n<p>ein <b>Wort</b></p>\n</div>", "[a]: http://b.c", "---", "Fuß[^1].\n\n[^1]: Eine Note"]),
+)
+# Of two nested strikethroughs, the tildes may come together and be a fence.
+MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lambda page: page.count("~~") <= 2)
+
+
+def markdown_skeleton(text: str) -> list[object]:
+    """Blocks, the markup in each in alphabetical order, and what is not text, as markdown-it sees them."""
+    parser, found = MarkdownIt("commonmark").enable(["table", "strikethrough"]), []
+    for token in parser.parse(text):
+        content = token.content if token.type in ("fence", "code_block") else ""
+        inside = [
+            (each.type, sorted(each.attrs.items()), each.content if each.type in ("code_inline", "html_inline") else "")
+            for each in token.children or []
+            if each.type not in ("text", "softbreak", "hardbreak")  # a break is left out where it would end the block
+        ]
+        found.append((token.type, token.markup, content, sorted(inside, key=str)))
+    return found
+
+
+@given(MARKDOWN_PAGE, st.sampled_from([upper, turned]), st.sampled_from(["\n", "\r\n"]))
+def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
+    page = page.replace("\n", line_end)
+    assert translated("markdown", page, same) == page
+    assert markdown_skeleton(translated("markdown", page, by)) == markdown_skeleton(page)
+
+
+@given(st.text(st.sampled_from("*_`[]()!<>\\&|~#+-=1. \t\nab\0\r:"), max_size=60), st.sampled_from([upper, turned]))
+def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
+    assert translated("markdown", text, same) == text
+    translated("markdown", text, by)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "pairs", "expected"),
+    [
+        ("A *new* `x_y` value.", "Ein neuer x_y Wert.", "0-0 1-1 2-2 3-3", "Ein *neuer* `x_y` Wert."),
+        (
+            "See [the *new* page](x 'y').",
+            "Siehe die neue Seite.",
+            "0-0 1-1 2-2 3-3",
+            "Siehe [die *neue* Seite](x 'y').",
+        ),
+        ("> one\n> two  \n> three", "eins zwei drei", "0-0 1-1 2-2", "> eins zwei  \n> drei"),
+        ("Do it", "1. Mach [das] <b> *so*", "0-0", r"1\. Mach \[das\] \<b> \*so\*"),
+        ("*`x`  \n![y](z)* a", "x b", "0-0 1-1", "*`x` ![y](z)* b"),
+        ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
+        ("- [x] *do* **it**", "mach", "1-0", "- [x] **mach**"),
+        ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
+    ],
+)
+def test_markdown_tables_of_examples(source, translation, pairs, expected):
+    assert translated("markdown", source, aligned(translation, pairs)) == expected
+
+
+MESSAGE = st.text(st.sampled_from('aB "\\\n\t<b>{}%s'), min_size=1, max_size=20).filter(str.strip)
+
+
+@given(
+    st.lists(
+        st.tuples(MESSAGE, MESSAGE | st.none(), st.booleans(), st.booleans()), max_size=5, unique_by=lambda m: m[0]
+    ),
+    st.integers(1, 4),
+    st.sampled_from([20, 78]),
+)
+def test_po_gets_the_missing_translations_alone(messages, forms, width):
+    """polib writes the catalog, and reads the translation."""
+    catalog = polib.POFile(wrapwidth=width)
+    catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": f"nplurals={forms}; plural=0;"}
+    for text, plural, done, old in messages:
+        entry = polib.POEntry(msgid=text, comment="c", flags=["c-format"], obsolete=old and plural is None)
+        if plural:
+            entry.msgid_plural, entry.msgstr_plural = plural, dict.fromkeys(range(forms), "x" * done)
+        else:
+            entry.msgstr = "x" * done
+        catalog.append(entry)
+    before = str(catalog)
+    after = polib.pofile(translated("po", before))
+    assert after.metadata == catalog.metadata
+    order = [sorted(each, key=lambda entry: entry.msgid) for each in (after, catalog)]
+    for ours, entry in zip(*order, strict=True):
+        assert (ours.msgid, ours.obsolete) == (entry.msgid, entry.obsolete)
+        assert ours.comment == entry.comment or ours.obsolete
+        texts = list(ours.msgstr_plural.values()) or [ours.msgstr]
+        new = any(texts) and not any(entry.msgstr_plural.values() or [entry.msgstr])
+        assert ours.flags == (["fuzzy", "c-format"] if new else entry.flags)
+        if not new:
+            assert (ours.msgstr, ours.msgstr_plural) == (entry.msgstr, entry.msgstr_plural)
+            continue
+        own = [entry.msgid, *[entry.msgid_plural] * (forms - 1)] if forms > 1 else [entry.msgid_plural or entry.msgid]
+        for text, source in zip(texts, own if entry.msgid_plural else [entry.msgid], strict=True):
+            assert sorted("".join(text.upper().split())) == sorted("".join(source.upper().split()))
+            assert [text.startswith("\n"), text.endswith("\n")] == [source.startswith("\n"), source.endswith("\n")]
+
+
+def test_po_as_people_write_it():
+    source = """\
+# A comment
+msgid ""
+msgstr "Plural-Forms: nplurals=2;\\n"
+
+#: a.c:1
+#, python-format
+msgctxt "x"
+msgid "one <b>file</b>\\n"
+msgid_plural ""
+"many "
+"files\\n"
+msgstr[0] ""
+msgstr[1] ""
+
+#, fuzzy
+msgid "kept"
+msgstr   "as "  "it"
+"is"
+msgid "12 %"
+msgstr ""
+#~ msgid "old"
+#~ msgstr ""
+"""
+    expected = source.replace("#, python", "#, fuzzy, python").replace(
+        'msgstr[0] ""\nmsgstr[1] ""\n', 'msgstr[0] "ONE <b>FILE</b>\\n"\nmsgstr[1] "MANY FILES\\n"\n'
+    )
+    for end in ("\n", "\r\n"):
+        assert translated("po", source.replace("\n", end)) == expected.replace("\n", end)
+
+
+def test_subtitles_keep_times_tags_and_lines():
+    source = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello there,\nyou</i>\n\n"
+    source += "2\n00:00:03,000 --> 00:00:04,000 X1:1\n- Yes.\n{\\an8}- No."
+    expected = source.upper().replace("<I>", "<i>").replace("</I>", "</i>").replace("\\AN", "\\an")
+    for end in ("\n", "\r\n"):
+        assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
+    assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("translation", "pairs", "expected"),
+    [
+        ("X Y Z", "0-0 2-1 4-2", "X\nY\nZ"),
+        ("X Y Z", "0-0 4-1 4-2", "X\nY\nZ"),
+        ("X Y", "0-0 4-1", "X\nY"),  # two breaks at one place would end the subtitle
+        ("X", "0-0", "X"),
+    ],
+)
+def test_a_line_break_has_a_place_of_its_own_or_none(translation, pairs, expected):
+    times = "1\n00:00:01,000 --> 00:00:02,000\n"
+    assert translated("srt", f"{times}a b\nc\nd e\n", aligned(translation, pairs)) == f"{times}{expected}\n"
+
+
+@given(st.text(st.sampled_from('msgidtrn[]0 "\\\n#,~:->%<b/>12\r\0'), max_size=60), st.sampled_from(["po", "srt"]))
+def test_damaged_catalogs_and_subtitles_are_kept(text, format):
+    text = text.replace("msg", "msgid ").replace("str", "msgstr ").replace("->", " --> ")
+    translated(format, text, turned)
+
+
+@pytest.mark.parametrize("format", [format for format in DOCUMENTS if format != "xliff"])
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\0", b"\r"])
+def test_empty_files_stay_empty(format, content):
+    document = read_document(format, content)
+    assert (document.lines, document.join([])) == ([], content)
+
+
+XLIFF = """<?xml version="1.0"?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2"><body>
+<trans-unit id="1"><source>one <g id="1">two &amp; three</g><ph id="2">{\\b}</ph></source></trans-unit>
+<trans-unit id="2"><source>a <x id="1"/> b</source> <target/><alt-trans><source>c</source></alt-trans></trans-unit>
+<trans-unit id="3"><source>a</source><target>done</target></trans-unit>
+<trans-unit id="4" translate="no"><source>a</source></trans-unit><!-- <source>a</source> -->
+</body></xliff>
+"""
+
+
+def test_xliff_gets_the_missing_targets_alone():
+    """The standard library reads the result."""
+    found = translated("xliff", XLIFF)
+    name = "{urn:oasis:names:tc:xliff:document:1.2}"
+    units = ElementTree.fromstring(found).findall(f".//{name}trans-unit")
+    targets = [unit.findall(f"{name}target") for unit in units]
+    texts = [["".join(each.itertext()) for each in own] for own in targets]
+    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], []]
+    assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
+    assert targets[0][0][0].text == "TWO & THREE"
+    new = re.compile(r'<target state="needs-review-translation">.*?</target>')
+    assert new.sub("", found) == XLIFF.replace("<target/>", "")
+    second = XLIFF.replace("trans-unit", "segment").replace("<target/>", "<target></target>")
+    assert translated("xliff", second).count("<target>A <x id") == 1
+
+
+def test_what_cannot_be_read_is_told():
+    with pytest.raises(NMTError, match="line 1: not well-formed"):
+        read_document("xliff", b"<xliff>")
+    with pytest.raises(NMTError, match="it is in latin-1"):
+        read_document("html", b"<meta charset='latin-1'>")
+    with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
+        read_document("html", b"a\xff")
+    with pytest.raises(NMTError, match="longer than"):
+        read_document("html", b"a" * 2**21)
+    assert read_document("html", b"\xef\xbb\xbf<p>a").join([Translated("b")]) == b"\xef\xbb\xbf<p>b"

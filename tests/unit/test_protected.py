@@ -1,0 +1,128 @@
+"""What is protected in a line, and whether it is in a translation."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt.config import TranslateConfig
+from nmt.config.translation import protected_kinds
+from nmt.errors import NMTError
+from nmt.text import protected
+from nmt.text.protected import Finder, Items, item
+
+USUAL = Finder(["usual"])
+
+
+def found(line: str, finder: Finder = USUAL) -> list[str]:
+    return [item(line, stretch) for stretch in finder.stretches(line)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Hello {}, {name} and {0:.2f}!", ["{}", "{name}", "{0:.2f}"]),
+        ("{0:{width}} of ${HOME} and $USER", ["{0:{width}}", "${HOME}", "$USER"]),
+        ("%s of %(count)d, %1$s, %.2f or %-5d: 100%%", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d", "%%"]),
+        ("%dpx and %ld bytes for %@", ["%d", "%ld", "%@"]),
+        ("Save %s%d now", ["%s%d"]),
+        ("Hi {{ user.name }}, {% if x %}yes{% endif %}", ["{{ user.name }}", "{% if x %}", "{% endif %}"]),
+        (
+            "{n, plural, one {# file} other {# files of {who}}} left",
+            ["{n, plural, one {# file} other {# files of {who}}}"],
+        ),
+        ("See https://a.example/b?c=d#e. Or (www.a.org)!", ["https://a.example/b?c=d#e", "www.a.org"]),
+        ("Mail me@mail.example.org, or call.", ["me@mail.example.org"]),
+        (
+            "Edit /etc/hosts, ~/.bashrc, src/main.py and setup.cfg.",
+            ["/etc/hosts", "~/.bashrc", "src/main.py", "setup.cfg"],
+        ),
+        (r"In C:\Windows\x.dll there", [r"C:\Windows\x.dll"]),
+        ("Run `nmt train` or ``a b``", ["`nmt train`", "``a b``"]),
+        ("It takes 5 GB, 3.5 mm, 20 °C and 40%", ["5 GB", "3.5 mm", "20 °C", "40%"]),
+        ("⟦1⟧ stays", ["⟦1⟧"]),
+        # Nothing of these is protected.
+        ("He and/or she paid 5 dollars, 50 percent of $10; a < b.", []),
+        ("A set { 1, 2 } and the year 1984, at 3 or 4", []),
+        ("100 percent. No.It is 24/7 here, e.g. today", []),
+        ("", []),
+    ],
+)
+def test_stretches(line, expected):
+    assert found(line) == expected
+
+
+def test_patterns_of_ones_own_go_first():
+    finder = Finder(["usual", "ACME-[0-9]+", "(?i)foo (bar)"])
+    assert found("ACME-12 at FOO bar {x}", finder) == ["ACME-12", "FOO bar", "{x}"]
+    assert found("ACME-12 {x}", Finder(["ACME-[0-9]+"])) == ["ACME-12"]
+
+
+@pytest.mark.parametrize(
+    ("line", "translation", "arrive"),
+    [
+        ("a {x} b", "c {x} d", True),
+        ("a {x} b", "c { x } d", False),
+        ("a {x} b", "c {x} {x}", False),
+        ("a {x} b", "c {{x}}", False),
+        ("a %s b", "%s", True),
+        ("a %s b", "%sc", False),
+        ("a %(n)s b", "%%(n)s", False),
+        ("%s of %s", "%s von %s", True),
+        ("%d of %s", "%s von %d", False),
+        ("%2$d of %1$s", "%1$s von %2$d", True),
+        ("$x and $xy", "$xy und $x", True),
+        ("see a.org", "siehe a.org.", True),
+        ("see a.org", "siehe a.org.uk", False),
+        ("see www.a.org/b", "siehe www.a.org/b/c", False),
+        ("1.5 GB or 40%", "1,5 GB oder 40 %", True),
+        ("5 km", "15 km", False),
+    ],
+)
+def test_what_arrives(line, translation, arrive):
+    assert Items(line, USUAL.stretches(line)).arrive(translation) == arrive
+
+
+def repeats(tree: object) -> list[tuple[str, int]]:
+    """The kind and the greatest number of each repetition below a parsed pattern, nested ones multiplied."""
+    own = []
+    for part in tree if isinstance(tree, list | tuple | re._parser.SubPattern) else ():
+        if isinstance(part, tuple) and "REPEAT" in str(part[0]):
+            _, high, inner = part[1]
+            below = repeats(inner)
+            own += [(str(part[0]), int(high) * max([count for _, count in below], default=1)), *below]
+        else:
+            own += repeats(part)
+    return own
+
+
+def test_the_time_is_bounded_as_repetitions_are_short_or_never_tried_anew():
+    own = repeats(re._parser.parse(protected.ALL.pattern))
+    assert len(own) > 40
+    assert max(count for _, count in own) <= 40_000_000
+    # One that is tried anew is short, or what follows it cannot be any of it: a form of ICU, folders.
+    assert sum(count > 2 for kind, count in own if kind != "POSSESSIVE_REPEAT") <= 3
+
+
+PARTS = [*"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t", "https://", "{n, plural,", "km", ".py", "{{", "%(a)s", "ACME-1"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
+def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
+    stretches = USUAL.stretches(line)
+    assert all(first.end < second.start for first, second in pairwise(stretches))
+    if stretches:
+        assert Items(line, stretches).arrive(" ".join(line.split()))
+
+
+@pytest.mark.parametrize(("value", "kinds"), [("usual", ["usual"]), ("none", []), (False, []), (["a+"], ["a+"])])
+def test_kinds(value, kinds):
+    assert protected_kinds(value) == kinds
+
+
+@pytest.mark.parametrize("value", ["[", "a*", ["usual", "(?P<"]])
+def test_wrong_patterns_are_refused(value):
+    with pytest.raises(NMTError, match=r"^protect="):
+        TranslateConfig("run", protect=value)
