@@ -9,6 +9,6 @@ run=runs/multi30k
 
 nmt preprocess "${options[@]}"
 nmt train "${options[@]}"
-nmt translate run=$run < $data/test.en > $run/test.de
+nmt translate run=$run protect=none < $data/test.en > $run/test.de
 nmt score hypothesis=$run/test.de reference=$data/test.de source=$data/test.en examples=10
 nmt score hypothesis=$run/test.de reference=$data/test.de metrics=[tokenised] lowercase=true

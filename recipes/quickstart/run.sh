@@ -6,5 +6,5 @@ run=runs/quickstart
 
 nmt preprocess experiment=quickstart
 nmt train experiment=quickstart
-nmt translate run=$run < $data/test.en > $run/test.de
+nmt translate run=$run protect=none < $data/test.en > $run/test.de
 nmt score hypothesis=$run/test.de reference=$data/test.de source=$data/test.en examples=10
