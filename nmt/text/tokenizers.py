@@ -10,7 +10,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
-from itertools import count, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,8 @@ class SentencePieceTokenizer(Tokenizer):
         self.vocabulary_size = int(self.processor.vocab_size())
         reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
         self.tags = {self.symbol(id): id for id in reserved}
-        self.symbols = [*takewhile(lambda word: self.processor.piece_to_id(word) != UNK, map(protecting, count(1)))]
+        words, unknown = [protecting(number) for number in range(1, 100)], self.processor.unk_id()
+        self.symbols = [word for word in words if self.processor.piece_to_id(word) != unknown]
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.processor.id_to_piece(id))

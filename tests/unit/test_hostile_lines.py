@@ -269,7 +269,7 @@ def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
             Hypothesis([73] * 9, -9.5, -9.5 / length_penalty(10, 1.0)),
         ],
     ]
-    ours.engine.search = lambda sentences, prefixes: hypotheses
+    ours.engine.search = lambda sentences, prefixes, constraints: hypotheses
     ours.segmenter.segment = lambda lines: [[Segment([70], "ka"), Segment([72], "lo")]]
     [found] = ours.translate(["ka lo"])
     scores = [translation.score for translation in found]
