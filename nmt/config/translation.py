@@ -164,7 +164,7 @@ class TranslateConfig(SearchConfig):
         require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
         require(
             self.format in ("tsv", "jsonl") or self.decode.n_best == 1,
-            f"decode.n_best={self.decode.n_best} with format={self.format}: several translations need tsv or jsonl",
+            f"decode.n_best={self.decode.n_best} with format={self.format}: several translations need format=tsv or jsonl",
         )
         require(
             self.format not in DOCUMENTS or self.input_format == "text",
