@@ -19,44 +19,13 @@ MARKUP = re.compile(
     rf"""(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*+)(?:>|\Z))""",
     re.DOTALL,
 )
-INLINE = frozenset(
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "label",
-        "mark",
-        "meter",
-        "nobr",
-        "output",
-        "q",
-        "ruby",
-        "rb",
-        "rp",
-        "rt",
-        "s",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "u",
-    ]
-)
+# fmt: off
+INLINE = frozenset([
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins", "label",
+    "mark", "meter", "nobr", "output", "q", "ruby", "rb", "rp", "rt", "s", "small", "span", "strike", "strong", "sub",
+    "sup", "time", "u",
+])
+# fmt: on
 BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])
 """Inline elements without content, which stand between words."""
 COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
@@ -21,6 +22,8 @@ UNKNOWN = re.compile(r"(\[\^[^\]\s]+\]:?|\[[ xX]\])")
 """Footnotes, and the boxes of tasks, which CommonMark takes for text."""
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
 """What may mean more than the character itself."""
+EMPHASIS = re.compile("em_|strong_|s_")
+TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))
 BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*\s|~~~)))")
 
 
@@ -53,12 +56,29 @@ class Lost(Exception):
     """A place that was not found."""
 
 
-class Paragraph(Sentence):
-    """A sentence that does not become another block by how it begins."""
+def markup_of(text: str, known: dict[str, Any]) -> tuple[Counter[str], int]:
+    """The markup in the text of a block, and how many signs of emphasis are none there."""
+    found = parser().parseInline(text, known)[0].children or []
+    markup = Counter(f"{each.type} {each.attrs} {each.content}" for each in found if each.type not in TEXTS)
+    return markup, sum(each.type == "text" and each.content.strip("*_~") == "" < each.content for each in found)
+
+
+class Inline(Sentence):
+    """The text of a block, whose markup stays the same; in a paragraph, it does not become another block."""
+
+    def __init__(self, begin: int, tokens: Sequence[Token], known: dict[str, Any], in_paragraph: bool) -> None:
+        super().__init__(begin, tokens, escape)
+        self.known, self.in_paragraph = known, in_paragraph
 
     def render(self, translations: Sequence[Translated]) -> str:
         written = super().render(translations)
-        return written if written == self.raw else BEGINS_BLOCK.sub(r"\1\\", written)
+        if written == self.raw:
+            return written
+        written = BEGINS_BLOCK.sub(r"\1\\", written) if self.in_paragraph else written
+        (before, _), (after, signs) = (markup_of(text, self.known) for text in (self.raw, written))
+        left_out = all(EMPHASIS.match(each) for each in before - after)
+        as_before = after <= before and left_out and signs == markup_of(escape(translations[0].text), {"ends": {}})[1]
+        return written if as_before else self.raw
 
 
 class Block:
@@ -141,24 +161,24 @@ class Reader:
 
     def __init__(self, text: str, begin: int) -> None:
         self.text, self.parts = text, list[Part]()
-        ends = dict[tuple[str, int], int]()
+        self.known: dict[str, Any] = {"ends": {}}
+        """What the parser notes: where markup ends, and the addresses of references."""
         body = text[begin:]
         self.lines = re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", body)
         self.begins = list(accumulate(map(len, self.lines), initial=begin))
         self.lines = [line.rstrip().replace("\0", "\ufffd") for line in self.lines]
-        found = parser().parse(body, {"ends": ends})
+        found = parser().parse(body, self.known)
         row = list[Found]()
         for number, token in enumerate(found):
             if token.type == "html_block" and token.level == 0 and token.map:
                 self.add_html(*token.map)
             elif token.type == "tr_close":
-                self.add_row(row, ends)
+                self.add_row(row)
                 row = []
             elif token.type == "inline" and found[number - 1].type in ("th_open", "td_open"):
                 row.append(token)
             elif token.type == "inline":
-                paragraph = found[number - 1].type == "paragraph_open"
-                self.add(token, self.places(token), ends, Paragraph if paragraph else Sentence)
+                self.add(token, self.places(token), found[number - 1].type == "paragraph_open")
 
     def places(self, token: Found) -> list[int]:
         """Where each line of the content stands in the text; none where one of them is not found."""
@@ -170,18 +190,16 @@ class Reader:
             found.append(self.begins[number] + at)
         return found
 
-    def add(
-        self, token: Found, places: list[int], ends: dict[tuple[str, int], int], kind: type[Sentence] = Sentence
-    ) -> None:
+    def add(self, token: Found, places: list[int], in_paragraph: bool = False) -> None:
         """Add a block; one that is not found stays as it is."""
         try:
-            block = Block(self.text, token, places, ends) if places and token.content else None
+            block = Block(self.text, token, places, self.known["ends"]) if places and token.content else None
         except Lost:
             block = None
         if block:
-            self.parts.append(kind(block.begin, block.found, escape))
+            self.parts.append(Inline(block.begin, block.found, self.known, in_paragraph))
 
-    def add_row(self, cells: list[Found], ends: dict[tuple[str, int], int]) -> None:
+    def add_row(self, cells: list[Found]) -> None:
         """Add the cells of a line of a table, found from its end."""
         number = cells[0].map[0] if cells and cells[0].map else 0
         line, found = self.lines[number] if cells else "", list[tuple[Found, list[int]]]()
@@ -193,7 +211,7 @@ class Reader:
             found.append((cell, [self.begins[number] + at]))
             after = at
         for cell, places in reversed(found):
-            self.add(cell, places, ends)
+            self.add(cell, places)
 
     def add_html(self, first: int, end: int) -> None:
         begin = self.begins[first]

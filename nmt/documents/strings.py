@@ -1,9 +1,9 @@
 """Sentences of short texts, such as messages of a program and subtitles: tags in them, and line ends that matter."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from nmt.documents.document import Spliced
+from nmt.documents.document import Part, Spliced, Translated
 from nmt.documents.markup import Sentence, Token
 
 MARKUP = re.compile(r"(?P<line>\r?\n)|</?(?P<name>[a-zA-Z][\w:-]*)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\A\s*[-*•\u2013]\s+")
@@ -39,9 +39,59 @@ def sentences_of(text: str, begin: int = 0) -> list[Sentence]:
 
 
 CUE = re.compile(r"^[ \t]*\d[\d:.,]* +--> .*\n(?P<text>(?:[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
+MOST_CUES, MOST_CHARACTERS = 4, 200
+"""Subtitles that are read as one sentence, and characters of two of them that follow each other."""
+
+
+class Passage:
+    """A sentence that goes on over several subtitles, of which each gets some of the translation."""
+
+    def __init__(self, text: str, sentences: list[Sentence]) -> None:
+        self.begin, self.end = sentences[0].begin, sentences[-1].end
+        for each in sentences:
+            each.begin, each.end = each.begin - self.begin, each.end - self.begin
+        self.content = Spliced(text[self.begin : self.end], sentences)
+        self.lines = [" ".join(self.content.lines)]
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        return self.content.render(list(self.shares(translations[0])))
+
+    def shares(self, translation: Translated) -> Iterator[Translated]:
+        """What each subtitle gets: the words that align to its own, or where that is not known, as many."""
+        words, sizes = translation.text.split(), [len(line.split()) for line in self.content.lines]
+        blank, pairs = " ", list(translation.alignment or ())
+        if len(words) < len(sizes):  # as in a language without blanks
+            words, blank, pairs = list(translation.text), "", []
+        first = begin = 0
+        for number, size in enumerate(sizes, 1):
+            last, ends = first + size, range(begin + 1, len(words) - len(sizes) + number + 1)
+            end = best_end(ends, last, last * len(words) / sum(sizes), pairs) if number < len(sizes) else len(words)
+            own = [(source - first, word - begin) for source, word in pairs if begin <= word < end]
+            yield Translated(blank.join(words[begin:end]), own if pairs else None)
+            first, begin = last, end
+
+
+def best_end(ends: range, last: int, share: float, pairs: Sequence[tuple[int, int]]) -> int:
+    """The number of words of a translation that the first `last` words align to, none after them, and near `share`."""
+    right = {end: sum((source < last) == (word < end) for source, word in pairs) for end in ends}
+    return max(ends, key=lambda end: (right[end], -abs(end - share)), default=ends.start - 1)
+
+
+def goes_on(cue: list[Sentence], following: list[Sentence]) -> bool:
+    """True where a sentence clearly goes on: a subtitle ends in a word or a comma, and a small letter is next."""
+    lines = [line for sentence in cue + following for line in sentence.lines]
+    if len(cue) != 1 or len(following) != 1 or len(lines) != 2 or sum(map(len, lines)) > MOST_CHARACTERS:
+        return False
+    return (lines[0][-1].isalnum() or lines[0][-1] == ",") and lines[1][0].islower()
 
 
 def read_srt(text: str) -> Spliced:
     """Subtitles: lines of text below a line of times, up to an empty line."""
-    cues = (found.span("text") for found in CUE.finditer(text))
-    return Spliced(text, [sentence for begin, end in cues for sentence in sentences_of(text[begin:end], begin)])
+    parts, group = list[Part](), list[Sentence]()
+    cues = [sentences_of(text[slice(*found.span("text"))], found.start("text")) for found in CUE.finditer(text)]
+    for cue, following in zip(cues, [*cues[1:], list[Sentence]()], strict=False):
+        group += cue
+        if len(group) == MOST_CUES or not goes_on(cue, following):
+            parts += group if len(group) == len(cue) else [Passage(text, group)]
+            group = []
+    return Spliced(text, parts)
