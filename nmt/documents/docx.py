@@ -8,9 +8,9 @@ import lzma
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from html import escape, unescape
 from itertools import groupby
@@ -23,78 +23,23 @@ from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import LARGE
 
 PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
-MOST_TAGS, DEEPEST = 2**20, 250
-"""In a part, which bounds its memory; long books have half a million, in a dozen levels."""
+MOST_TAGS, DEEPEST = 2**20, 200
+"""In a part, which bounds memory and time; long books have half a million, in a dozen levels."""
 TEXT, END, END_RUN = '<w:t xml:space="preserve">', "</w:t>", "</w:t></w:r>"
-UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|<w:rPr>(?=</)|(?<=<w:rPr>)</w:rPr>|<w:rPr/>")
+PARAGRAPH = re.compile(r"<w:p[\s>]")
+SHOWN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>")
+UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|</?w:rPr/?>")
 """Properties of a run that do not show."""
 AROUND = frozenset(f"w:{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"))
 """Elements around runs."""
-DROPPED = frozenset(("w:proofErr", "w:lastRenderedPageBreak"))
-"""What a word processor noted of the old text."""
+DROPPED = frozenset(("w:rPr", "w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"))
+"""What is said before a run, and what was noted of the old text."""
 BREAKS = frozenset(("w:br", "w:cr", "w:tab", "w:ptab", "w:drawing", "w:pict", "w:object", "m:oMath", "m:oMathPara"))
 RANGE = re.compile(r"""<(w:\w+?)(Start|End)\b[^>]*?\bw:id\s*=\s*["']([^"']*)""")
 """Where a bookmark, a comment or the like begins and ends."""
+FIELD = re.compile(r"""<w:fldChar\b[^>]*w:fldCharType\s*=\s*["'](begin|separate|end)""")
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
 """What zipfile raises for archives that are damaged, encrypted or of another kind."""
-FIELD = re.compile(r"""<w:fldChar\b[^>]*w:fldCharType\s*=\s*["'](begin|separate|end)""")
-
-
-@dataclass(slots=True)
-class Element:
-    """An element, from its tag to that which closes it; its content is between `inside` and `after`."""
-
-    name: str
-    begin: int
-    inside: int
-    after: int
-    end: int
-    children: list["Element"] = field(default_factory=list)
-    paragraphs: bool = False
-    """True if it holds any."""
-    fields: int = 0
-    """How many fields begin in it, without those that end in it."""
-
-    def all(self, name: str) -> Iterator["Element"]:
-        """The elements of that name in it, in order."""
-        for child in self.children:
-            if child.name == name:
-                yield child
-            yield from child.all(name)
-
-
-def tree_of(text: str) -> Element:
-    """The elements of a part, which is well-formed; NMTError where it is too large."""
-    if text.count("<") > MOST_TAGS:
-        raise NMTError(f"more than {MOST_TAGS:,} tags in a part: split the document")
-    stack = [Element("", 0, 0, 0, 0)]
-    for tag in TAG.finditer(text):
-        if not tag["name"]:
-            continue
-        if not tag["end"]:
-            name, kind = re.split(r"[\s/>]", tag[0][1:], maxsplit=1)[0], FIELD.match(tag[0])
-            found = Element(name, tag.start(), tag.end(), tag.end(), tag.end())
-            found.fields = {"begin": 1, "end": -1}.get(kind[1], 0) if kind else 0
-            stack[-1].children.append(found)
-            stack.append(found)
-        if tag["end"] or tag[0].endswith("/>"):
-            done = stack.pop()
-            done.after, done.end = tag.start() if tag["end"] else tag.end(), tag.end()
-            stack[-1].fields += done.fields
-            stack[-1].paragraphs |= done.paragraphs or done.name == "w:p"
-        if len(stack) > DEEPEST:
-            raise NMTError(f"elements in more than {DEEPEST} levels")
-    return stack[0]
-
-
-def fields_in(children: Sequence[Element]) -> dict[int, int]:
-    """The index of the element that a field begins in, and of that which it ends in."""
-    found, begun = dict[int, int](), list[int]()
-    for index, child in enumerate(children):
-        begun += [index] * child.fields
-        for _ in range(min(-child.fields, len(begun))):
-            found[begun.pop()] = index
-    return found
 
 
 class Paragraph:
@@ -133,19 +78,40 @@ class Paragraph:
 
 
 class Reader:
-    """Collects the paragraphs of a part."""
+    """Collects the paragraphs of a part, which is well-formed; elements are the numbers of their first tags."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.parts, self.pieces = text, list[Paragraph](), list[tuple[str | None, Token]]()
-        self.begin = self.end = 0
-        """Of the pieces, which are the tokens of the next paragraph so far, and their formatting."""
-        for paragraph in tree_of(text).all("w:p"):
-            self.add_all(paragraph.children)
-            self.end_paragraph()
+        if text.count("<") > MOST_TAGS:
+            raise NMTError(f"more than {MOST_TAGS:,} tags in a part: split the document")
+        self.text, self.parts, self.tags = text, list[Paragraph](), [tag for tag in TAG.finditer(text) if tag["name"]]
+        self.last, begun = list(range(len(self.tags))), list[int]()
+        for number, tag in enumerate(self.tags):
+            if tag["end"]:
+                self.last[begun.pop()] = number
+            elif not tag[0].endswith("/>"):
+                begun.append(number)
+            if len(begun) > DEEPEST:
+                raise NMTError(f"elements in more than {DEEPEST} levels")
+        self.begin, self.end, self.pieces = 0, 0, list[tuple[str | None, Token]]()
+        """Of the next paragraph so far: its tokens, with the properties of their runs."""
+        for number, tag in enumerate(self.tags):
+            if tag["full"] == "w:p" and not tag["end"]:
+                self.add_all(self.children(number))
+                self.end_paragraph()
         self.parts.sort(key=lambda part: part.begin)
 
-    def raw(self, element: Element) -> str:
-        return self.text[element.begin : element.end]
+    def children(self, of: int) -> list[int]:
+        found, each = list[int](), of + 1
+        while each < self.last[of]:
+            found.append(each)
+            each = self.last[each] + 1
+        return found
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        return self.tags[first].start(), self.tags[self.last[last]].end()
+
+    def raw(self, element: int) -> str:
+        return self.text[slice(*self.span(element, element))]
 
     def end_paragraph(self) -> None:
         """Make a paragraph of the pieces so far."""
@@ -154,72 +120,77 @@ class Reader:
             self.parts += [found] if found.lines else []
         self.pieces = []
 
-    def note(self, begin: int, end: int, token: Token, properties: str | None = None) -> None:
-        """Add a token, written as the text from `begin` to `end` if it has no other way."""
-        self.begin = self.begin if self.pieces else begin
-        self.end = end
+    def note(self, token: Token, begin: int, end: int, properties: str | None = None) -> None:
+        """Add a token, written as the text is there if it has no other way."""
+        self.begin, self.end = self.begin if self.pieces else begin, end
         self.pieces.append((properties, token if token.raw else replace(token, raw=self.text[begin:end])))
 
-    def add_all(self, children: Sequence[Element]) -> None:
+    def note_around(self, name: str, begin: int, inside: Sequence[int], end: int) -> None:
+        """Add an element around others, with what is before and after them."""
+        begun, ended = (self.span(inside[0], inside[-1])) if inside else (end, end)
+        self.note(Token("open", "", name=name), begin, begun)
+        self.add_all(inside)
+        self.note(Token("close", "", name=name), ended, end)
+
+    def add_all(self, elements: Sequence[int]) -> None:
         """Add elements of a paragraph, or of one around runs in it."""
-        at, fields = 0, fields_in(children)
-        while at < len(children):
-            last = fields.get(at, at)
-            if last > at:
-                self.add_field(children[at : last + 1])
-            else:
-                self.add(children[at])
+        kinds = [FIELD.findall(self.raw(each)) for each in elements]
+        ends, begun, at = dict[int, int](), list[int](), 0
+        for index, kind in ((index, kind) for index, own in enumerate(kinds) for kind in own):
+            if kind == "begin":
+                begun.append(index)
+            elif kind == "end" and begun:
+                ends[begun.pop()] = index
+        while at < len(elements):
+            is_run, last = self.tags[elements[at]]["full"] == "w:r", ends.get(at, at)
+            if at in ends and (is_run or last > at):
+                self.add_field(elements[at : last + 1], kinds[at : last + 1])
+            else:  # a field that goes on in other paragraphs is between sentences
+                broken = bool(kinds[at]) if is_run else kinds[at].count("begin") != kinds[at].count("end")
+                self.add(elements[at], broken)
             at = last + 1
 
-    def add_field(self, runs: Sequence[Element]) -> None:
-        """Add what is from the beginning of a field to its end: an element if it is a link, else it is copied."""
-        raw = self.text[runs[0].begin : runs[-1].end]
-        middle = next((n for n, run in enumerate(runs) if 'separate"' in self.raw(run)), 0)
-        is_link = re.search(r"<w:instrText[^>]*>\s*HYPERLINK\b", raw) and len(FIELD.findall(raw)) == 3
-        if is_link and 0 < middle < len(runs) - 1 and not any(run.paragraphs for run in runs):
-            self.note(runs[0].begin, runs[middle].end, Token("open", "", name="field"))
-            self.add_all(runs[middle + 1 : -1])
-            self.note(runs[-1].begin, runs[-1].end, Token("close", "", name="field"))
+    def add_field(self, runs: Sequence[int], kinds: Sequence[list[str]]) -> None:
+        """Add what is from the beginning of a field to its end: an element around what it shows, or a copy."""
+        begin, end = self.span(runs[0], runs[-1])
+        middle = next((index for index, own in enumerate(kinds) if own == ["separate"]), 0)
+        if 0 < middle < len(runs) - 2 and sum(map(len, kinds)) == 3:
+            self.note_around("field", begin, runs[middle + 1 : -1], end)
         else:
-            shown = "".join(map(unescape, re.findall(r"<w:t(?:\s[^>]*)?>([^<]*)", raw)))
-            self.note(runs[0].begin, runs[-1].end, Token("copy", "", shown, breaks=not shown))
+            shown = "".join(map(unescape, SHOWN.findall(self.text[begin:end])))
+            self.note(Token("copy", "", shown, breaks=not shown), begin, end)
 
-    def add(self, child: Element) -> None:
-        """Add an element of a paragraph."""
-        if child.name == "w:pPr" or child.paragraphs or child.fields:
+    def add(self, element: int, broken: bool) -> None:
+        """Add an element of a paragraph; a broken one is between sentences, but not what is in it."""
+        name, span, inside = self.tags[element]["full"], self.span(element, element), self.children(element)
+        if broken or name == "w:pPr" or PARAGRAPH.search(self.raw(element)):
             self.end_paragraph()
-            if child.name in AROUND:
-                self.add_all(child.children)
+            if name in AROUND:
+                self.add_all(inside)
                 self.end_paragraph()
-        elif child.name == "w:r" and FIELD.search(self.raw(child)):
-            self.add_field([child])
-        elif child.name == "w:r":
-            self.add_run(child)
-        elif child.name in AROUND:
-            body = next((each for each in child.children if each.name == "w:sdtContent"), child)
-            inside = max([body.inside, *(each.end for each in body.children if each.name.endswith("Pr"))])
-            self.note(child.begin, inside, Token("open", "", name=child.name))
-            self.add_all([each for each in body.children if each.begin >= inside])
-            self.note(body.after, child.end, Token("close", "", name=child.name))
-        elif child.name not in DROPPED:
-            ranged = RANGE.match(self.raw(child))
-            token = Token("point", "", breaks=child.name in BREAKS)
+        elif name == "w:r":
+            self.add_run(inside, *span)
+        elif name in AROUND:
+            for each in inside:
+                if self.tags[each]["full"] == "w:sdtContent":
+                    inside = self.children(each)
+            inside = [each for each in inside if not self.tags[each]["full"].endswith("Pr")]
+            self.note_around(name, span[0], inside, span[1])
+        elif name not in DROPPED:
+            token, ranged = Token("point", "", breaks=name in BREAKS), RANGE.match(self.raw(element))
             if ranged:
                 token = Token("open" if ranged[2] == "Start" else "close", "", name=ranged[1] + ranged[3])
-            self.note(child.begin, child.end, token)
+            self.note(token, *span)
 
-    def add_run(self, run: Element) -> None:
+    def add_run(self, inside: Sequence[int], begin: int, end: int) -> None:
         """Add what is in a run."""
-        properties = "".join(self.raw(each) for each in run.children if each.name == "w:rPr")
-        for child in run.children:
-            raw = self.text[child.inside : child.after]
-            if child.name == "w:t" and "<" not in raw:
-                self.note(run.begin, run.end, Token("text", raw, unescape(raw)), properties)
-            elif child.name not in DROPPED | {"w:rPr"}:
-                raw = f"{END}{self.raw(child)}{TEXT}"
-                hyphen = {"w:noBreakHyphen": "-", "w:softHyphen": ""}.get(child.name)
-                token = Token("point", raw, breaks=child.name in BREAKS)
-                self.note(run.begin, run.end, token if hyphen is None else Token("text", raw, hyphen), properties)
+        properties = "".join(self.raw(each) for each in inside if self.tags[each]["full"] == "w:rPr")
+        for each in inside:
+            name, raw = self.tags[each]["full"], self.raw(each)
+            if shown := SHOWN.fullmatch(raw):
+                self.note(Token("text", shown[1] or END + TEXT, unescape(shown[1])), begin, end, properties)
+            elif name not in DROPPED:
+                self.note(Token("point", END + raw + TEXT, breaks=name in BREAKS), begin, end, properties)
 
 
 class Docx:

@@ -101,7 +101,7 @@ class Block:
 
     def tokens(self, found: list[Found]) -> Iterator[tuple[int, Token]]:
         """Where each token begins in the content, and the token."""
-        at, links, skip = 0, list[int](), 0
+        at, links, skip = 0, list[tuple[int, int]](), 0
         for each in found:
             if skip:
                 skip -= 1
@@ -118,10 +118,13 @@ class Block:
             if kind == "link_open" and each.info == "auto":
                 token, skip = Token("copy", "", self.content[at + 1 : end - 1]), 2
             elif kind == "link_open":
-                links.append(end)
+                links.append((at + 1, end))
                 token, end = Token("open", "", name="link"), at + 1
             elif kind == "link_close":
-                token, end = Token("close", "", name="link"), links.pop()
+                begun, end = links.pop()
+                token = Token("close", "", name="link")
+                if self.content[at:end] in ("]", "][]"):  # the text is the name of the address
+                    token.closing = f"][{' '.join(self.content[begun:at].split())}]"
             elif kind == "code_inline":
                 token = Token("copy", "", each.content)
             elif kind == "image":

@@ -29,6 +29,8 @@ class Token:
     """A tag between words, even without a blank."""
     optional: bool = False
     """An element that is left out where it would be empty, or a line break where another one is."""
+    closing: str = ""
+    """What closes an element in a translation, where that is more than `raw`."""
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
@@ -70,7 +72,7 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Node]]:
             stack.append((Node(token.raw, len(plain), optional=token.optional), index))
         elif token.kind == "close" and index in partners:
             node, opened = stack.pop()
-            node.end, node.close = len(plain), token.raw
+            node.end, node.close = len(plain), token.closing or token.raw
             if not plain[node.begin :].strip():  # nothing in it has a place of its own
                 node = Node("".join(each.raw for each in tokens[opened : index + 1]), node.begin)
                 plain = plain[: node.begin] + " " * (len(plain) > node.begin)

@@ -16,7 +16,7 @@ from nmt.errors import NMTError
 
 TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[(?P<data>.*?)\]\]>|<\?.*?\?>|<![^>]*>|"
-    r"""<(?P<end>/?)(?:[\w.-]+:)?(?P<name>[\w.-]+)(?P<rest>(?:[^>"']++|"[^"]*"|'[^']*')*+)>""",
+    r"""<(?P<end>/?)(?P<full>(?:[\w.-]+:)?(?P<name>[\w.-]+))(?P<rest>(?:[^>"']++|"[^"]*"|'[^']*')*+)>""",
     re.DOTALL,
 )
 PAIRED = frozenset(("g", "pc", "mrk", "hi"))
