@@ -55,7 +55,7 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
 def core(tokens: Sequence[Token]) -> tuple[int, int]:
     """First and last but one of the tokens without the markup before the first word, after the last, and around all."""
     partners = find_pairs(tokens)
-    worded = [index for index, token in enumerate(tokens) if token.text.strip()]
+    worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing]
     first, last = (worded[0], worded[-1]) if worded else (0, -1)
     begin = min([first, *(i for i in range(first) if i in partners and first < partners[i] <= last)])
     end = max([last, *(i for i in range(last + 1, len(tokens)) if i in partners and first <= partners[i] <= last)])
