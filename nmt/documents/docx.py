@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from html import escape, unescape
-from itertools import groupby
+from itertools import groupby, islice
 from zipfile import BadZipFile, ZipFile
 
 from nmt.documents.document import Spliced, Translated
@@ -26,12 +26,10 @@ PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
 MOST_TAGS, DEEPEST = 2**20, 200
 """In a part, which bounds memory and time; long books have half a million, in a dozen levels."""
 TEXT, END, END_RUN = '<w:t xml:space="preserve">', "</w:t>", "</w:t></w:r>"
-PARAGRAPH = re.compile(r"<w:p[\s>]")
 SHOWN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>")
 UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|</?w:rPr/?>")
 """Properties of a run that do not show."""
 AROUND = frozenset(f"w:{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"))
-"""Elements around runs."""
 DROPPED = frozenset(("w:rPr", "w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"))
 """What is said before a run, and what was noted of the old text."""
 BREAKS = frozenset(("w:br", "w:cr", "w:tab", "w:ptab", "w:drawing", "w:pict", "w:object", "m:oMath", "m:oMathPara"))
@@ -39,7 +37,6 @@ RANGE = re.compile(r"""<(w:\w+?)(Start|End)\b[^>]*?\bw:id\s*=\s*["']([^"']*)""")
 """Where a bookmark, a comment or the like begins and ends."""
 FIELD = re.compile(r"""<w:fldChar\b[^>]*w:fldCharType\s*=\s*["'](begin|separate|end)""")
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
-"""What zipfile raises for archives that are damaged, encrypted or of another kind."""
 
 
 class Paragraph:
@@ -47,16 +44,17 @@ class Paragraph:
 
     def __init__(self, begin: int, raw: str, pieces: Sequence[tuple[str | None, Token]]) -> None:
         self.begin, self.end, self.raw = begin, begin + len(raw), raw
+        looks = [None if properties is None else UNSEEN.sub("", properties) for properties, _ in pieces]
         sizes, self.formats = Counter[str](), dict[str, str]()
-        for properties, token in pieces:
-            if properties is not None:
-                sizes[UNSEEN.sub("", properties)] += len(token.text)
-                self.formats.setdefault(UNSEEN.sub("", properties), properties)
-        usual = max(sizes, key=lambda key: sizes[key])
+        for look, (properties, token) in zip(looks, pieces, strict=True):
+            if look is not None:
+                sizes[look] += len(token.text)
+                self.formats.setdefault(look, properties or "")
+        [(usual, _)] = sizes.most_common(1)
         run = {key: f"<w:r>{properties}{TEXT}" for key, properties in self.formats.items()}
         tokens = [Token("point", run[usual])]
-        for key, own in groupby(pieces, lambda piece: piece[0] if piece[0] is None else UNSEEN.sub("", piece[0])):
-            inside = [token for _, token in own]
+        for key, own in groupby(zip(looks, pieces, strict=True), lambda pair: pair[0]):
+            inside = [token for _, (_, token) in own]
             if key is None:
                 inside = [replace(token, raw=END_RUN + token.raw + run[usual]) for token in inside]
             elif key != usual:
@@ -163,7 +161,7 @@ class Reader:
     def add(self, element: int, broken: bool) -> None:
         """Add an element of a paragraph; a broken one is between sentences, but not what is in it."""
         name, span, inside = self.tags[element]["full"], self.span(element, element), self.children(element)
-        if broken or name == "w:pPr" or PARAGRAPH.search(self.raw(element)):
+        if broken or name == "w:pPr" or re.search(r"<w:p[\s>]", self.raw(element)):
             self.end_paragraph()
             if name in AROUND:
                 self.add_all(inside)
@@ -171,9 +169,8 @@ class Reader:
         elif name == "w:r":
             self.add_run(inside, *span)
         elif name in AROUND:
-            for each in inside:
-                if self.tags[each]["full"] == "w:sdtContent":
-                    inside = self.children(each)
+            content = (self.children(each) for each in inside if self.tags[each]["full"] == "w:sdtContent")
+            inside = next(content, inside)
             inside = [each for each in inside if not self.tags[each]["full"].endswith("Pr")]
             self.note_around(name, span[0], inside, span[1])
         elif name not in DROPPED:
@@ -199,32 +196,31 @@ class Docx:
     def __init__(self, content: bytes) -> None:
         self.content, self.parts = content, dict[int, Spliced]()
         try:
-            self.archive = ZipFile(io.BytesIO(content))
-            self.files = self.archive.infolist()
-            size = sum(file.file_size for file in self.files)
-            if size > LARGE:
-                raise NMTError(f"{size:,} bytes when unpacked, of {LARGE:,} that a document may have")
+            with ZipFile(io.BytesIO(content)) as archive:
+                self.files, self.comment = archive.infolist(), archive.comment
+                if (size := sum(file.file_size for file in self.files)) > LARGE:
+                    raise NMTError(f"{size:,} bytes when unpacked, of {LARGE:,} that a document may have")
+                self.contents = list(map(archive.read, self.files))
             for number, file in enumerate(self.files):
                 if PART.fullmatch(file.filename):
-                    text = self.archive.read(file).decode()
+                    text = self.contents[number].decode()
                     check_xml(text)
                     self.parts[number] = Spliced(text, Reader(text).parts)
-            if not any("<w:body" in part.text for part in self.parts.values()):
-                raise NMTError("no word/document.xml with text in it: save it as DOCX")
-            self.others = {n: self.archive.read(file) for n, file in enumerate(self.files) if n not in self.parts}
-        except UNREADABLE as error:
+        except UNREADABLE as error:  # zipfile raises all of these
             raise NMTError(f"no DOCX, or damaged or encrypted ({one_line(error)})") from error
+        if not any("<w:body" in part.text for part in self.parts.values()):
+            raise NMTError("no word/document.xml with text in it: save it as DOCX")
         self.lines = [line for part in self.parts.values() for line in part.lines]
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        written, at = io.BytesIO(), 0
+        found, contents = iter(translations), self.contents.copy()
+        for number, part in self.parts.items():
+            contents[number] = part.join(list(islice(found, len(part.lines))))
+        if contents == self.contents:
+            return self.content
+        written = io.BytesIO()
         with ZipFile(written, "w") as archive:
-            archive.comment = self.archive.comment
-            for number, file in enumerate(self.files):
-                content = self.others.get(number, b"")
-                if part := self.parts.get(number):
-                    content = part.join(translations[at : at + len(part.lines)])
-                    at += len(part.lines)
+            archive.comment = self.comment
+            for file, content in zip(self.files, contents, strict=True):
                 archive.writestr(copy(file), content)
-        same = all(new.text.split() == old.split() for new, old in zip(translations, self.lines, strict=False))
-        return self.content if same else written.getvalue()
+        return written.getvalue()

@@ -52,10 +52,6 @@ def parser() -> MarkdownIt:
     return markdown
 
 
-class Lost(Exception):
-    """A place that was not found."""
-
-
 def markup_of(text: str, known: dict[str, Any]) -> tuple[Counter[str], int]:
     """The markup in the text of a block, and how many signs of emphasis are none there."""
     found = parser().parseInline(text, known)[0].children or []
@@ -110,7 +106,7 @@ class Block:
             if kind == "text":
                 for piece in UNKNOWN.split(each.content):
                     if not self.content.startswith(piece, at):
-                        raise Lost
+                        raise LookupError
                     if piece:
                         yield at, Token("point", "") if UNKNOWN.fullmatch(piece) else Token("text", "", piece)
                     at += len(piece)
@@ -132,7 +128,7 @@ class Block:
             else:
                 token, end = self.other(each, at)
             if end <= at:
-                raise Lost
+                raise LookupError
             yield at, token
             at = end
 
@@ -141,12 +137,12 @@ class Block:
         if each.type in ("softbreak", "hardbreak"):
             broken = BREAK.match(self.content, at)
             if not broken:
-                raise Lost
+                raise LookupError
             hard = each.type == "hardbreak"
             return Token("point" if hard else "text", "", "" if hard else " ", breaks=hard, optional=hard), broken.end()
         written = each.content if each.type == "html_inline" else each.markup
         if not self.content.startswith(written, at):
-            raise Lost
+            raise LookupError
         tag, end = MARKUP.fullmatch(written), at + len(written)
         if each.type == "text_special":
             return Token("text", "", each.content), end
@@ -197,7 +193,7 @@ class Reader:
         """Add a block; one that is not found stays as it is."""
         try:
             block = Block(self.text, token, places, self.known["ends"]) if places and token.content else None
-        except Lost:
+        except LookupError:
             block = None
         if block:
             self.parts.append(Inline(block.begin, block.found, self.known, in_paragraph))

@@ -9,6 +9,7 @@ from typing import Literal
 from nmt.documents.document import Translated
 from nmt.documents.projection import Node, project
 
+Kind = Literal["text", "open", "close", "point", "copy"]
 DEEPEST = 50
 """Elements that are nested deeper are kept as single tags."""
 EDGE, EDGE_BACKWARDS = re.compile(r"(?:\s|&nbsp;)*"), re.compile(r"(?:\s|;psbn&)*")
@@ -18,7 +19,7 @@ EDGE, EDGE_BACKWARDS = re.compile(r"(?:\s|&nbsp;)*"), re.compile(r"(?:\s|;psbn&)
 class Token:
     """A stretch of a file: text, a tag that opens or closes an element, another tag, or what is copied, as code is."""
 
-    kind: Literal["text", "open", "close", "point", "copy"]
+    kind: Kind
     raw: str
     """As it stands in the file."""
     text: str = ""
@@ -131,7 +132,7 @@ class Sentence:
         self.lines = [" ".join(self.plain.split())] if has_words else []
 
     def render(self, translations: Sequence[Translated]) -> str:
-        if not translations or translations[0].text.split() == self.plain.split():
+        text = " ".join(translations[0].text.split()) if translations else ""
+        if text in ("", " ".join(self.plain.split())):
             return self.raw
-        text = " ".join(translations[0].text.split())
         return project(self.plain, self.nodes, text, translations[0].alignment, self.escape)

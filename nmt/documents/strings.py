@@ -12,10 +12,6 @@ PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
 """The end of a line after which nothing goes on: an empty line, an item of a list, or an indented line follows."""
 
 
-def same(text: str) -> str:
-    return text
-
-
 def tokens_of(text: str) -> Iterator[Token]:
     at = 0
     for found in MARKUP.finditer(text):
@@ -33,7 +29,7 @@ def sentences_of(text: str, begin: int = 0) -> list[Sentence]:
     """The sentences of a text that stands at `begin` in a file."""
     found, at = list[Sentence](), 0
     for end in [*(each.end() for each in PARAGRAPH.finditer(text)), len(text)]:
-        found.append(Sentence(begin + at, list(tokens_of(text[at:end])), same))
+        found.append(Sentence(begin + at, list(tokens_of(text[at:end])), str))
         at = end
     return found
 
@@ -64,25 +60,22 @@ class Passage:
             words, blank, pairs = list(translation.text), "", []
         first = begin = 0
         for number, size in enumerate(sizes, 1):
-            last, ends = first + size, range(begin + 1, len(words) - len(sizes) + number + 1)
-            end = best_end(ends, last, last * len(words) / sum(sizes), pairs) if number < len(sizes) else len(words)
+            last, end = first + size, len(words)
+            if number < len(sizes):  # the end that most pairs agree with, and of those the one in proportion
+                ends = range(begin + 1, max(begin + 2, end - len(sizes) + number + 1))
+                right = [sum((source < last) == (word < each) for source, word in pairs) for each in ends]
+                apart = [abs(each - last * len(words) / sum(sizes)) for each in ends]
+                end = max(zip(right, (-each for each in apart), ends, strict=True))[2]
             own = [(source - first, word - begin) for source, word in pairs if begin <= word < end]
             yield Translated(blank.join(words[begin:end]), own if pairs else None)
             first, begin = last, end
 
 
-def best_end(ends: range, last: int, share: float, pairs: Sequence[tuple[int, int]]) -> int:
-    """The number of words of a translation that the first `last` words align to, none after them, and near `share`."""
-    right = {end: sum((source < last) == (word < end) for source, word in pairs) for end in ends}
-    return max(ends, key=lambda end: (right[end], -abs(end - share)), default=ends.start - 1)
-
-
 def goes_on(cue: list[Sentence], following: list[Sentence]) -> bool:
     """True where a sentence clearly goes on: a subtitle ends in a word or a comma, and a small letter is next."""
     lines = [line for sentence in cue + following for line in sentence.lines]
-    if len(cue) != 1 or len(following) != 1 or len(lines) != 2 or sum(map(len, lines)) > MOST_CHARACTERS:
-        return False
-    return (lines[0][-1].isalnum() or lines[0][-1] == ",") and lines[1][0].islower()
+    alone = len(cue) == len(following) == 1 and len(lines) == 2 and sum(map(len, lines)) <= MOST_CHARACTERS
+    return alone and (lines[0][-1].isalnum() or lines[0][-1] == ",") and lines[1][0].islower()
 
 
 def read_srt(text: str) -> Spliced:

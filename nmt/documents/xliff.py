@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from html import escape, unescape
-from typing import Literal
 from xml.parsers import expat
 
-from nmt.documents.document import Part, Spliced, Translated
-from nmt.documents.markup import Sentence, Token
+from nmt.documents.document import Spliced, Translated
+from nmt.documents.markup import Kind, Sentence, Token
 from nmt.errors import NMTError
 
 TAG = re.compile(
@@ -21,13 +20,18 @@ TAG = re.compile(
 )
 PAIRED = frozenset(("g", "pc", "mrk", "hi"))
 """Elements around text; the text in others is code of the original file."""
-KINDS: dict[str, Literal["open", "close"]] = {
-    **dict.fromkeys(("bpt", "bx", "sc"), "open"),
-    **dict.fromkeys(("ept", "ex", "ec"), "close"),
-}
-"""What code does, which has the same reference where it opens and closes."""
-REFERENCES = [re.compile(rf"""\s{name}\s*=\s*["']([^"']*)""") for name in ("i", "rid", "startRef", "id")]
-LANGUAGE = re.compile(r"""\s(?:xml:)?(?:src)?lang\s*=\s*["']([\w*-]+)""")
+OPENS, CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
+"""Code that opens or closes something has the same reference at both ends."""
+REFERENCE = re.compile(r"""\s(?:i|rid|startRef|id(?!.*\srid))\s*=\s*["']([^"']*)""", re.DOTALL)
+LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[a-zA-Z]+)""")
+IGNORED = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?P<name>alt-trans|matches|glossary)[\s>].*?</(?P=name)>", re.DOTALL
+)
+SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
+SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
+DONE = re.compile(r"<target[^>]*?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
+UNIT = re.compile(r"<tu(?P<rest>\s[^>]*(?<!/))?>(?P<inside>.*?)</tu>", re.DOTALL)
+VARIANT = re.compile(r"<tuv(?P<rest>\s[^>]*)>(?:(?!</tuv).)*?<seg(?:\s[^>]*)?>(?P<text>.*?)</seg>.*?</tuv>", re.DOTALL)
 TARGET = {"trans-unit": '<target state="needs-review-translation">', "segment": "<target>"}
 """The beginning of a target, in each kind of unit."""
 
@@ -44,10 +48,6 @@ def check_xml(text: str) -> None:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
         raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
-
-
-def reference_of(attributes: str) -> str:
-    return next((found[1] for each in REFERENCES if (found := each.search(attributes))), "")
 
 
 def tokens_of(text: str) -> Iterator[Token]:
@@ -67,7 +67,9 @@ def tokens_of(text: str) -> Iterator[Token]:
         else:
             depth += (-1 if found["end"] else 1) if name and opens else 0
             if not depth:
-                yield Token(KINDS.get(name, "point"), text[begun:at], name=reference_of(attributes))
+                kind: Kind = "open" if name in OPENS else "close" if name in CLOSES else "point"
+                reference = REFERENCE.search(attributes)
+                yield Token(kind, text[begun:at], name=reference[1] if reference else "")
     if at < len(text):
         yield Token("text", text[at:], unescape(text[at:]))
 
@@ -87,69 +89,41 @@ class Target:
 
 def targets_of(text: str) -> Iterator[Target]:
     """The targets that are missing."""
-    unit, place, begun, others = "", (0, 0), 0, 0
-    source: str | None = None
-    for tag in TAG.finditer(text):
-        name, opens, empty = tag["name"], not tag["end"], tag[0].endswith("/>")
-        if name in ("alt-trans", "matches", "glossary") and not empty:
-            others += 1 if opens else -1
-        elif others or not name:
-            continue
-        elif name in TARGET and opens:
-            unit, source = "" if re.search(r"""translate\s*=\s*["']no""", tag["rest"]) else name, None
-        elif name == "source" and not empty:
-            if opens:
-                begun = tag.end()
-            else:
-                source, place = text[begun : tag.start()], (tag.end(), tag.end())
-        elif name == "target":
-            if opens:
-                begun = tag.start()
-            if empty or not opens:
-                unit = "" if TAG.sub("", text[begun : tag.end()]).strip() else unit
-                place = begun, tag.end()
-        elif name in TARGET and unit and source is not None:
-            yield Target(place, (TARGET[unit], "</target>"), source)
+    # Suggestions have sources and targets, too.
+    for unit in SEGMENT.finditer(IGNORED.sub(lambda found: " " * len(found[0]), text)):
+        source, target = SOURCE.search(unit["inside"]), DONE.search(unit["inside"])
+        fixed = re.search(r"""translate\s*=\s*["']no""", unit["rest"])
+        first = unit.start("inside")
+        done = text[first + target.start("text") : first + target.end("text")] if target and target["text"] else ""
+        if source and not fixed and not TAG.sub(lambda found: found["data"] or "", done).strip():
+            begin, end = target.span() if target else (source.end(), source.end())
+            content = text[first + source.start("text") : first + source.end("text")]
+            yield Target((first + begin, first + end), (TARGET[unit["name"]], "</target>"), content)
+
+
+def language_of(text: str) -> str:
+    """The language that attributes or a tag name, without its country."""
+    found = LANGUAGE.search(text)
+    return found[1].lower() if found else ""
 
 
 def tuvs_of(text: str, target: str) -> Iterator[Target]:
     """The variants in a target language that are missing in a translation memory."""
-    usual = wanted = language = content = ""
-    begun = 0
-    variants = dict[str, tuple[int, str]]()
-    for tag in TAG.finditer(text):
-        name, opens = tag["name"], not tag["end"]
-        named = LANGUAGE.search(tag["rest"] or "")
-        if name == "header" and opens:
-            usual = named[1] if named else ""
-        elif name == "tu" and opens:
-            wanted, variants = named[1] if named else usual, {}
-        elif name == "tuv" and opens:
-            language, content = named[1] if named else "", ""
-        elif name == "seg" and opens:
-            begun = tag.end()
-        elif name == "seg":
-            content = text[begun : tag.start()]
-        elif name == "tuv":
-            variants.setdefault(primary(language), (tag.end(), content))
-        elif name == "tu" and primary(target) not in variants and variants:
-            first = next(iter(variants)) if wanted == "*all*" else primary(wanted)
-            if first in variants:
-                end, source = variants[first]
-                opening = f'<tuv xml:lang="{escape(target)}" creationtool="nmt"><seg>'
-                yield Target((end, end), (opening, "</seg></tuv>"), source)
-
-
-def primary(language: str) -> str:
-    """The language of a tag such as de-AT."""
-    return language.lower().partition("-")[0]
+    header = re.search(r"<header\s[^>]*>", text)
+    usual, own = language_of(header[0]) if header else "", language_of(f" lang='{target}'")
+    for unit in UNIT.finditer(text):
+        variants = {language_of(each["rest"]): each for each in VARIANT.finditer(text, *unit.span("inside"))}
+        wanted = language_of(unit["rest"] or "") or usual
+        source = variants.get(next(iter(variants), "") if wanted == "*all*" else wanted)
+        if source and own not in variants:
+            opening = f'<tuv xml:lang="{escape(target)}" creationtool="nmt"><seg>'
+            yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), source["text"])
 
 
 def read_xliff(text: str) -> Spliced:
     """A file of XLIFF; NMTError where it is not well-formed."""
     check_xml(text)
-    parts: list[Part] = [target for target in targets_of(text) if target.lines]
-    return Spliced(text, parts)
+    return Spliced(text, [target for target in targets_of(text) if target.lines])
 
 
 def read_tmx(text: str, target: str) -> Spliced:
@@ -157,5 +131,4 @@ def read_tmx(text: str, target: str) -> Spliced:
     check_xml(text)
     if not target:
         raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
-    parts: list[Part] = [variant for variant in tuvs_of(text, target) if variant.lines]
-    return Spliced(text, parts)
+    return Spliced(text, [variant for variant in tuvs_of(text, target) if variant.lines])

@@ -415,6 +415,7 @@ XLIFF = """<?xml version="1.0"?>
 <trans-unit id="1"><source>one <g id="1">two &amp; three</g><ph id="2">{\\b}</ph></source></trans-unit>
 <trans-unit id="2"><source>a <x id="1"/> b</source> <target/><alt-trans><source>c</source></alt-trans></trans-unit>
 <trans-unit id="3"><source>a</source><target>done</target></trans-unit>
+<trans-unit id="5"><source>a</source><target><![CDATA[done]]></target></trans-unit>
 <trans-unit id="4" translate="no"><source>a</source></trans-unit><!-- <source>a</source> -->
 </body></xliff>
 """
@@ -427,7 +428,7 @@ def test_xliff_gets_the_missing_targets_alone():
     units = ElementTree.fromstring(found).findall(f".//{name}trans-unit")
     targets = [unit.findall(f"{name}target") for unit in units]
     texts = [["".join(each.itertext()) for each in own] for own in targets]
-    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], []]
+    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], ["done"], []]
     assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
     assert targets[0][0][0].text == "TWO & THREE"
     new = re.compile(r'<target state="needs-review-translation">.*?</target>')
