@@ -23,8 +23,8 @@ from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import LARGE
 
 PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
-MOST_TAGS, DEEPEST = 2**20, 200
-"""In a part, which bounds memory and time; long books have half a million, in a dozen levels."""
+MOST_TAGS, DEEPEST = 2**19, 200
+"""What bounds memory and time for a document, to about half a gigabyte."""
 TEXT, END, END_RUN = '<w:t xml:space="preserve">', "</w:t>", "</w:t></w:r>"
 SHOWN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>")
 UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|</?w:rPr/?>")
@@ -79,8 +79,6 @@ class Reader:
     """Collects the paragraphs of a part, which is well-formed; elements are the numbers of their first tags."""
 
     def __init__(self, text: str) -> None:
-        if text.count("<") > MOST_TAGS:
-            raise NMTError(f"more than {MOST_TAGS:,} tags in a part: split the document")
         self.text, self.parts, self.tags = text, list[Paragraph](), [tag for tag in TAG.finditer(text) if tag["name"]]
         self.last, begun = list(range(len(self.tags))), list[int]()
         for number, tag in enumerate(self.tags):
@@ -201,11 +199,12 @@ class Docx:
                 if (size := sum(file.file_size for file in self.files)) > LARGE:
                     raise NMTError(f"{size:,} bytes when unpacked, of {LARGE:,} that a document may have")
                 self.contents = list(map(archive.read, self.files))
-            for number, file in enumerate(self.files):
-                if PART.fullmatch(file.filename):
-                    text = self.contents[number].decode()
-                    check_xml(text)
-                    self.parts[number] = Spliced(text, Reader(text).parts)
+            texts = {n: self.contents[n].decode() for n, file in enumerate(self.files) if PART.fullmatch(file.filename)}
+            if sum(text.count("<") for text in texts.values()) > MOST_TAGS:
+                raise NMTError(f"more than {MOST_TAGS:,} tags: split it")
+            for number, text in texts.items():
+                check_xml(text)
+                self.parts[number] = Spliced(text, Reader(text).parts)
         except UNREADABLE as error:  # zipfile raises all of these
             raise NMTError(f"no DOCX, or damaged or encrypted ({one_line(error)})") from error
         if not any("<w:body" in part.text for part in self.parts.values()):
