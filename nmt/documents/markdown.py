@@ -62,19 +62,20 @@ def markup_of(text: str, known: dict[str, Any]) -> tuple[Counter[str], int]:
 class Inline(Sentence):
     """The text of a block, whose markup stays the same; in a paragraph, it does not become another block."""
 
-    def __init__(self, begin: int, tokens: Sequence[Token], known: dict[str, Any], in_paragraph: bool) -> None:
-        super().__init__(begin, tokens, escape)
+    def __init__(self, block: "Block", known: dict[str, Any], in_paragraph: bool) -> None:
+        super().__init__(block.begin, block.found, escape)
         self.known, self.in_paragraph = known, in_paragraph
+        self.before, self.after = block.text[block.begin : self.begin], block.text[self.end : block.end]
 
     def render(self, translations: Sequence[Translated]) -> str:
         written = super().render(translations)
         if written == self.raw:
             return written
         written = BEGINS_BLOCK.sub(r"\1\\", written) if self.in_paragraph else written
-        (before, _), (after, signs) = (markup_of(text, self.known) for text in (self.raw, written))
+        texts = (self.before + text + self.after for text in (self.raw, written, escape(translations[0].text)))
+        (before, _), (after, signs), (_, others) = (markup_of(text, self.known) for text in texts)
         left_out = all(EMPHASIS.match(each) for each in before - after)
-        as_before = after <= before and left_out and signs == markup_of(escape(translations[0].text), {"ends": {}})[1]
-        return written if as_before else self.raw
+        return written if after <= before and left_out and signs == others else self.raw
 
 
 class Block:
@@ -86,7 +87,7 @@ class Block:
         """Where each line begins in the content."""
         kinds = list(self.tokens(found.children or []))
         begins = [self.place(at) for at, _ in kinds] + [self.place(len(self.content))]
-        self.begin, self.found = begins[0], [token for _, token in kinds]
+        self.begin, self.end, self.found = begins[0], begins[-1], [token for _, token in kinds]
         for token, begin, end in zip(self.found, begins, begins[1:], strict=False):
             token.raw = text[begin:end]
 
@@ -196,7 +197,7 @@ class Reader:
         except LookupError:
             block = None
         if block:
-            self.parts.append(Inline(block.begin, block.found, self.known, in_paragraph))
+            self.parts.append(Inline(block, self.known, in_paragraph))
 
     def add_row(self, cells: list[Found]) -> None:
         """Add the cells of a line of a table, found from its end."""

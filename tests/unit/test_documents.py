@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import polib
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -266,6 +266,10 @@ def markdown_skeleton(text: str) -> list[object]:
 
 
 @given(MARKDOWN_PAGE, st.sampled_from([upper, turned]), st.sampled_from(["\n", "\r\n"]))
+@example(
+    "<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n"
+)  # would be other emphasis
+@example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
     page = page.replace("\n", line_end)
     assert translated("markdown", page, same) == page
