@@ -26,6 +26,8 @@ PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
 MOST_TAGS, DEEPEST = 2**19, 200
 """What bounds memory and time for a document, to about half a gigabyte."""
 TEXT, END, END_RUN = '<w:t xml:space="preserve">', "</w:t>", "</w:t></w:r>"
+LAST = "</w:rPr>(?!</w:rPrChange>)"
+EMPTY_RUN = re.compile(rf"<w:r>(?:<w:rPr/>|<w:rPr>(?:(?!<w:r[ >]|{LAST}).)*+{LAST})?</w:r>", re.DOTALL)
 SHOWN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>")
 UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|</?w:rPr/?>")
 """Properties of a run that do not show."""
@@ -34,7 +36,6 @@ DROPPED = frozenset(("w:rPr", "w:proofErr", "w:lastRenderedPageBreak", "w:softHy
 """What is said before a run, and what was noted of the old text."""
 BREAKS = frozenset(("w:br", "w:cr", "w:tab", "w:ptab", "w:drawing", "w:pict", "w:object", "m:oMath", "m:oMathPara"))
 RANGE = re.compile(r"""<(w:\w+?)(Start|End)\b[^>]*?\bw:id\s*=\s*["']([^"']*)""")
-"""Where a bookmark, a comment or the like begins and ends."""
 FIELD = re.compile(r"""<w:fldChar\b[^>]*w:fldCharType\s*=\s*["'](begin|separate|end)""")
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
 
@@ -45,13 +46,13 @@ class Paragraph:
     def __init__(self, begin: int, raw: str, pieces: Sequence[tuple[str | None, Token]]) -> None:
         self.begin, self.end, self.raw = begin, begin + len(raw), raw
         looks = [None if properties is None else UNSEEN.sub("", properties) for properties, _ in pieces]
-        sizes, self.formats = Counter[str](), dict[str, str]()
+        sizes, formats = Counter[str](), dict[str, str]()
         for look, (properties, token) in zip(looks, pieces, strict=True):
             if look is not None:
                 sizes[look] += len(token.text)
-                self.formats.setdefault(look, properties or "")
+                formats.setdefault(look, properties or "")
         [(usual, _)] = sizes.most_common(1)
-        run = {key: f"<w:r>{properties}{TEXT}" for key, properties in self.formats.items()}
+        run = {key: f"<w:r>{properties}{TEXT}" for key, properties in formats.items()}
         tokens = [Token("point", run[usual])]
         for key, own in groupby(zip(looks, pieces, strict=True), lambda pair: pair[0]):
             inside = [token for _, (_, token) in own]
@@ -69,10 +70,7 @@ class Paragraph:
         written = self.content.render(translations)
         if written == self.content.text:
             return self.raw
-        written = written.replace(TEXT + END, "")
-        for properties in self.formats.values():
-            written = written.replace(f"<w:r>{properties}</w:r>", "")
-        return written
+        return EMPTY_RUN.sub("", written.replace(TEXT + END, ""))
 
 
 class Reader:
@@ -173,7 +171,7 @@ class Reader:
             self.note_around(name, span[0], inside, span[1])
         elif name not in DROPPED:
             token, ranged = Token("point", "", breaks=name in BREAKS), RANGE.match(self.raw(element))
-            if ranged:
+            if ranged:  # as of a bookmark, or of a comment
                 token = Token("open" if ranged[2] == "Start" else "close", "", name=ranged[1] + ranged[3])
             self.note(token, *span)
 

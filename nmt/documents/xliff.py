@@ -24,14 +24,12 @@ OPENS, CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
 """Code that opens or closes something has the same reference at both ends."""
 REFERENCE = re.compile(r"""\s(?:i|rid|startRef|id(?!.*\srid))\s*=\s*["']([^"']*)""", re.DOTALL)
 LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[a-zA-Z]+)""")
-IGNORED = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?P<name>alt-trans|matches|glossary)[\s>].*?</(?P=name)>", re.DOTALL
-)
-SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
+IGNORED = re.compile(r"(?s)<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(alt-trans|matches|glossary)\b[^>]*(?<!/)>.*?</\1>")
+SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)(?<!/)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
 SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
 DONE = re.compile(r"<target[^>]*?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
 UNIT = re.compile(r"<tu(?P<rest>\s[^>]*(?<!/))?>(?P<inside>.*?)</tu>", re.DOTALL)
-VARIANT = re.compile(r"<tuv(?P<rest>\s[^>]*)>(?:(?!</tuv).)*?<seg(?:\s[^>]*)?>(?P<text>.*?)</seg>.*?</tuv>", re.DOTALL)
+VARIANT = re.compile(r"(?s)<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?<seg\b[^>]*(?<!/)>(?P<text>.*?)</seg>.*?</tuv>")
 TARGET = {"trans-unit": '<target state="needs-review-translation">', "segment": "<target>"}
 """The beginning of a target, in each kind of unit."""
 
@@ -111,13 +109,14 @@ def tuvs_of(text: str, target: str) -> Iterator[Target]:
     """The variants in a target language that are missing in a translation memory."""
     header = re.search(r"<header\s[^>]*>", text)
     usual, own = language_of(header[0]) if header else "", language_of(f" lang='{target}'")
-    for unit in UNIT.finditer(text):
-        variants = {language_of(each["rest"]): each for each in VARIANT.finditer(text, *unit.span("inside"))}
+    searched = IGNORED.sub(lambda found: " " * len(found[0]), text)
+    for unit in UNIT.finditer(searched):
+        variants = {language_of(each["rest"]): each for each in VARIANT.finditer(searched, *unit.span("inside"))}
         wanted = language_of(unit["rest"] or "") or usual
         source = variants.get(next(iter(variants), "") if wanted == "*all*" else wanted)
         if source and own not in variants:
             opening = f'<tuv xml:lang="{escape(target)}" creationtool="nmt"><seg>'
-            yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), source["text"])
+            yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), text[slice(*source.span("text"))])
 
 
 def read_xliff(text: str) -> Spliced:

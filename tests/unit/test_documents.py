@@ -563,6 +563,27 @@ def test_docx_joins_runs_that_look_alike_and_moves_the_others():
     assert found.read("word/document.xml").decode() == document_of(text)
 
 
+@pytest.mark.parametrize(
+    ("format", "before", "piece", "after"),
+    [
+        ("tmx", "<!--", "<tu>", "-->"),
+        ("tmx", "<tu>", '<tuv a="x"><b/></tuv>', "</tu>"),
+        ("tmx", "<tu>" + '<tuv a="x">' * 20_000, "", "</tuv>" * 20_000 + "</tu>"),
+        ("xliff", "", '<alt-trans a="x"/><segment a="b"/>', ""),
+        ("xliff", "<!--", "<segment>", "-->"),
+    ],
+)
+def test_time_for_units_is_linear(format, before, piece, after):
+    text = f"<x>{before}{piece * (400_000 // max(len(piece), 1) * bool(piece))}{after}</x>"
+    assert read_document(format, text.encode(), "de").join([]) == text.encode()
+
+
+def test_time_for_runs_is_linear():
+    runs = (f"<w:r><w:rPr><w:sz w:val='{n}'/></w:rPr><w:t>a </w:t></w:r>" for n in range(3000))
+    document = read_document("docx", archive_of(document_of("".join(runs))))
+    assert len(document.join(upper(document.lines))) > 1000
+
+
 def test_what_is_no_docx_is_told():
     bomb = archive_of("<w:p>", more=" " * 2**26)
     for content, told in (
