@@ -15,6 +15,8 @@ DOCUMENTS = {
     "po": (".po", ".pot"),
     "srt": (".srt",),
     "xliff": (".xlf", ".xliff"),
+    "tmx": (".tmx",),
+    "docx": (".docx",),
 }
 """Formats of files that are translated as a whole, and the suffixes of their names."""
 
@@ -145,7 +147,7 @@ class TranslateConfig(SearchConfig):
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
     format: str = "auto"
     """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
-    markdown, po, srt or xliff; auto: by the suffix of the input's name, else text."""
+    markdown, po, srt, xliff, tmx or docx; auto: by the suffix of the input's name, else text."""
     ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:

@@ -1,22 +1,23 @@
 """Documents: which stretches of a file are translated, and how their markup goes around the translation."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import PurePath
 
 from nmt.config.translation import DOCUMENTS
-from nmt.documents.document import Document, PlainText, Translated
+from nmt.documents.document import Document, PlainText, Spliced, Translated
+from nmt.documents.docx import Docx
 from nmt.documents.html import read_html
 from nmt.documents.markdown import read_markdown
 from nmt.documents.po import read_po
 from nmt.documents.strings import read_srt
-from nmt.documents.xliff import read_xliff
+from nmt.documents.xliff import read_tmx, read_xliff
 from nmt.errors import NMTError
 from nmt.text.files import BOM, LINE_BYTES, TOO_LONG
 
 __all__ = ["SUFFIXES", "Document", "PlainText", "Translated", "read_document", "read_file"]
 
-READERS: dict[str, Callable[[str], Document]] = {
+READERS: dict[str, Callable[[str], PlainText | Spliced]] = {
     "text": PlainText,
     "html": read_html,
     "markdown": read_markdown,
@@ -24,40 +25,33 @@ READERS: dict[str, Callable[[str], Document]] = {
     "srt": read_srt,
     "xliff": read_xliff,
 }
-"""By the name of a format."""
 CHARSET = re.compile(rb"<(?:\?xml|meta)[^>]*?(?:encoding|charset)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-"""What a file says of its encoding."""
 SUFFIXES = {".txt": "text"} | {suffix: format for format, own in DOCUMENTS.items() for suffix in own}
 
 
-class File:
-    """A document with the byte order mark before it."""
-
-    def __init__(self, document: Document) -> None:
-        self.document, self.lines = document, document.lines
-
-    def join(self, translations: Sequence[Translated]) -> bytes:
-        return BOM + self.document.join(translations)
-
-
-def read_document(format: str, content: bytes) -> Document:
-    """The document in a file of that format; NMTError where it is damaged."""
-    declared = CHARSET.search(content[:1024]) if format in ("html", "xliff") else None
+def read_document(format: str, content: bytes, target: str = "") -> Document:
+    """The document in a file of that format, into the `target` language; NMTError where it is damaged."""
+    declared = CHARSET.search(content[:1024]) if format in ("html", "tmx", "xliff") else None
     if declared and declared[1].lower() not in (b"utf-8", b"utf8", b"us-ascii"):
         raise NMTError(f"it says that it is in {declared[1].decode()}: save it as UTF-8, and say so in it")
     try:
-        document = READERS[format](content.removeprefix(BOM).decode())
+        if format == "docx":
+            document: Document = Docx(content)
+        else:
+            text = content.removeprefix(BOM).decode()
+            document = read_tmx(text, target) if format == "tmx" else READERS[format](text)
+            document.mark = content[: len(BOM)] if content.startswith(BOM) else b""
     except UnicodeDecodeError as error:
         raise NMTError(f"not UTF-8 at byte {error.start + 1}: save it as UTF-8") from error
     for line in document.lines:
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
             raise NMTError(f"{line[:40]!r}: {TOO_LONG}")
-    return File(document) if content.startswith(BOM) else document
+    return document
 
 
-def read_file(name: str, content: bytes) -> Document:
+def read_file(name: str, content: bytes, target: str = "") -> Document:
     """The document in a file, by its suffix; NMTError where that is not known, or it is damaged."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise NMTError(f"files of this kind are not translated; {', '.join(SUFFIXES)} are")
-    return read_document(SUFFIXES[suffix], content)
+    return read_document(SUFFIXES[suffix], content, target)

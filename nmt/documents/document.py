@@ -38,6 +38,9 @@ class Part(Protocol):
 class PlainText:
     """Lines of text; line ends, blank lines and white space around a line stay as they are."""
 
+    mark = b""
+    """A byte order mark before it."""
+
     def __init__(self, text: str) -> None:
         self.parts: list[tuple[str, str, str]] = []
         """Of each line of the text: white space, what is translated, white space."""
@@ -49,9 +52,8 @@ class PlainText:
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         found = iter(translations)
-        return "\n".join(
-            before + (next(found).text if own else "") + after for before, own, after in self.parts
-        ).encode()
+        lines = (before + (next(found).text if own else "") + after for before, own, after in self.parts)
+        return self.mark + "\n".join(lines).encode()
 
     def numbers(self) -> list[int]:
         """The number in the text, counted from 0, of each line that is translated."""
@@ -60,6 +62,8 @@ class PlainText:
 
 class Spliced:
     """A text of which some parts are written anew, and all others stay as they are."""
+
+    mark = b""
 
     def __init__(self, text: str, parts: Sequence[Part]) -> None:
         self.text, self.parts = text, parts
@@ -74,4 +78,4 @@ class Spliced:
         return "".join(pieces) + self.text[at:]
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        return self.render(translations).encode()
+        return self.mark + self.render(translations).encode()

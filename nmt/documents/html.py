@@ -20,42 +20,8 @@ MARKUP = re.compile(
     re.DOTALL,
 )
 INLINE = frozenset(
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "label",
-        "mark",
-        "meter",
-        "nobr",
-        "output",
-        "q",
-        "ruby",
-        "rb",
-        "rp",
-        "rt",
-        "s",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "u",
-    ]
+    """a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark meter nobr output q ruby rb rp rt s
+    small span strike strong sub sup time u""".split()  # noqa: SIM905
 )
 BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])
 """Inline elements without content, which stand between words."""
@@ -182,8 +148,7 @@ class Reader:
     def end_sentence(self) -> None:
         """Make a part of the tokens so far, and of each attribute outside of it."""
         sentence = Sentence(self.begin, self.tokens, partial(escape, quote=False))
-        inside = list[tuple[str, Spliced]]()
-        outside = list[Part]()
+        inside, outside = list[tuple[str, Spliced]](), list[Part]()
         for tag, found in self.attributes:
             if sentence.begin <= tag.begin < sentence.end and sentence.lines:
                 for each in found:

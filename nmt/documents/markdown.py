@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
@@ -21,6 +22,8 @@ UNKNOWN = re.compile(r"(\[\^[^\]\s]+\]:?|\[[ xX]\])")
 """Footnotes, and the boxes of tasks, which CommonMark takes for text."""
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
 """What may mean more than the character itself."""
+EMPHASIS = re.compile("em_|strong_|s_")
+TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))
 BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*\s|~~~)))")
 
 
@@ -49,16 +52,30 @@ def parser() -> MarkdownIt:
     return markdown
 
 
-class Lost(Exception):
-    """A place that was not found."""
+def markup_of(text: str, known: dict[str, Any]) -> tuple[Counter[str], int]:
+    """The markup in the text of a block, and how many signs of emphasis are none there."""
+    found = parser().parseInline(text, known)[0].children or []
+    markup = Counter(f"{each.type} {each.attrs} {each.content}" for each in found if each.type not in TEXTS)
+    return markup, sum(each.type == "text" and each.content.strip("*_~") == "" < each.content for each in found)
 
 
-class Paragraph(Sentence):
-    """A sentence that does not become another block by how it begins."""
+class Inline(Sentence):
+    """The text of a block, whose markup stays the same; in a paragraph, it does not become another block."""
+
+    def __init__(self, block: "Block", known: dict[str, Any], in_paragraph: bool) -> None:
+        super().__init__(block.begin, block.found, escape)
+        self.known, self.in_paragraph = known, in_paragraph
+        self.before, self.after = block.text[block.begin : self.begin], block.text[self.end : block.end]
 
     def render(self, translations: Sequence[Translated]) -> str:
         written = super().render(translations)
-        return written if written == self.raw else BEGINS_BLOCK.sub(r"\1\\", written)
+        if written == self.raw:
+            return written
+        written = BEGINS_BLOCK.sub(r"\1\\", written) if self.in_paragraph else written
+        texts = (self.before + text + self.after for text in (self.raw, written, escape(translations[0].text)))
+        (before, _), (after, signs), (_, others) = (markup_of(text, self.known) for text in texts)
+        left_out = all(EMPHASIS.match(each) for each in before - after)
+        return written if after <= before and left_out and signs == others else self.raw
 
 
 class Block:
@@ -70,7 +87,7 @@ class Block:
         """Where each line begins in the content."""
         kinds = list(self.tokens(found.children or []))
         begins = [self.place(at) for at, _ in kinds] + [self.place(len(self.content))]
-        self.begin, self.found = begins[0], [token for _, token in kinds]
+        self.begin, self.end, self.found = begins[0], begins[-1], [token for _, token in kinds]
         for token, begin, end in zip(self.found, begins, begins[1:], strict=False):
             token.raw = text[begin:end]
 
@@ -81,7 +98,7 @@ class Block:
 
     def tokens(self, found: list[Found]) -> Iterator[tuple[int, Token]]:
         """Where each token begins in the content, and the token."""
-        at, links, skip = 0, list[int](), 0
+        at, links, skip = 0, list[tuple[int, int]](), 0
         for each in found:
             if skip:
                 skip -= 1
@@ -90,7 +107,7 @@ class Block:
             if kind == "text":
                 for piece in UNKNOWN.split(each.content):
                     if not self.content.startswith(piece, at):
-                        raise Lost
+                        raise LookupError
                     if piece:
                         yield at, Token("point", "") if UNKNOWN.fullmatch(piece) else Token("text", "", piece)
                     at += len(piece)
@@ -98,10 +115,13 @@ class Block:
             if kind == "link_open" and each.info == "auto":
                 token, skip = Token("copy", "", self.content[at + 1 : end - 1]), 2
             elif kind == "link_open":
-                links.append(end)
+                links.append((at + 1, end))
                 token, end = Token("open", "", name="link"), at + 1
             elif kind == "link_close":
-                token, end = Token("close", "", name="link"), links.pop()
+                begun, end = links.pop()
+                token = Token("close", "", name="link")
+                if self.content[at:end] in ("]", "][]"):  # the text is the name of the address
+                    token.closing = f"][{' '.join(self.content[begun:at].split())}]"
             elif kind == "code_inline":
                 token = Token("copy", "", each.content)
             elif kind == "image":
@@ -109,7 +129,7 @@ class Block:
             else:
                 token, end = self.other(each, at)
             if end <= at:
-                raise Lost
+                raise LookupError
             yield at, token
             at = end
 
@@ -118,12 +138,12 @@ class Block:
         if each.type in ("softbreak", "hardbreak"):
             broken = BREAK.match(self.content, at)
             if not broken:
-                raise Lost
+                raise LookupError
             hard = each.type == "hardbreak"
             return Token("point" if hard else "text", "", "" if hard else " ", breaks=hard, optional=hard), broken.end()
         written = each.content if each.type == "html_inline" else each.markup
         if not self.content.startswith(written, at):
-            raise Lost
+            raise LookupError
         tag, end = MARKUP.fullmatch(written), at + len(written)
         if each.type == "text_special":
             return Token("text", "", each.content), end
@@ -141,24 +161,24 @@ class Reader:
 
     def __init__(self, text: str, begin: int) -> None:
         self.text, self.parts = text, list[Part]()
-        ends = dict[tuple[str, int], int]()
+        self.known: dict[str, Any] = {"ends": {}}
+        """What the parser notes: where markup ends, and the addresses of references."""
         body = text[begin:]
         self.lines = re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", body)
         self.begins = list(accumulate(map(len, self.lines), initial=begin))
         self.lines = [line.rstrip().replace("\0", "\ufffd") for line in self.lines]
-        found = parser().parse(body, {"ends": ends})
+        found = parser().parse(body, self.known)
         row = list[Found]()
         for number, token in enumerate(found):
             if token.type == "html_block" and token.level == 0 and token.map:
                 self.add_html(*token.map)
             elif token.type == "tr_close":
-                self.add_row(row, ends)
+                self.add_row(row)
                 row = []
             elif token.type == "inline" and found[number - 1].type in ("th_open", "td_open"):
                 row.append(token)
             elif token.type == "inline":
-                paragraph = found[number - 1].type == "paragraph_open"
-                self.add(token, self.places(token), ends, Paragraph if paragraph else Sentence)
+                self.add(token, self.places(token), found[number - 1].type == "paragraph_open")
 
     def places(self, token: Found) -> list[int]:
         """Where each line of the content stands in the text; none where one of them is not found."""
@@ -170,18 +190,16 @@ class Reader:
             found.append(self.begins[number] + at)
         return found
 
-    def add(
-        self, token: Found, places: list[int], ends: dict[tuple[str, int], int], kind: type[Sentence] = Sentence
-    ) -> None:
+    def add(self, token: Found, places: list[int], in_paragraph: bool = False) -> None:
         """Add a block; one that is not found stays as it is."""
         try:
-            block = Block(self.text, token, places, ends) if places and token.content else None
-        except Lost:
+            block = Block(self.text, token, places, self.known["ends"]) if places and token.content else None
+        except LookupError:
             block = None
         if block:
-            self.parts.append(kind(block.begin, block.found, escape))
+            self.parts.append(Inline(block, self.known, in_paragraph))
 
-    def add_row(self, cells: list[Found], ends: dict[tuple[str, int], int]) -> None:
+    def add_row(self, cells: list[Found]) -> None:
         """Add the cells of a line of a table, found from its end."""
         number = cells[0].map[0] if cells and cells[0].map else 0
         line, found = self.lines[number] if cells else "", list[tuple[Found, list[int]]]()
@@ -193,7 +211,7 @@ class Reader:
             found.append((cell, [self.begins[number] + at]))
             after = at
         for cell, places in reversed(found):
-            self.add(cell, places, ends)
+            self.add(cell, places)
 
     def add_html(self, first: int, end: int) -> None:
         begin = self.begins[first]

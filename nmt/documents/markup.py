@@ -9,6 +9,7 @@ from typing import Literal
 from nmt.documents.document import Translated
 from nmt.documents.projection import Node, project
 
+Kind = Literal["text", "open", "close", "point", "copy"]
 DEEPEST = 50
 """Elements that are nested deeper are kept as single tags."""
 EDGE, EDGE_BACKWARDS = re.compile(r"(?:\s|&nbsp;)*"), re.compile(r"(?:\s|;psbn&)*")
@@ -18,7 +19,7 @@ EDGE, EDGE_BACKWARDS = re.compile(r"(?:\s|&nbsp;)*"), re.compile(r"(?:\s|;psbn&)
 class Token:
     """A stretch of a file: text, a tag that opens or closes an element, another tag, or what is copied, as code is."""
 
-    kind: Literal["text", "open", "close", "point", "copy"]
+    kind: Kind
     raw: str
     """As it stands in the file."""
     text: str = ""
@@ -29,6 +30,8 @@ class Token:
     """A tag between words, even without a blank."""
     optional: bool = False
     """An element that is left out where it would be empty, or a line break where another one is."""
+    closing: str = ""
+    """What closes an element in a translation, where that is more than `raw`."""
 
 
 def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
@@ -53,7 +56,7 @@ def find_pairs(tokens: Sequence[Token]) -> dict[int, int]:
 def core(tokens: Sequence[Token]) -> tuple[int, int]:
     """First and last but one of the tokens without the markup before the first word, after the last, and around all."""
     partners = find_pairs(tokens)
-    worded = [index for index, token in enumerate(tokens) if token.text.strip()]
+    worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing]
     first, last = (worded[0], worded[-1]) if worded else (0, -1)
     begin = min([first, *(i for i in range(first) if i in partners and first < partners[i] <= last)])
     end = max([last, *(i for i in range(last + 1, len(tokens)) if i in partners and first <= partners[i] <= last)])
@@ -70,7 +73,7 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Node]]:
             stack.append((Node(token.raw, len(plain), optional=token.optional), index))
         elif token.kind == "close" and index in partners:
             node, opened = stack.pop()
-            node.end, node.close = len(plain), token.raw
+            node.end, node.close = len(plain), token.closing or token.raw
             if not plain[node.begin :].strip():  # nothing in it has a place of its own
                 node = Node("".join(each.raw for each in tokens[opened : index + 1]), node.begin)
                 plain = plain[: node.begin] + " " * (len(plain) > node.begin)
@@ -129,7 +132,7 @@ class Sentence:
         self.lines = [" ".join(self.plain.split())] if has_words else []
 
     def render(self, translations: Sequence[Translated]) -> str:
-        if not translations or translations[0].text.split() == self.plain.split():
+        text = " ".join(translations[0].text.split()) if translations else ""
+        if text in ("", " ".join(self.plain.split())):
             return self.raw
-        text = " ".join(translations[0].text.split())
         return project(self.plain, self.nodes, text, translations[0].alignment, self.escape)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nmt.documents.document import Part, Spliced, Translated
+from nmt.documents.document import Spliced, Translated
 from nmt.documents.strings import sentences_of
 
 LINE = re.compile(
@@ -44,6 +44,8 @@ class Message:
     """The message, and its plural."""
     forms: int = 1
     line_end: str = "\n"
+    before: str = ""
+    """What is written before the translation, from the flag on that nobody has checked it."""
 
     def read(self, forms: int) -> bool:
         """Find what is to be translated; False where that is nothing."""
@@ -69,19 +71,7 @@ class Message:
             # The only form of a language without a plural is for all numbers.
             of_forms = [texts[form > 0 or self.forms == 1] for form in range(self.forms)]
             written = "".join(f"msgstr[{form}] {quoted(text)}" for form, text in enumerate(of_forms))
-        return written.replace("\n", self.line_end)
-
-
-class Flag:
-    """The flag of a message that nobody has checked."""
-
-    def __init__(self, message: Message) -> None:
-        self.begin = self.end = message.start if message.flags is None else message.flags
-        self.lines: list[str] = []
-        self.flag = f"#, fuzzy{message.line_end}" if message.flags is None else " fuzzy,"
-
-    def render(self, translations: Sequence[Translated]) -> str:
-        return self.flag
+        return self.before + written.replace("\n", self.line_end)
 
 
 def messages_of(text: str) -> list[Message]:
@@ -109,10 +99,13 @@ def messages_of(text: str) -> list[Message]:
 
 def read_po(text: str) -> Spliced:
     """A catalog, or a template of one."""
-    parts, forms = list[Part](), 1
+    parts, forms = list[Message](), 1
     for message in messages_of(text):
         if not message.texts.get("msgid") and (header := FORMS.search(message.texts.get("msgstr", ""))):
             forms = int(header[1])
         if message.read(forms):
-            parts += [Flag(message), message]
+            place = message.start if message.flags is None else message.flags
+            flag = f"#, fuzzy{message.line_end}" if message.flags is None else " fuzzy,"
+            message.before, message.begin = flag + text[place : message.begin], place
+            parts.append(message)
     return Spliced(text, parts)

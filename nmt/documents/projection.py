@@ -191,10 +191,6 @@ class Projection:
         best = max(places) if places and (after or not others) else min(others)
         return min(max(best, low), high)
 
-    def is_free(self, at: int, node: Node, runs: dict[int, Placed]) -> bool:
-        """True if a line break fits before this word: within no element, and if it is optional, beside no other."""
-        return (at not in runs or runs[at] is not runs.get(at - 1)) and not (node.optional and at in self.broken)
-
     def between(self, node: Node, parent: Placed, runs: dict[int, Placed]) -> Placed:
         """The place of a node that no word of the translation belongs to: between words, or around a free one.
 
@@ -206,7 +202,9 @@ class Projection:
         low, high = parent.words
         at = self.gap(node, parent, bool(left))
         if node.breaks:
-            inner = [each for each in near(at, low + 1, high) if self.is_free(each, node, runs)]
+            near = sorted(range(max(low + 1, at - NEAR), min(high, at + NEAR + 1)), key=lambda each: abs(each - at))
+            taken = self.broken if node.optional else ()
+            inner = [each for each in near if each not in taken and runs.get(each, 0) is not runs.get(each - 1)]
             if not inner and node.optional:  # two line breaks at one place would be an empty line
                 return Placed(replace(node, open=""), (at, at), parent.end, parent.end)
             at = inner[0] if inner else at
@@ -237,12 +235,6 @@ class Projection:
                 pieces += [each.before, each.node.open, inside, each.node.close, each.after]
             at = each.end
         return "".join(pieces) + escape(self.target[at : parent.end])
-
-
-def near(at: int, low: int, high: int) -> list[int]:
-    """The numbers from `low` up to `high` that are nearest to `at`, nearest first; some dozens at most."""
-    found = range(max(low, at - NEAR), min(high, at + NEAR + 1))
-    return sorted(found, key=lambda each: (abs(each - at), each))
 
 
 def best_runs(owners: Sequence[int | None], count: int) -> list[tuple[int, int] | None]:

@@ -1,4 +1,7 @@
-"""XLIFF 1.2 and 2 (https://docs.oasis-open.org/xliff): units without a target get one, all else stays as it is."""
+"""XLIFF 1.2 and 2 (https://docs.oasis-open.org/xliff), TMX 1.4 (https://www.gala-global.org/tmx-14b).
+
+Units without a target get one, all else stays as it is.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,87 +9,125 @@ from functools import partial
 from html import escape, unescape
 from xml.parsers import expat
 
-from nmt.documents.document import Part, Spliced, Translated
-from nmt.documents.markup import Sentence, Token
+from nmt.documents.document import Spliced, Translated
+from nmt.documents.markup import Kind, Sentence, Token
 from nmt.errors import NMTError
 
 TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[(?P<data>.*?)\]\]>|<\?.*?\?>|<![^>]*>|"
-    r"""<(?P<end>/?)(?:[\w.-]+:)?(?P<name>[\w.-]+)(?P<rest>(?:[^>"']++|"[^"]*"|'[^']*')*+)>""",
+    r"""<(?P<end>/?)(?P<full>(?:[\w.-]+:)?(?P<name>[\w.-]+))(?P<rest>(?:[^>"']++|"[^"]*"|'[^']*')*+)>""",
     re.DOTALL,
 )
-PAIRED = frozenset(("g", "pc", "mrk"))
+PAIRED = frozenset(("g", "pc", "mrk", "hi"))
 """Elements around text; the text in others is code of the original file."""
+OPENS, CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
+"""Code that opens or closes something has the same reference at both ends."""
+REFERENCE = re.compile(r"""\s(?:i|rid|startRef|id(?!.*\srid))\s*=\s*["']([^"']*)""", re.DOTALL)
+LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[a-zA-Z]+)""")
+IGNORED = re.compile(r"(?s)<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(alt-trans|matches|glossary)\b[^>]*(?<!/)>.*?</\1>")
+SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)(?<!/)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
+SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
+DONE = re.compile(r"<target[^>]*?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
+UNIT = re.compile(r"<tu(?P<rest>\s[^>]*(?<!/))?>(?P<inside>.*?)</tu>", re.DOTALL)
+VARIANT = re.compile(r"(?s)<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?<seg\b[^>]*(?<!/)>(?P<text>.*?)</seg>.*?</tuv>")
 TARGET = {"trans-unit": '<target state="needs-review-translation">', "segment": "<target>"}
 """The beginning of a target, in each kind of unit."""
 
 
+def check_xml(text: str) -> None:
+    """NMTError for XML that is not well-formed, or declares entities, of which a few lines can stand for billions."""
+
+    def refuse(name: str, *_: object) -> None:
+        raise NMTError(f"it declares the entity {name[:40]!r}: write out what that stands for")
+
+    parser = expat.ParserCreate("utf-8")
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
+
+
 def tokens_of(text: str) -> Iterator[Token]:
     """The tokens of the content of a source."""
-    at, inside = 0, list[str]()
+    at = begun = depth = 0
+    attributes = ""
     for found in TAG.finditer(text):
-        raw, name, plain = found[0], found["name"], text[at : found.start()]
-        if plain:
-            yield Token("point", plain) if inside else Token("text", plain, unescape(plain))
-        at = found.end()
-        if found["data"] is not None and not inside:
-            yield Token("text", raw, found["data"])
-        elif not name or raw.endswith("/>"):
-            yield Token("point", raw)
-        elif name in PAIRED and not inside:
-            yield Token("close" if found["end"] else "open", raw, name=name)
+        if not depth:
+            if at < found.start():
+                yield Token("text", text[at : found.start()], unescape(text[at : found.start()]))
+            begun, attributes = found.start(), found["rest"] or ""
+        at, name, opens = found.end(), found["name"], not found[0].endswith("/>")
+        if found["data"] is not None and not depth:
+            yield Token("text", found[0], found["data"])
+        elif name in PAIRED and opens and not depth:
+            yield Token("close" if found["end"] else "open", found[0], name=name)
         else:
-            yield Token("point", raw)
-            inside = inside[:-1] if found["end"] else [*inside, name]
+            depth += (-1 if found["end"] else 1) if name and opens else 0
+            if not depth:
+                kind: Kind = "open" if name in OPENS else "close" if name in CLOSES else "point"
+                reference = REFERENCE.search(attributes)
+                yield Token(kind, text[begun:at], name=reference[1] if reference else "")
     if at < len(text):
         yield Token("text", text[at:], unescape(text[at:]))
 
 
 class Target:
-    """A new target, in the place of an empty one or behind the source."""
+    """A new target, in the place of an empty one or behind the source; tags are before and after its text."""
 
-    def __init__(self, place: tuple[int, int], opening: str, source: str) -> None:
+    def __init__(self, place: tuple[int, int], tags: tuple[str, str], source: str) -> None:
         self.begin, self.end = place
-        self.opening = opening
+        self.tags = tags
         self.source = Spliced(source, [Sentence(0, list(tokens_of(source)), partial(escape, quote=False))])
         self.lines = self.source.lines
 
     def render(self, translations: Sequence[Translated]) -> str:
-        return f"{self.opening}{self.source.render(translations)}</target>"
+        return self.source.render(translations).join(self.tags)
 
 
 def targets_of(text: str) -> Iterator[Target]:
     """The targets that are missing."""
-    unit, place, begun, others = "", (0, 0), 0, 0
-    source: str | None = None
-    for tag in TAG.finditer(text):
-        name, opens, empty = tag["name"], not tag["end"], tag[0].endswith("/>")
-        if name in ("alt-trans", "matches", "glossary") and not empty:
-            others += 1 if opens else -1
-        elif others or not name:
-            continue
-        elif name in TARGET and opens:
-            unit, source = "" if re.search(r"""translate\s*=\s*["']no""", tag["rest"]) else name, None
-        elif name == "source" and not empty:
-            if opens:
-                begun = tag.end()
-            else:
-                source, place = text[begun : tag.start()], (tag.end(), tag.end())
-        elif name == "target":
-            if opens:
-                begun = tag.start()
-            if empty or not opens:
-                unit = "" if TAG.sub("", text[begun : tag.end()]).strip() else unit
-                place = begun, tag.end()
-        elif name in TARGET and unit and source is not None:
-            yield Target(place, TARGET[unit], source)
+    # Suggestions have sources and targets, too.
+    for unit in SEGMENT.finditer(IGNORED.sub(lambda found: " " * len(found[0]), text)):
+        source, target = SOURCE.search(unit["inside"]), DONE.search(unit["inside"])
+        fixed = re.search(r"""translate\s*=\s*["']no""", unit["rest"])
+        first = unit.start("inside")
+        done = text[first + target.start("text") : first + target.end("text")] if target and target["text"] else ""
+        if source and not fixed and not TAG.sub(lambda found: found["data"] or "", done).strip():
+            begin, end = target.span() if target else (source.end(), source.end())
+            content = text[first + source.start("text") : first + source.end("text")]
+            yield Target((first + begin, first + end), (TARGET[unit["name"]], "</target>"), content)
+
+
+def language_of(text: str) -> str:
+    """The language that attributes or a tag name, without its country."""
+    found = LANGUAGE.search(text)
+    return found[1].lower() if found else ""
+
+
+def tuvs_of(text: str, target: str) -> Iterator[Target]:
+    """The variants in a target language that are missing in a translation memory."""
+    header = re.search(r"<header\s[^>]*>", text)
+    usual, own = language_of(header[0]) if header else "", language_of(f" lang='{target}'")
+    searched = IGNORED.sub(lambda found: " " * len(found[0]), text)
+    for unit in UNIT.finditer(searched):
+        variants = {language_of(each["rest"]): each for each in VARIANT.finditer(searched, *unit.span("inside"))}
+        wanted = language_of(unit["rest"] or "") or usual
+        source = variants.get(next(iter(variants), "") if wanted == "*all*" else wanted)
+        if source and own not in variants:
+            opening = f'<tuv xml:lang="{escape(target)}" creationtool="nmt"><seg>'
+            yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), text[slice(*source.span("text"))])
 
 
 def read_xliff(text: str) -> Spliced:
     """A file of XLIFF; NMTError where it is not well-formed."""
-    try:
-        expat.ParserCreate("utf-8").Parse(text.encode(), True)
-    except expat.ExpatError as error:
-        raise NMTError(f"line {error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from error
-    parts: list[Part] = [target for target in targets_of(text) if target.lines]
-    return Spliced(text, parts)
+    check_xml(text)
+    return Spliced(text, [target for target in targets_of(text) if target.lines])
+
+
+def read_tmx(text: str, target: str) -> Spliced:
+    """A translation memory, of which units without this language get it; NMTError where it is not well-formed."""
+    check_xml(text)
+    if not target:
+        raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
+    return Spliced(text, [variant for variant in tuvs_of(text, target) if variant.lines])

@@ -273,7 +273,7 @@ def add_translation(app: FastAPI) -> None:
         asked, fields = await server.admit(request, FileRequest)
         name, content = await forms.file_of(fields)
         try:
-            document = await asyncio.to_thread(read_file, name, content)
+            document = await asyncio.to_thread(read_file, name, content, asked.target)
         except NMTError as error:
             raise HTTPException(400, f"file: {error}") from error
         route = find_route(server.models, asked.source, asked.target, "\n".join(document.lines[:20]))

@@ -50,13 +50,17 @@ def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
     return flags_of
 
 
+def target_language(config: TranslateConfig) -> str:
+    """The language that is translated into, or "" where a model does not say it."""
+    _, descriptions, tokenizer = find_models(config.run)
+    return language_of(config.target or "") if languages(tokenizer) else descriptions[0].target or ""
+
+
 def reporter(config: TranslateConfig, counts: dict[str, int]) -> TermReport | None:
     """The report about a glossary's terms."""
     if not config.glossary:
         return None
-    _, descriptions, tokenizer = find_models(config.run)
-    language = language_of(config.target or "") if languages(tokenizer) else descriptions[0].target
-    return TermReport(read_glossary(config.glossary), language, counts)
+    return TermReport(read_glossary(config.glossary), target_language(config), counts)
 
 
 def render(
@@ -126,7 +130,7 @@ def translate_document(config: TranslateConfig) -> None:
     with ExitStack() as stack:
         content, output = open_document(config, stack)
         try:
-            document = read_document(config.format, content)
+            document = read_document(config.format, content, target_language(config) if config.format == "tmx" else "")
         except NMTError as error:
             raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
         lines, found = document.lines, list[Translated]()

@@ -1,8 +1,11 @@
 """The page of `nmt serve` in a real browser: a Chromium that is installed, driven by Playwright."""
 
+import io
 import json
+import re
 import shutil
 import urllib.request
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -145,14 +148,61 @@ def test_a_new_text_gives_up_the_request_for_the_old_one(page, details):
     assert set(given_up) <= {"net::ERR_ABORTED"}  # none, where the answer came before
 
 
+DROP = """([name, content]) => {
+    const data = new DataTransfer();
+    data.items.add(new File([Uint8Array.from(content)], name, { type: "text/plain" }));
+    for (const kind of ["dragover", "drop"])
+        document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def drop(page: Any, name: str, content: bytes) -> None:
+    page.evaluate(DROP, [name, list(content)])
+
+
+def archive(text: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as file:
+        file.writestr("word/document.xml", text)
+    return written.getvalue()
+
+
+WORDS = '<w:d xmlns:w="w"><w:body><w:p><w:r><w:t xml:space="preserve">{}</w:t></w:r></w:p></w:body></w:d>'
+DOCUMENTS = {
+    "html": "<!-- x --><p class='y'>{}</p>",
+    "md": "# {}\n",
+    "po": '#, fuzzy\nmsgid "va so"\nmsgstr "{}"\n',
+    "srt": "1\n00:00:01,000 --> 00:00:02,000\n{}\n",
+    "xliff": '<x><segment id="1"><source>va so</source><target>{}</target></segment></x>',
+    "tmx": '<tmx><header srclang="en"/><tu><tuv xml:lang="en"><seg>va so</seg></tuv>'
+    '<tuv xml:lang="de" creationtool="nmt"><seg>{}</seg></tuv></tu></tmx>',
+    "docx": WORDS,
+}
+"""By suffix, a document with a translation; without it and what comes with it, the document is that to translate."""
+
+
+@pytest.mark.parametrize("suffix", list(DOCUMENTS))
+def test_a_dropped_document_of_any_format_comes_back_with_its_markup(page, address, tmp_path, suffix):
+    expected = post(address, "translate", q="va so", source="en", target="de")["translatedText"]
+    text = DOCUMENTS[suffix]
+    bare = {
+        "po": 'msgid "va so"\nmsgstr ""\n',
+        "xliff": text.replace("<target>{}</target>", ""),
+        "tmx": re.sub('<tuv xml:lang="de".*?</tuv>', "", text),
+    }.get(suffix, text.replace("{}", "va so"))
+    drop(page, f"a.{suffix}", archive(bare) if suffix == "docx" else bare.encode())
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name=f"Download a_de.{suffix}").click()
+    waiting.value.save_as(tmp_path / "a")
+    if suffix == "docx":
+        found = zipfile.ZipFile(tmp_path / "a").read("word/document.xml").decode()
+    else:
+        found = (tmp_path / "a").read_text()
+    assert found == text.replace("{}", expected)
+
+
 def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
-    drop = """([name, text]) => {
-        const data = new DataTransfer();
-        data.items.add(new File([text], name, { type: "text/plain" }));
-        for (const kind of ["dragover", "drop"])
-            document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
-    }"""
-    page.evaluate(drop, ["talk.txt", f"{LINE}\n\nso tu\n"])
+    drop(page, "talk.txt", f"{LINE}\n\nso tu\n".encode())
     link = page.get_by_role("link", name="Download talk_de.txt")
     playwright.expect(link).to_be_visible()
     with page.expect_download() as waiting:
@@ -161,7 +211,7 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
     waiting.value.save_as(tmp_path / "talk")
     expected = post(address, "translate", q=f"{LINE}\n\nso tu\n", source="en", target="de")["translatedText"]
     assert (tmp_path / "talk").read_text() == expected
-    page.evaluate(drop, ["talk.pdf", "no text"])
+    drop(page, "talk.pdf", b"no text")
     playwright.expect(page.get_by_role("alert")).to_have_text(
         f"talk.pdf: this server translates {', '.join(SUFFIXES)} files"
     )

@@ -1,6 +1,9 @@
 """`nmt translate` with documents, by the command line and a model that knows some words."""
 
+import io
+import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -8,14 +11,21 @@ from preloaded import python
 
 PAGE = "<!DOCTYPE html>\n<p class='x'>va so <b>tu pe</b> mika.<br>\n<code>nu()</code> nu pe.</p>\n<pre> va  so </pre>\n"
 SUBTITLES = "1\r\n00:00:01,000 --> 00:00:02,000\r\n<i>va so</i>\r\ntu pe.\r\n"
+MEMORY = (
+    '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>va <hi>so</hi> tu pe.</seg></tuv></tu></body></tmx>'
+)
 CATALOG = 'msgid "va so tu"\nmsgstr ""\n\nmsgid "mika"\nmsgstr "done"\n'
 
 
-def translate(model: Path, *words: str, content: str = "", code: int = 0) -> str:
+def run(model: Path, *words: str, content: bytes = b"", code: int = 0) -> bytes:
     command = [python(), "-m", "nmt", "translate", f"run={model}", "device=cpu", *words]
-    found = subprocess.run(command, input=content.encode(), capture_output=True, timeout=300)
+    found = subprocess.run(command, input=content, capture_output=True, timeout=300)
     assert found.returncode == code, found.stderr.decode()
-    return found.stderr.decode() if code else found.stdout.decode()
+    return found.stderr if code else found.stdout
+
+
+def translate(model: Path, *words: str, content: str = "", code: int = 0) -> str:
+    return run(model, *words, content=content.encode(), code=code).decode()
 
 
 def test_a_page_comes_out_with_its_tags_by_either_engine_and_from_anywhere(word_model, tmp_path):
@@ -44,6 +54,32 @@ def test_subtitles_and_catalogs(word_model, tmp_path):
     assert found.endswith('\n\nmsgid "mika"\nmsgstr "done"\n')
 
 
+def test_a_docx_goes_through_streams_and_files(word_model, tmp_path):
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        text = "<w:p><w:r><w:t>va </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>so</w:t></w:r>"
+        text += "<w:r><w:t> tu pe.</w:t></w:r></w:p>"
+        archive.writestr("word/document.xml", f"<w:document xmlns:w='w'><w:body>{text}</w:body></w:document>")
+        archive.writestr("word/media/a.png", bytes(range(256)))
+    found = run(word_model, "format=docx", content=written.getvalue())
+    with zipfile.ZipFile(io.BytesIO(found)) as archive:
+        assert archive.read("word/media/a.png") == bytes(range(256))
+        new = archive.read("word/document.xml").decode()
+    assert re.sub("<.*?>", "", new) + "\n" == translate(word_model, content="va so tu pe.\n")
+    assert new.count("<w:r><w:rPr><w:b/></w:rPr><w:t ") == new.count("<w:p>") == 1
+    (tmp_path / "a.docx").write_bytes(written.getvalue())
+    run(word_model, f"input={tmp_path / 'a.docx'}", f"output={tmp_path / 'b.docx'}")
+    assert (tmp_path / "b.docx").read_bytes() == found
+
+
+def test_a_translation_memory_gets_the_language_of_the_model(word_model):
+    found = translate(word_model, "format=tmx", content=MEMORY)
+    new = re.search('<tuv xml:lang="de" creationtool="nmt"><seg>(.*)</seg></tuv>', found)
+    assert found.replace(new[0], "") == MEMORY
+    assert re.sub("</?hi>", "", new[1]) + "\n" == translate(word_model, content="va so tu pe.\n")
+    assert new[1].count("<hi>") == 1
+
+
 @pytest.mark.parametrize(
     ("name", "words", "told"),
     [
@@ -51,7 +87,8 @@ def test_subtitles_and_catalogs(word_model, tmp_path):
         ("a.html", ["decode.n_best=2", "decode.beam_size=2"], "format=html: several translations"),
         ("a.html", ["input_format=tsv"], "a document has no columns"),
         ("a.html", ["--ray", "output=b"], "--ray translates lines"),
-        ("a.txt", ["format=docx"], "format"),
+        ("a.txt", ["format=docx"], "no DOCX, or damaged or encrypted (File is not a zip file)"),
+        ("a.txt", ["format=odt"], "format"),
         ("b.html", [], "not UTF-8 at byte 4"),
     ],
 )

@@ -1,17 +1,18 @@
 """Documents: what is translated of a file, and what the file is like with the translations in it."""
 
 import html
+import io
 import re
+import zipfile
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import polib
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from nmt.config.translation import DOCUMENTS
 from nmt.documents import Translated, read_document
 from nmt.errors import NMTError
 
@@ -265,6 +266,10 @@ def markdown_skeleton(text: str) -> list[object]:
 
 
 @given(MARKDOWN_PAGE, st.sampled_from([upper, turned]), st.sampled_from(["\n", "\r\n"]))
+@example(
+    "<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n"
+)  # would be other emphasis
+@example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
     page = page.replace("\n", line_end)
     assert translated("markdown", page, same) == page
@@ -293,6 +298,8 @@ def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
         ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
         ("- [x] *do* **it**", "mach", "1-0", "- [x] **mach**"),
         ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
+        ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
+        ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
     ],
 )
 def test_markdown_tables_of_examples(source, translation, pairs, expected):
@@ -400,7 +407,7 @@ def test_damaged_catalogs_and_subtitles_are_kept(text, format):
     translated(format, text, turned)
 
 
-@pytest.mark.parametrize("format", [format for format in DOCUMENTS if format != "xliff"])
+@pytest.mark.parametrize("format", ["html", "markdown", "po", "srt"])
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\0", b"\r"])
 def test_empty_files_stay_empty(format, content):
     document = read_document(format, content)
@@ -412,6 +419,7 @@ XLIFF = """<?xml version="1.0"?>
 <trans-unit id="1"><source>one <g id="1">two &amp; three</g><ph id="2">{\\b}</ph></source></trans-unit>
 <trans-unit id="2"><source>a <x id="1"/> b</source> <target/><alt-trans><source>c</source></alt-trans></trans-unit>
 <trans-unit id="3"><source>a</source><target>done</target></trans-unit>
+<trans-unit id="5"><source>a</source><target><![CDATA[done]]></target></trans-unit>
 <trans-unit id="4" translate="no"><source>a</source></trans-unit><!-- <source>a</source> -->
 </body></xliff>
 """
@@ -424,13 +432,171 @@ def test_xliff_gets_the_missing_targets_alone():
     units = ElementTree.fromstring(found).findall(f".//{name}trans-unit")
     targets = [unit.findall(f"{name}target") for unit in units]
     texts = [["".join(each.itertext()) for each in own] for own in targets]
-    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], []]
+    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], ["done"], []]
     assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
     assert targets[0][0][0].text == "TWO & THREE"
     new = re.compile(r'<target state="needs-review-translation">.*?</target>')
     assert new.sub("", found) == XLIFF.replace("<target/>", "")
     second = XLIFF.replace("trans-unit", "segment").replace("<target/>", "<target></target>")
     assert translated("xliff", second).count("<target>A <x id") == 1
+
+
+def test_a_sentence_over_several_subtitles_is_translated_as_one():
+    times = "{}\n00:00:0{},000 --> 00:00:0{},500\n"
+    texts = ["When I <i>came</i> home,", "the door was\nopen", "and he was gone.", "Then it rained", "John said."]
+    source = "\n".join(times.format(n, n, n) + text + "\n" for n, text in enumerate(texts, 1))
+    document = read_document("srt", source.encode())
+    one = "When I came home, the door was open and he was gone."
+    assert document.lines == [one, "Then it rained", "John said."]
+    said = "Als ich heimkam, war die Tür offen und er war weg."
+    pairs = [(0, 0), (1, 1), (2, 2), (3, 2), (4, 4), (5, 5), (6, 3), (7, 6), (8, 7), (9, 8), (10, 9), (11, 10)]
+    found = document.join([Translated(said, pairs), *same(document.lines[1:])]).decode()
+    wanted = ["Als ich <i>heimkam</i>,", "war\ndie Tür offen", "und er war weg.", *texts[3:]]
+    assert found == "\n".join(times.format(n, n, n) + text + "\n" for n, text in enumerate(wanted, 1))
+    # No alignment, or no blanks: in proportion, and each has something.
+    for text, parts in (("a b c", ["a", "b", "c"]), ("中文字", ["中", "文", "字"]), ("a b c d", ["a", "b c", "d"])):
+        found = document.join([Translated(text), *same(document.lines[1:])]).decode()
+        assert [re.sub("<.*?>", "", found.split("\n\n")[n].split("\n", 2)[2]).split() for n in range(3)] == [
+            part.split() for part in parts
+        ]
+
+
+TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en-US" segtype="sentence"/><body>
+<tu><tuv xml:lang="EN-us"><seg>one <bpt i="1">&lt;b></bpt>two &amp; <ph>{x}</ph> three<ept i="1">&lt;/b></ept></seg>
+</tuv>
+</tu><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de-AT"><seg>done</seg></tuv></tu>
+<tu srclang="fr"><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="fr"><seg>b</seg></tuv></tu>
+<tu><tuv xml:lang="es"><seg>c</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+def test_tmx_gets_the_missing_variants_alone():
+    document = read_document("tmx", TMX.encode(), "de")
+    assert document.lines == ["one two & three", "b"]
+    found = document.join(upper(document.lines)).decode()
+    new = re.compile(r'<tuv xml:lang="de" creationtool="nmt"><seg>(.*?)</seg></tuv>')
+    assert new.sub("", found) == TMX
+    first = 'ONE <bpt i="1">&lt;b></bpt>TWO &amp; <ph>{x}</ph> THREE<ept i="1">&lt;/b></ept>'
+    assert new.findall(found) == [first, "B"]
+    with pytest.raises(NMTError, match="target language is not known"):
+        read_document("tmx", TMX.encode())
+    for format in ("tmx", "xliff"):
+        with pytest.raises(NMTError, match="declares the entity 'x'"):
+            read_document(format, b'<!DOCTYPE tmx [<!ENTITY x "xx">]><tmx>&x;</tmx>', "de")
+
+
+LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>the link</w:t></w:r></w:hyperlink>'
+FIELD = "".join(
+    f"<w:r>{inside}</w:r>"
+    for inside in (
+        '<w:fldChar w:fldCharType="begin"/>',
+        "<w:instrText> REF x </w:instrText>",
+        '<w:fldChar w:fldCharType="separate"/>',
+        "<w:t>figure 1</w:t>",
+        '<w:fldChar w:fldCharType="end"/>',
+    )
+)
+RUNS = [
+    ("<w:r><w:t>plain &amp; so</w:t></w:r>", "PLAIN &amp; SO"),
+    ('<w:r w:rsidR="1"><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">bo</w:t></w:r>', "BO"),
+    ("<w:r><w:rPr><w:b/></w:rPr><w:t>ld</w:t><w:br/><w:t>text</w:t></w:r>", "LD TEXT"),
+    ("<w:r><w:tab/></w:r><w:proofErr w:type='x'/>", " "),
+    ('<w:bookmarkStart w:id="1" w:name="y"/>', ""),
+    ('<w:bookmarkEnd w:id="1"/>', ""),
+    ('<w:r><w:footnoteReference w:id="2"/></w:r>', ""),
+    ("<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>", ""),
+    (
+        "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>",
+        "IN A BOX",
+    ),
+    ("<w:sdt><w:sdtPr><w:id/></w:sdtPr><w:sdtContent><w:r><w:t>a form</w:t></w:r></w:sdtContent></w:sdt>", "A FORM"),
+    (LINK, "THE LINK"),
+    (FIELD, "FIGURE 1"),
+    (FIELD[: FIELD.index("<w:r><w:instr")], ""),
+    ("<w:r><w:t> </w:t></w:r>", " "),
+]
+
+
+def archive_of(xml: str, name: str = "word/document.xml", **more: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, content in {"a.bin": "\x00", name: xml, **more}.items():
+            archive.writestr(file, content)
+    return written.getvalue()
+
+
+def document_of(inside: str) -> str:
+    own = "xmlns:w='http://schemas.openxmlformats.org/wordprocessingml/2006/main'"
+    return f"<w:document {own}><w:body><w:p><w:pPr><w:jc/></w:pPr>{inside}</w:p> <w:sectPr/></w:body></w:document>"
+
+
+def docx_skeleton(xml: str) -> list[str]:
+    """All elements but runs, their properties and their text."""
+    names = [each.tag.rpartition("}")[2] for each in ElementTree.fromstring(xml).iter()]
+    return sorted(name for name in names if name not in ("r", "rPr", "t", "b", "u", "lang", "proofErr"))
+
+
+@given(st.lists(st.sampled_from(RUNS), max_size=7), st.sampled_from([upper, turned]))
+def test_docx_keeps_all_but_the_text_of_runs(runs, by):
+    xml = document_of("".join(run for run, _ in runs))
+    content = archive_of(xml)
+    document = read_document("docx", content)
+    assert document.join(same(document.lines)) == content
+    with zipfile.ZipFile(io.BytesIO(document.join(by(document.lines)))) as archive:
+        assert archive.namelist() == ["a.bin", "word/document.xml"]
+        found = archive.read("word/document.xml").decode()
+    assert docx_skeleton(found) == docx_skeleton(xml)
+    texts = ["".join(each.itertext()) for each in (ElementTree.fromstring(found), ElementTree.fromstring(xml))]
+    assert sorted("".join(texts[0].upper().split())) == sorted("".join(texts[1].upper().split()))
+    assert found[: found.index("</w:pPr>")] == xml[: xml.index("</w:pPr>")]
+
+
+def test_docx_joins_runs_that_look_alike_and_moves_the_others():
+    runs = "<w:r><w:t>See </w:t></w:r>" + RUNS[1][0] + RUNS[2][0].replace("<w:br/><w:t>text</w:t>", "")
+    document = read_document("docx", archive_of(document_of(runs + "<w:r><w:t> here</w:t></w:r>")))
+    assert document.lines == ["See bold here"]
+    found = zipfile.ZipFile(io.BytesIO(document.join([Translated("Hier fett", [(1, 1), (2, 0)])])))
+    text = '<w:r><w:t xml:space="preserve">Hier </w:t></w:r>'
+    text += '<w:r><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">fett</w:t></w:r>'
+    assert found.read("word/document.xml").decode() == document_of(text)
+
+
+@pytest.mark.parametrize(
+    ("format", "before", "piece", "after"),
+    [
+        ("tmx", "<!--", "<tu>", "-->"),
+        ("tmx", "<tu>", '<tuv a="x"><b/></tuv>', "</tu>"),
+        ("tmx", "<tu>" + '<tuv a="x">' * 20_000, "", "</tuv>" * 20_000 + "</tu>"),
+        ("xliff", "", '<alt-trans a="x"/><segment a="b"/>', ""),
+        ("xliff", "<!--", "<segment>", "-->"),
+    ],
+)
+def test_time_for_units_is_linear(format, before, piece, after):
+    text = f"<x>{before}{piece * (400_000 // max(len(piece), 1) * bool(piece))}{after}</x>"
+    assert read_document(format, text.encode(), "de").join([]) == text.encode()
+
+
+def test_time_for_runs_is_linear():
+    runs = (f"<w:r><w:rPr><w:sz w:val='{n}'/></w:rPr><w:t>a </w:t></w:r>" for n in range(3000))
+    document = read_document("docx", archive_of(document_of("".join(runs))))
+    assert len(document.join(upper(document.lines))) > 1000
+
+
+def test_what_is_no_docx_is_told():
+    bomb = archive_of("<w:p>", more=" " * 2**26)
+    for content, told in (
+        (b"PK no zip", "no DOCX, or damaged"),
+        (archive_of("<w:p>", "x.xml"), "no word/document.xml"),
+        (archive_of("<w:p>"), "not well-formed"),
+        (archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
+        (archive_of(document_of("<w:r/>" * 2**19)), "more than 524,288 tags"),
+        (archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "more than 200 levels"),
+        (bomb, "bytes when unpacked"),
+    ):
+        with pytest.raises(NMTError, match=told):
+            read_document("docx", content)
 
 
 def test_what_cannot_be_read_is_told():
