@@ -1,6 +1,5 @@
 """Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
-import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -104,11 +103,13 @@ class SearchConfig:
 
 def protected_kinds(value: Any) -> list[str]:
     """usual and regular expressions, as `protect` has them; NMTError where one is none. Nothing for none."""
+    import regex
+
     kinds = [] if value in ("none", False) else as_list(value)
     for kind in kinds:
         try:
-            empty = re.compile(kind).match("")
-        except re.error as error:
+            empty = regex.compile(kind).match("")
+        except (regex.error, RecursionError) as error:
             raise NMTError(
                 f"protect={kind}: no regular expression ({error}); pass usual or none, or mend it"
             ) from error
