@@ -212,6 +212,11 @@ class Protection:
         stretches = self.finder.stretches(text)
         return Line(f"{tag} " if tag else "", text, stretches) if stretches else None
 
+    def spans(self, translator: "Translator", line: str, translation: str) -> list[tuple[int, int]]:
+        """Where the items of a line stand in its translation."""
+        found = self.line(translator, line)
+        return [item.span() for item in found.items.pattern.finditer(translation)] if found else []
+
     def translate_each(self, translator: "Translator", lines: list[str]) -> list[Found | RefusedLine]:
         """As `Translator.translate_each`."""
         held = {index: found for index, line in enumerate(lines) if (found := self.line(translator, line))}
