@@ -162,12 +162,14 @@ class Items:
         return Counter(found) == Counter(self.texts) and order == expected
 
 
-def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> str:
-    """A line with names in place of stretches, which are in order."""
-    found, last = "", 0
+def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> tuple[str, list[Stretch]]:
+    """A line with names in place of stretches, which are in order, and where these are."""
+    found, last, places = "", 0, list[Stretch]()
     for stretch, name in zip(stretches, names, strict=True):
-        found, last = found + line[last : stretch.start] + name, stretch.end
-    return found + line[last:]
+        found += line[last : stretch.start]
+        places.append(Stretch(len(found), len(found) + len(name)))
+        found, last = found + name, stretch.end
+    return found + line[last:], places
 
 
 def with_symbols(pair: Pair, most: int) -> Pair:
@@ -191,8 +193,8 @@ def with_symbols(pair: Pair, most: int) -> Pair:
     for name, (text, _) in zip(names, own, strict=True):
         waiting[text].append(name)
     both = [(waiting[text].pop(0), each) for text, each in there if text in waiting]
-    found = replaced(source, [each for _, each in own], names)
-    return found, replaced(target, [each for _, each in both], [name for name, _ in both])
+    found, _ = replaced(source, [each for _, each in own], names)
+    return found, replaced(target, [each for _, each in both], [name for name, _ in both])[0]
 
 
 def is_counted(text: str) -> bool:
