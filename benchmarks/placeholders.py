@@ -1,7 +1,9 @@
-"""Messages with placeholders from a wheel of Django, and how many translations hold each of them exactly once.
+"""Messages with placeholders from a wheel of Django, their German, and how well translations hold the placeholders.
 
-python benchmarks/placeholders.py django-*.whl > entries.en
-python benchmarks/placeholders.py entries.jsonl        # as `nmt translate format=jsonl` wrote it
+python benchmarks/placeholders.py django-*.whl FOLDER         # writes FOLDER/entries.en and FOLDER/entries.de
+python benchmarks/placeholders.py entries.jsonl entries.de    # as `nmt translate format=jsonl` wrote it
+
+chrF is of what is around the items: these are left out on both sides, as they would raise it by themselves.
 """
 
 import json
@@ -11,34 +13,51 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import polib
+
+from nmt.evaluation.scores import score
+from nmt.text.files import Pair
 from nmt.text.protected import Finder, Items
 
-TEXT = re.compile(r'^(?:msgid|msgid_plural) ((?:".*"\n?)+)', re.M)
-PLACEHOLDER = re.compile(r"%\(\w+\)|%[sd]|\{\w*\}|https?:|`")
+PLACEHOLDER = re.compile(r"%\(\w+\)|%[sd]|\{\w*\}|https?:|`|</?[a-z]")
 
 
-def messages(wheel: Path) -> Iterator[str]:
+def messages(wheel: Path) -> Iterator[Pair]:
     with zipfile.ZipFile(wheel) as files:
         for name in files.namelist():
-            if re.search(r"/locale/en/LC_MESSAGES/.*\.po$", name):
-                for found in TEXT.finditer(files.read(name).decode()):
-                    text = "".join(re.findall(r'"(.*)"', found[1]))
-                    yield " ".join(text.replace("\\n", " ").replace('\\"', '"').split())
+            if re.search(r"/locale/de/LC_MESSAGES/.*\.po$", name):
+                for entry in polib.pofile(files.read(name).decode()):
+                    yield entry.msgid, entry.msgstr_plural[0] if entry.msgid_plural else entry.msgstr
+                    if entry.msgid_plural:
+                        yield entry.msgid_plural, entry.msgstr_plural[1]
 
 
-def count(file: Path) -> str:
-    arrived = flagged = lines = 0
-    for record in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+def write_entries(wheel: Path, folder: Path) -> None:
+    lines = ([" ".join(side.split()) for side in pair] for pair in messages(wheel) if PLACEHOLDER.search(pair[0]))
+    pairs = sorted({source: target for source, target in lines if target}.items())
+    for side, language in enumerate(("en", "de")):
+        (folder / f"entries.{language}").write_text("".join(pair[side] + "\n" for pair in pairs), encoding="utf-8")
+
+
+def report(file: Path, references: list[str]) -> str:
+    arrived = flagged = 0
+    around: list[Pair] = []
+    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for record, reference in zip(records, references, strict=True):
         source, best = record["source"], record["translations"][0]
         if stretches := Finder(["usual"]).stretches(source):
-            lines += 1
-            arrived += Items(source, stretches).arrive(best["text"])
+            items = Items(source, stretches)
+            arrived += items.arrive(best["text"])
             flagged += "protected" in best["flags"]
-    return f"{arrived} of {lines} hold all exactly once ({arrived / max(lines, 1):.1%}), {flagged} are flagged"
+            around.append((items.pattern.sub("", best["text"]), items.pattern.sub("", reference)))
+    [chrf] = score([ours for ours, _ in around], [theirs for _, theirs in around], ["chrf"])
+    share = f"{arrived} of {len(around)} hold all exactly once ({arrived / max(len(around), 1):.1%})"
+    return f"{share}, {flagged} are flagged; around them chrF {chrf.value:.1f} ({chrf.signature})"
 
 
 if __name__ == "__main__":
-    path = Path(sys.argv[1])
-    print(
-        count(path) if path.suffix == ".jsonl" else "\n".join(sorted(set(filter(PLACEHOLDER.search, messages(path)))))
-    )
+    first, second = map(Path, sys.argv[1:])
+    if first.suffix == ".jsonl":
+        print(report(first, second.read_text(encoding="utf-8").splitlines()))
+    else:
+        write_entries(first, second)

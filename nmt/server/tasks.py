@@ -54,7 +54,9 @@ class Line:
 
     texts: list[str]
     words: dict[str, Any] = field(default_factory=dict)
-    """With details: the answer's `sourceWords`, `words`, `alignment` and `confidence`."""
+    """With details: the answer's `sourceWords`, `words`, `alignment`, `confidence`, `protected` and `terms`."""
+    flags: list[str] = field(default_factory=list)
+    """Those of the best one: "protected" if something that is to stay as it is did not arrive exactly once."""
 
 
 Answer = list[Line | Failure]

@@ -1,7 +1,7 @@
 """From a request to its answer: which model, which lines, and what clients of LibreTranslate expect."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -106,11 +106,15 @@ def nth(lines: list[Line], n: int) -> list[Translated]:
 
 def details_of(document: Document, lines: list[Line]) -> list[dict[str, Any]]:
     """What is known of each line of a text that was translated; of HTML, of each sentence."""
-    numbers = document.numbers() if isinstance(document, PlainText) else range(len(lines))
     return [
         {"line": number, "source": source, "translation": line.texts[0], **line.words}
-        for number, source, line in zip(numbers, document.lines, lines, strict=True)
+        for number, source, line in zip(numbers(document), document.lines, lines, strict=True)
     ]
+
+
+def numbers(document: Document) -> Iterable[int]:
+    """The number of each line that is translated."""
+    return document.numbers() if isinstance(document, PlainText) else range(len(document.lines))
 
 
 def answer_to(document: Document, lines: list[Line], asked: TranslateRequest) -> dict[str, Any]:
@@ -123,7 +127,9 @@ def answer_to(document: Document, lines: list[Line], asked: TranslateRequest) ->
         found["alternatives"] = [text for text in others if text != best]
     if asked.details:
         found["details"] = details_of(document, lines)
-    return found
+    # Clients of LibreTranslate pass over keys that they do not know.
+    flags = [{"line": n, "flags": line.flags} for n, line in zip(numbers(document), lines, strict=True) if line.flags]
+    return found | {"flags": flags} if flags else found
 
 
 async def translate_texts(models: Models, asked: TranslateRequest, most: int) -> dict[str, Any]:
@@ -141,8 +147,8 @@ async def translate_texts(models: Models, asked: TranslateRequest, most: int) ->
             answer["detectedLanguage"] = route.detected
     if not isinstance(asked.q, list):
         return answers[0]
-    keys = answers[0] if answers else ["translatedText"]
-    return {key: [answer[key] for answer in answers] for key in keys}
+    keys = dict.fromkeys(key for answer in answers for key in answer) or ["translatedText"]
+    return {key: [answer.get(key, []) for answer in answers] for key in keys}
 
 
 async def stream_text(
@@ -164,6 +170,7 @@ async def stream_text(
                 if isinstance(answer, Failure):
                     raise failed(answer)
                 part["translatedText"] = before + answer.texts[0] + after
+                part |= {"flags": answer.flags} if answer.flags else {}
                 if asked.details:
                     part["details"] = {"source": source, "translation": answer.texts[0], **answer.words}
             yield part

@@ -1,6 +1,7 @@
 """In the process of a model: load it, and answer tasks by several threads."""
 
 import math
+import re
 import sys
 import threading
 import traceback
@@ -40,10 +41,11 @@ def log_error(error: BaseException) -> None:
     log(f"{type(error).__name__} at {where}")
 
 
-def word_details(line: str, translation: "Translation") -> dict[str, Any]:
+def word_details(translator: "Translator", line: str, translation: "Translation") -> dict[str, Any]:
     """The words of a line and of its translation, which belong together, and how sure the model is of each.
 
-    The confidence in a word is the probability of its tokens given all before them; copied words have none.
+    The confidence in a word is the probability of its tokens given all before them; copied words have none. Words that
+    hold something protected, or are of a term, are told by their indices.
     """
     details = translation.details
     assert details
@@ -52,7 +54,24 @@ def word_details(line: str, translation: "Translation") -> dict[str, Any]:
         "words": translation.text.split(),
         "alignment": details.alignment,
         "confidence": [None if p is None else round(math.exp(p), 4) for p in details.word_log_probabilities],
+        **marks(translator, line, translation.text),
     }
+
+
+def marks(translator: "Translator", line: str, text: str) -> dict[str, list[int]]:
+    """The words of a translation that hold something protected, and those that a glossary gave."""
+    protection, terms = translator.protection, translator.terms
+    spans = {
+        "protected": protection.spans(translator, line, text) if protection else [],
+        "terms": terms.spans(line, text) if terms else [],
+    }
+    return {kind: words_at(text, own) for kind, own in spans.items()}
+
+
+def words_at(text: str, spans: list[tuple[int, int]]) -> list[int]:
+    """The indices of the words that are in these spans of a text."""
+    words = enumerate(re.finditer(r"\S+", text))
+    return [n for n, word in words if any(word.start() < end and begin < word.end() for begin, end in spans)]
 
 
 class Answers:
@@ -78,15 +97,13 @@ class Answers:
         if isinstance(task, WordAlternatives):
             found = self.translator.alternatives(task.line, task.before, task.count)
             return [Line([each.text], {"word": each.word, "probability": each.probability}) for each in found]
-        answers: Answer = []
-        for line, translations in zip(task.lines, self.variant(task.search).translate_each(task.lines), strict=True):
+        answers, translator = list[Line | Failure](), self.variant(task.search)
+        for line, translations in zip(task.lines, translator.translate_each(task.lines), strict=True):
             if isinstance(translations, RefusedLine):
                 answers.append(Failure(translations.problem))
                 continue
-            if translations[0].protected == "protected":
-                log("a translation does not hold exactly once what is protected")
-            words = word_details(line, translations[0]) if task.search.details else {}
-            answers.append(Line([each.text for each in translations], words))
+            words = word_details(translator, line, translations[0]) if task.search.details else {}
+            answers.append(Line([each.text for each in translations], words, translations[0].flags))
         return answers
 
 

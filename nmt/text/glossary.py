@@ -4,8 +4,8 @@ Words are runs of letters and digits, or single characters of scripts without bl
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from nmt.errors import NMTError
 from nmt.text.files import open_text, raw_lines, without_end
@@ -49,7 +49,7 @@ def capitalised(text: str) -> str:
 
 
 class Glossary:
-    """Terms, to be found in lines: whole words, the longest first, without overlap."""
+    """Terms, to be found in lines: whole words, from left to right, the longest at each place, without overlap."""
 
     def __init__(self, entries: Iterable[tuple[str, str, bool]]) -> None:
         sources: dict[tuple[tuple[str, ...], bool], str] = {}
@@ -62,31 +62,34 @@ class Glossary:
             sources.setdefault(key, source)
             targets.setdefault(key, {})[target] = None
         self.terms = {key: Term(source, tuple(targets[key]), key[1]) for key, source in sources.items()}
-        self.lengths: dict[str, set[int]] = {}
-        """How many words the terms with a first word, in small letters, have."""
+        self.beginnings: dict[str, Any] = {}
+        """A tree of the terms' words in small letters; "" is where a term ends."""
         for words, _ in self.terms:
-            self.lengths.setdefault(words[0].casefold(), set()).add(len(words))
+            node = self.beginnings
+            for word in folded(words):
+                node = node.setdefault(word, {})
+            node[""] = {}
 
     def find(self, line: str) -> list[Match]:
         """The terms of a clean line, in their order."""
-        found = sorted(self.candidates(line), key=lambda match: (match.begin - match.end, match.begin))
-        chosen, taken = list[Match](), set[int]()
-        for match in found:
-            if taken.isdisjoint(range(match.begin, match.end)):
-                taken |= set(range(match.begin, match.end))
-                chosen.append(match)
-        return sorted(chosen, key=lambda match: match.begin)
+        words, found, at = list(WORD.finditer(line)), list[Match](), 0
+        small = folded([word[0] for word in words])
+        while at < len(words):
+            node, end, match = self.beginnings, at, None
+            while end < len(words) and (node := node.get(small[end], {})):
+                end += 1
+                if "" in node and (term := self.term(words[at:end])):
+                    capital = words[at][0][0].isupper() and term.source[0].islower()
+                    match, behind = Match(term, words[at].start(), words[end - 1].end(), capital), end
+            if match:
+                found.append(match)
+            at = behind if match else at + 1
+        return found
 
-    def candidates(self, line: str) -> Iterator[Match]:
-        """All terms of a line; of two that differ in case alone, the one that is spelled as there."""
-        words = list(WORD.finditer(line))
-        for at, first in enumerate(words):
-            for length in self.lengths.get(first[0].casefold(), ()):
-                own = tuple(word[0] for word in words[at : at + length])
-                term = self.terms.get((own, True)) or self.terms.get((folded(own), False))
-                if term and len(own) == length:
-                    capital = first[0][0].isupper() and term.source[0].islower()
-                    yield Match(term, first.start(), words[at + length - 1].end(), capital)
+    def term(self, words: Sequence[re.Match[str]]) -> Term | None:
+        """The term that these words are; of two that differ in case alone, the one that is spelled so."""
+        own = tuple(word[0] for word in words)
+        return self.terms.get((own, True)) or self.terms.get((folded(own), False))
 
 
 def folded(words: Sequence[str]) -> tuple[str, ...]:

@@ -122,6 +122,9 @@ def copied(source: str, target: str, word: str, generator: Generator) -> Pair:
 
 def copied_symbols(source: str, target: str, symbols: Sequence[str], generator: Generator) -> Pair:
     """Both sides with one to three symbols, the first of them mostly in place of a word that both have."""
+    symbols = [symbol for symbol in symbols if symbol not in source]
+    if not symbols:
+        return source, target
     count = int(generator.integers(1, min(MOST_SYMBOLS, len(symbols)) + 1))
     first, *others = (symbols[index] for index in generator.permutation(len(symbols))[:count])
     sides = source.split(" "), target.split(" ")

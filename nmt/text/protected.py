@@ -4,11 +4,14 @@ Every repetition here is possessive or bounded, so that the time for a line grow
 """
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from nmt.text.tokenizers import single_blanks
+from nmt.errors import NMTError
+from nmt.text.files import Pair
+from nmt.text.tokenizers import protecting, single_blanks
 
 USUAL = "usual"
 SYMBOL = re.compile(r"⟦\d{1,2}⟧")
@@ -23,6 +26,7 @@ PLACEHOLDERS = (
     r"%(?:\d{1,3}+\$)?+[-+0#]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEor@])(?!\w))",  # %1$s
     r"%%",
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+",  # $name
+    r"</?[A-Za-z][^<>\s]{0,60}+(?:\s[^<>]{0,400}+)?+>",  # <b>, <a href="...">, <name>
 )
 ADDRESSES = (
     r"\b(?:https?://|ftp://|file://|www\.)(?=\w)[!#-;=?-_a-z~]{1,2000}+",
@@ -49,6 +53,8 @@ ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, MEASURE.pattern]))
 SIGN = re.compile(r"[`{%$@/\\\d]|\.\w")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
+SECONDS = 2
+"""The longest that a regular expression of one's own may search a line."""
 PART_OF = r"A-Za-z0-9_/@\\"
 """Characters with which an item that ends in one of them would be part of something longer."""
 
@@ -65,8 +71,10 @@ class Finder:
     """Finds what is protected: the usual kinds, and what matches regular expressions of one's own, which go first."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
-        own = [kind for kind in kinds if kind != USUAL]
-        self.patterns = [SYMBOL, *map(re.compile, own), *([ALL] if USUAL in kinds else [])]
+        import regex  # unlike re, it can be given a time limit
+
+        own = [regex.compile(kind) for kind in kinds if kind != USUAL]
+        self.patterns = [SYMBOL, *own, *([ALL] if USUAL in kinds else [])]
 
     def stretches(self, line: str) -> list[Stretch]:
         """The stretches of a line in order; those without anything between them are one."""
@@ -74,13 +82,25 @@ class Finder:
         for pattern in self.patterns:
             if pattern is ALL and not SIGN.search(line):
                 continue
-            for found in pattern.finditer(line):
-                start, end = found.span()
+            for start, end in spans(pattern, line):
                 if pattern is ALL and ADDRESS.match(line, start):
-                    end = start + len(found[0].rstrip(TRAILING))
+                    end = start + len(line[start:end].rstrip(TRAILING))
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
+
+
+def spans(pattern: Any, line: str) -> list[tuple[int, int]]:
+    """Where a pattern matches; NMTError if one's own takes too long."""
+    if isinstance(pattern, re.Pattern):
+        return [found.span() for found in pattern.finditer(line)]
+    try:
+        return [found.span() for found in pattern.finditer(line, timeout=SECONDS)]
+    except TimeoutError as error:
+        raise NMTError(
+            f"protect={pattern.pattern}: it takes more than {SECONDS} s for a line of {len(line):,} characters; "
+            "mend it, a repetition within a repetition perhaps"
+        ) from error
 
 
 def item(line: str, stretch: Stretch) -> str:
@@ -94,6 +114,11 @@ def form(text: str) -> str:
     if not measure:
         return re.escape(text)
     return re.sub("[.,]", "[.,]", measure[1]) + r"\s?" + re.escape(measure[3])
+
+
+def one_form(measure: str) -> str:
+    """The same text for all that its `form` matches."""
+    return "".join(measure.split()).replace(",", ".")
 
 
 def edges(line: str, stretch: Stretch) -> tuple[str, str]:
@@ -114,11 +139,13 @@ class Items:
         for stretch in stretches:
             guards.setdefault(item(line, stretch), []).append(edges(line, stretch))
         self.texts = [item(line, stretch) for stretch in stretches]
-        self.alternatives = sorted(guards, key=len, reverse=True)
+        alternatives = sorted(guards, key=len, reverse=True)
         # A guard holds where every place of the source keeps it.
         ends = {text: [min(found[side] for found in guards[text]) for side in (0, 1)] for text in guards}
-        parts = [f"({ends[text][0]}{form(text)}{ends[text][1]})" for text in self.alternatives]
+        # Without groups: each one would take time at each place.
+        parts = [f"{ends[text][0]}{form(text)}{ends[text][1]}" for text in alternatives]
         self.pattern = re.compile("|".join(parts))
+        self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
         """A text with others in place of the items, which are different."""
@@ -126,8 +153,7 @@ class Items:
         return self.pattern.sub(lambda found: others[self.which(found)], text)
 
     def which(self, found: re.Match[str]) -> str:
-        assert found.lastindex
-        return self.alternatives[found.lastindex - 1]
+        return self.measures.get(one_form(found[0]), found[0])
 
     def found(self, text: str) -> list[str]:
         """The items of a text in its order, without those that are a part of something longer."""
@@ -138,6 +164,41 @@ class Items:
         found = self.found(text)
         order, expected = ([each for each in texts if is_counted(each)] for texts in (found, self.texts))
         return Counter(found) == Counter(self.texts) and order == expected
+
+
+def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> tuple[str, list[Stretch]]:
+    """A line with names in place of stretches, which are in order, and where these are."""
+    found, last, places = "", 0, list[Stretch]()
+    for stretch, name in zip(stretches, names, strict=True):
+        found += line[last : stretch.start]
+        places.append(Stretch(len(found), len(found) + len(name)))
+        found, last = found + name, stretch.end
+    return found + line[last:], places
+
+
+def with_symbols(pair: Pair, most: int) -> Pair:
+    """A training pair as a model with so many symbols meets it: they stand for the items that both sides have as often.
+
+    A pair with more items than symbols stays as it is.
+    """
+    source, target = pair
+    stretches = Finder([USUAL]).stretches(source) if most else []
+    if not stretches:
+        return pair
+    items = Items(source, stretches)
+    there = [(items.which(found), Stretch(*found.span())) for found in items.pattern.finditer(target)]
+    numbers, counts = Counter(items.texts), Counter(text for text, _ in there)
+    own = [(text, each) for text, each in zip(items.texts, stretches, strict=True) if numbers[text] == counts[text]]
+    names = [name for name in map(protecting, range(1, most + 1)) if name not in source + target][: len(own)]
+    if len(names) < len(own):
+        return pair
+    # The first of equal items here is the first there.
+    waiting = defaultdict[str, list[str]](list)
+    for name, (text, _) in zip(names, own, strict=True):
+        waiting[text].append(name)
+    both = [(waiting[text].pop(0), each) for text, each in there if text in waiting]
+    found, _ = replaced(source, [each for _, each in own], names)
+    return found, replaced(target, [each for _, each in both], [name for name, _ in both])[0]
 
 
 def is_counted(text: str) -> bool:

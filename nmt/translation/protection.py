@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import accumulate, count, islice, pairwise
 from typing import TYPE_CHECKING
 
-from nmt.text.protected import Finder, Items, Stretch, is_counted
+from nmt.text.protected import Finder, Items, Stretch, is_counted, replaced
 from nmt.translation.segments import RefusedLine, Segmenter
 from nmt.translation.token_scores import Details
 
@@ -75,13 +75,8 @@ class Masked:
     """A line with names in place of its items."""
 
     def __init__(self, line: Line, names: Sequence[str]) -> None:
-        self.line, self.names, self.text, last = line, names, "", 0
-        self.places = list[Stretch]()
-        for stretch, name in zip(line.stretches, names, strict=True):
-            self.text += line.text[last : stretch.start]
-            self.places.append(Stretch(len(self.text), len(self.text) + len(name)))
-            self.text, last = self.text + name, stretch.end
-        self.text += line.text[last:]
+        self.line, self.names = line, names
+        self.text, self.places = replaced(line.text, line.stretches, names)
 
     @cached_property
     def items(self) -> Items:
@@ -211,6 +206,11 @@ class Protection:
         text = line.lstrip().removeprefix(tag) if tag else line
         stretches = self.finder.stretches(text)
         return Line(f"{tag} " if tag else "", text, stretches) if stretches else None
+
+    def spans(self, translator: "Translator", line: str, translation: str) -> list[tuple[int, int]]:
+        """Where the items of a line stand in its translation."""
+        found = self.line(translator, line)
+        return [item.span() for item in found.items.pattern.finditer(translation)] if found else []
 
     def translate_each(self, translator: "Translator", lines: list[str]) -> list[Found | RefusedLine]:
         """As `Translator.translate_each`."""

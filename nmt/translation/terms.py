@@ -30,6 +30,13 @@ class Terms:
         """The characters that hints bring into a line."""
         return frozenset(MARK).union(*(target for term in self.glossary.terms.values() for target in term.targets))
 
+    def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
+        """Where the terms of a line stand in its translation, as the glossary writes them."""
+        found = self.glossary.find(clean(line))
+        targets = {text for match in found for now in (False, True) for text in match.term.written(now)}
+        pattern = "|".join(map(re.escape, sorted(targets, key=len, reverse=True)))
+        return [each.span() for each in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", translation)] if targets else []
+
     def constraints(self, segments: Sequence[Segment]) -> Constraints | None:
         """The constraints of segments, None if there are none; a term that a cut goes through counts nowhere."""
         rows = [self.constraints_of(segment) for segment in segments]

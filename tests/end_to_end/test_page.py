@@ -302,6 +302,27 @@ def test_words_that_the_model_doubts_are_told(page, address):
     assert page.locator("#legend").is_visible()
 
 
+def test_what_stays_as_it_is_and_terms_are_marked_and_what_did_not_arrive_is_told(open_page, word_model, tmp_path):
+    (tmp_path / "terms.tsv").write_text("so\tut\n")
+    with serving(word_model, "engine=torch", "protect=[usual,akim]", f"glossary={tmp_path / 'terms.tsv'}") as server:
+        page = open_page(f"{server.url}/")
+        translate(page, "va {x} so")
+        assert [word.strip(".") for word in page.locator("#translation .protected").all_inner_texts()] == ["{x}"]
+        assert [word.strip(".") for word in page.locator("#translation .terms").all_inner_texts()] == ["ut"]
+        assert page.locator("#translation .lost").count() == 0
+        translate(page, "va\nakim mika mika")  # the words after the first give it once more
+        assert page.locator("#translation > div.lost").all_inner_texts() == ["akim akim."]
+        assert page.locator("#legends p:visible").count() >= 2
+        asked = {"q": "va\nakim mika mika", "source": "en", "target": "de"}
+        found = post(f"{server.url}/", "translate", **asked)
+        assert found["flags"] == [{"line": 1, "flags": ["protected"]}]
+        several = post(f"{server.url}/", "translate", **asked | {"q": ["va", "akim mika mika"]})
+        assert several["flags"] == [[], [{"line": 0, "flags": ["protected"]}]]
+        assert "flags" not in post(f"{server.url}/", "translate", **asked | {"q": "va {x}"})
+        client = pytest.importorskip("libretranslatepy").LibreTranslateAPI(server.url)
+        assert client.translate("va\nakim mika mika", "en", "de") == found["translatedText"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,7 +1,7 @@
 """Glossaries: what a file may hold, which terms a line has, and what a translation makes of them."""
 
 import bz2
-from itertools import pairwise
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nmt.config import NoiseConfig
 from nmt.errors import NMTError
-from nmt.text.glossary import Glossary, judge, read_glossary
+from nmt.text.glossary import WORD, Glossary, judge, read_glossary
 from nmt.text.noise import noisy, sentence_generator
 from nmt.translation.terms import TermReport, lemmatiser
 
@@ -68,7 +68,8 @@ def glossary(*entries: str) -> Glossary:
         (["US=USA=case"], "us in the US", ["US"]),
         (["US=USA=case", "us=uns"], "us in the US", ["us", "US"]),
         (["York=York", "New York=New York", "New=Neu"], "New York, new in York", ["New York", "new", "York"]),
-        (["a b=1", "b c d=2"], "a b c d", ["b c d"]),
+        (["a b=1", "b c d=2", "a b c e=3", "d=4"], "a b c d", ["a b", "d"]),
+        (["US City=1=case", "us=2"], "us City, US city, US City", ["us", "US", "US City"]),
         (["C++=C++"], "C++ and C", ["C++"]),
         (["e-mail=Mail"], "e-mail, e mail, email", ["e-mail"]),
         (["東京=Tokyo"], "私は東京に", ["東京"]),
@@ -76,18 +77,29 @@ def glossary(*entries: str) -> Glossary:
     ],
     ids=str,
 )
-def test_terms_are_whole_words_the_longest_first(entries, line, found):
+def test_terms_are_whole_words_the_longest_at_each_place(entries, line, found):
     assert [line[match.begin : match.end] for match in glossary(*entries).find(line)] == found
 
 
 @given(st.lists(st.text("ab -", min_size=1, max_size=5).filter(str.strip), min_size=1), st.text("abAB ,-", max_size=20))
 @settings(max_examples=300, deadline=None)
-def test_terms_never_overlap_and_the_longest_of_a_line_is_among_them(sources, line):
-    terms = Glossary([(source.strip(), "x", False) for source in sources])
-    spans = [(match.begin, match.end) for match in terms.find(line)]
-    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
-    longest = max((match.end - match.begin for match in terms.candidates(line)), default=0)
-    assert max((end - begin for begin, end in spans), default=0) == longest
+def test_terms_are_those_that_a_search_for_each_one_finds(sources, line):
+    found = [(match.begin, match.end) for match in Glossary([(each, "x", False) for each in sources]).find(line)]
+    wanted, words = list[tuple[int, int]](), list(WORD.finditer(line))
+    terms = {tuple(WORD.findall(source.lower())) for source in sources}
+    for at, first in enumerate(words):
+        own = [words[at:end] for end in range(at + 1, len(words) + 1)]
+        ends = [each[-1].end() for each in own if tuple(word[0].lower() for word in each) in terms]
+        if ends and (not wanted or wanted[-1][1] <= first.start()):
+            wanted.append((first.start(), ends[-1]))
+    assert found == wanted
+
+
+def test_terms_that_begin_alike_are_found_in_no_time():
+    terms = Glossary([("open " * length, "x", False) for length in range(1, 100)])
+    begin = time.process_time()
+    assert len(terms.find("open " * 20_000)) == 203
+    assert time.process_time() - begin < 5  # with a pass for each length it took minutes
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -309,6 +310,19 @@ def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path: Path, k
             assert all(3 < i < vocabulary for row in rows for i in row[side])
             assert [row[f"{side}_length"] for row in rows] == [len(row[side]) + 1 for row in rows]
             assert counts[split]["tokens"][side] == sum(row[f"{side}_length"] for row in rows)
+
+
+def test_pairs_are_prepared_with_symbols_and_held_out_as_they_are(tmp_path: Path) -> None:
+    lines = [(f"{pair[0]} {{name}} {n} GB", f"{{name}}: {pair[1]} {n} GB") for n, pair in enumerate(sentences(200))]
+    write(tmp_path / "train", lines)
+    prepare(tmp_path, symbols=8)
+    for split in ("train", "valid", "test"):
+        for source, target in prepared_pairs(tmp_path, split):
+            assert source.endswith(" ⟦1⟧ ⟦2⟧")
+            assert re.fullmatch(r"⟦1⟧: .* ⟦2⟧", target)
+    drawn = (tmp_path / "out" / "toy" / "test.en").read_text(encoding="utf-8").splitlines()
+    assert len(drawn) == 30
+    assert all("{name}" in line and line.endswith(" GB") for line in drawn)
 
 
 def test_each_pair_knows_its_line(tmp_path: Path) -> None:

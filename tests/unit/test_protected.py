@@ -1,6 +1,7 @@
 """What is protected in a line, and whether it is in a translation."""
 
 import re
+import time
 from itertools import pairwise
 
 import pytest
@@ -42,6 +43,7 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         (r"In C:\Windows\x.dll there", [r"C:\Windows\x.dll"]),
         ("Run `nmt train` or ``a b``", ["`nmt train`", "``a b``"]),
         ("It takes 5 GB, 3.5 mm, 20 °C and 40%", ["5 GB", "3.5 mm", "20 °C", "40%"]),
+        ("Press <b>File</b>, <br/> or <a href='x y'>this</a>", ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"]),
         ("⟦1⟧ stays", ["⟦1⟧"]),
         # Nothing of these is protected.
         ("He and/or she paid 5 dollars, 50 percent of $10; a < b.", []),
@@ -52,6 +54,12 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
 )
 def test_stretches(line, expected):
     assert found(line) == expected
+
+
+def test_a_pattern_that_takes_too_long_is_told_in_a_line(monkeypatch):
+    monkeypatch.setattr(protected, "SECONDS", 0.2)
+    with pytest.raises(NMTError, match=r"^protect=.* takes more than 0\.2 s for a line of 61 characters.*mend it"):
+        Finder(["(a|aa)+$"]).stretches("a" * 60 + "!")
 
 
 def test_patterns_of_ones_own_go_first():
@@ -106,6 +114,14 @@ def test_the_time_is_bounded_as_repetitions_are_short_or_never_tried_anew():
     assert sum(count > 2 for kind, count in own if kind != "POSSESSIVE_REPEAT") <= 3
 
 
+@pytest.mark.parametrize("item", ["{{a{}}}", "{} km"])
+def test_a_line_of_thousands_of_different_items_takes_no_time(item):
+    line = " ".join(map(item.format, range(2800)))
+    begin = time.process_time()
+    assert Items(line, USUAL.stretches(line)).arrive(line)
+    assert time.process_time() - begin < 6  # a group for each item took a minute
+
+
 PARTS = [*"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t", "https://", "{n, plural,", "km", ".py", "{{", "%(a)s", "ACME-1"]
 
 
@@ -122,7 +138,7 @@ def test_kinds(value, kinds):
     assert protected_kinds(value) == kinds
 
 
-@pytest.mark.parametrize("value", ["[", "a*", ["usual", "(?P<"]])
+@pytest.mark.parametrize("value", ["[", "a*", ["usual", "(?P<"], "x" * 9 + "(" * 20_000, "(?<n", "x{2,1}", "(?<=a*"])
 def test_wrong_patterns_are_refused(value):
     with pytest.raises(NMTError, match=r"^protect="):
         TranslateConfig("run", protect=value)

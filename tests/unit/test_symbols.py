@@ -12,7 +12,7 @@ from nmt.errors import NMTError
 from nmt.interchange.huggingface_tokenizer import fast_tokenizer
 from nmt.search.engine import Hypothesis
 from nmt.text.noise import noisy, sentence_generator
-from nmt.text.protected import SYMBOL, Finder
+from nmt.text.protected import SYMBOL, Finder, with_symbols
 from nmt.text.remembered_words import RememberedWords, fast_encode
 from nmt.text.subword_sampling import subword_sampler
 from nmt.text.tokenizers import SOURCE, clean
@@ -57,6 +57,45 @@ def test_noise_puts_the_same_symbols_into_both_sides_and_each_once():
         replaced += "Anna" not in pair[0] or "12" not in pair[0]
         assert pair == noisy(PAIR, config, sentence_generator(1, 2, 3, row), SYMBOLS)
     assert 110 < replaced < 170
+
+
+def test_noise_brings_no_symbol_that_a_pair_has():
+    for row in range(50):
+        source, target = noisy(
+            ("see ⟦1⟧ now", "siehe ⟦1⟧ nun"), NoiseConfig(protected=1.0), sentence_generator(1, 2, 3, row), SYMBOLS[:2]
+        )
+        assert sorted(SYMBOL.findall(source)) == sorted(SYMBOL.findall(target))
+        assert source.count("⟦1⟧") < 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("No {x} in %s", "In %s kein {x}", ("No ⟦1⟧ in ⟦2⟧", "In ⟦2⟧ kein ⟦1⟧")),
+        ("%s of %s", "%s von %s", ("⟦1⟧ of ⟦2⟧", "⟦1⟧ von ⟦2⟧")),
+        ("Wait 1.5 GB", "Warte 1,5 GB", ("Wait ⟦1⟧", "Warte ⟦1⟧")),
+        ("Press <b>File</b> at {x}", "{x}: <b>Datei</b>", ("Press ⟦1⟧File⟦2⟧ at ⟦3⟧", "⟦3⟧: ⟦1⟧Datei⟦2⟧")),
+        ("{x} and {y}", "{y} und {y}", ("{x} and {y}", "{y} und {y}")),  # neither is there as often
+        ("{x} and {y}", "{x}", ("⟦1⟧ and {y}", "⟦1⟧")),
+        ("{x} ⟦1⟧", "{x} ⟦1⟧", ("⟦2⟧ ⟦3⟧", "⟦2⟧ ⟦3⟧")),
+        ("{a}, {b}, {c}, {d}", "{a}, {b}, {c}, {d}", ("{a}, {b}, {c}, {d}",) * 2),  # there are three symbols
+        ("plain", "glatt", ("plain", "glatt")),
+    ],
+)
+def test_symbols_stand_in_training_pairs_for_what_both_sides_have(source, target, expected):
+    assert with_symbols((source, target), 3) == expected
+    assert with_symbols((source, target), 0) == (source, target)
+
+
+@given(st.lists(st.sampled_from(["{x}", "%s", "{}", "5 GB", "a.py", "⟦2⟧", "und", "<b>"])))
+def test_training_pairs_have_what_a_model_is_asked_with(words):
+    line = " ".join(words)
+    translator = Translator(Copying(), BPE)
+    translator.protection = Protection(Finder(["usual"]), BPE.symbols)
+    translator.translate([line])
+    masked = with_symbols((line, line), 8)
+    if "⟦" in masked[0].replace("⟦2⟧", ""):
+        assert masked == (translator.engine.searched[0],) * 2
 
 
 def test_noise_of_other_kinds_is_what_it_was():

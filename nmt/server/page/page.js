@@ -51,7 +51,7 @@ async function translate() {
       if (part.error) throw new Error(part.error);
       if (part.detectedLanguage) setDetected(part.detectedLanguage.language, part.detectedLanguage.confidence);
       if (part.line === undefined) continue;
-      showNextLine(part.line, part.details);
+      showNextLine(part.line, part.flags ? { ...part.details, flags: part.flags } : part.details);
       done = part.line + 1;
       if (total > 1) busy(`${done} of ${total} lines`, done / total);
     }

@@ -6,7 +6,7 @@ import { ask } from "./server.js";
 const UNSURE = 0.5; // the legend has this number too
 const SOURCE = 0, TARGET = 1; // the order of a pair in an alignment
 // Of a blank line the server has no details, and of one that is in the target language already, no words.
-const BLANK = { source: "", translation: "", words: [], sourceWords: [], alignment: [], confidence: [], indent: "" };
+const BLANK = { source: "", translation: "", words: [], sourceWords: [], alignment: [], confidence: [], protected: [], terms: [], indent: "" };
 const lines = []; // of each line, what the server said of it and the elements of its words on both sides
 const chosen = new Map(); // what was chosen for a source line; it stays while other lines are edited
 let rest; // the part of the mirror behind the lines that were found in it
@@ -49,6 +49,8 @@ function showLine(number, details, sources) {
     word.title = confidence === null ? "" : `Probability ${Math.round(100 * confidence)} %`;
     word.classList.toggle("unsure", confidence !== null && confidence < UNSURE);
   }
+  for (const kind of ["protected", "terms"]) for (const index of details[kind]) targets[index]?.classList.add(kind);
+  row.classList.toggle("lost", Boolean(details.flags));
   page.translation.children[number]?.replaceWith(row);
   if (!row.isConnected) page.translation.append(row);
   lines[number] = { ...details, elements: [sources, targets] };
@@ -70,7 +72,7 @@ export function showNextLine(number, known) {
 function finishWords() {
   const first = page.translation.querySelector(".word");
   if (first && !page.translation.querySelector("[tabindex='0']")) first.tabIndex = 0;
-  page.legend.hidden = !page.translation.querySelector(".unsure");
+  for (const each of page.legends.children) each.hidden = !page.translation.querySelector(`.${each.dataset.of}`);
   page.copy.disabled = !lines.length;
 }
 
@@ -137,7 +139,7 @@ function choose({ number, index }, line, translation) {
   page.menu.togglePopover(false);
   if (translation !== line.translation) {
     const alignment = line.alignment.filter((pair) => pair[TARGET] < index);
-    const known = { translation, alignment, confidence: line.confidence.slice(0, index), words: translation.split(/\s+/).filter(Boolean) };
+    const known = { translation, alignment, confidence: line.confidence.slice(0, index), words: translation.split(/\s+/).filter(Boolean), protected: [], terms: [] };
     chosen.set(line.source, known);
     showLine(number, { ...line, ...known }, line.elements[SOURCE]);
   }
