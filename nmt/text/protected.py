@@ -51,7 +51,7 @@ TRAILING = ".,;:!?)]}'*`\""
 """Marks that belong to the sentence and not to the address or path before them."""
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, MEASURE.pattern]))
-SIGN = re.compile(r"[`{%$@/\\\d]|\.\w")
+SIGN = re.compile(r"[`{<%$@/\\\d]|\.\w")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
 SECONDS = 2
 """The longest that a regular expression of one's own may search a line."""

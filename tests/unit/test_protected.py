@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt.config import TranslateConfig
@@ -142,3 +142,9 @@ def test_kinds(value, kinds):
 def test_wrong_patterns_are_refused(value):
     with pytest.raises(NMTError, match=r"^protect="):
         TranslateConfig("run", protect=value)
+
+
+@settings(max_examples=300)
+@given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,", max_size=15))
+def test_what_is_found_has_a_sign(line):
+    assert protected.SIGN.search(line) or not any(each[0] for each in protected.ALL.finditer(line))
