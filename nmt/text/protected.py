@@ -71,9 +71,11 @@ class Finder:
     """Finds what is protected: the usual kinds, and what matches regular expressions of one's own, which go first."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
-        import regex  # unlike re, it can be given a time limit
+        own = [kind for kind in kinds if kind != USUAL]
+        if own:
+            import regex  # unlike re, it can be given a time limit
 
-        own = [regex.compile(kind) for kind in kinds if kind != USUAL]
+            own = [regex.compile(kind) for kind in own]
         self.patterns = [SYMBOL, *own, *([ALL] if USUAL in kinds else [])]
 
     def stretches(self, line: str) -> list[Stretch]:
