@@ -46,7 +46,10 @@ UNITS = (
     "km/h|m/s|[kMGT]?bit/s|[kMG]bps|mph|[kcmnµ]?m|k?g|mg|t|m?s|min|h|[kMG]?Hz|[kKMGT]i?B|bytes?|m?V|kV|mA|[kMG]?Wh?"
     "|h?Pa|bar|°C|°F|°|px|pt|em|rem|dpi|fps|[mcd]?l|dB|%"
 )
-MEASURE = re.compile(rf"(?<![\w.,])(\d{{1,20}}+(?:[.,]\d{{1,20}}+){{0,6}}+)([ \u00a0\u202f]?)({UNITS})(?![\w%])")
+BEFORE_MEASURE, AFTER_MEASURE = r"(?<![\w.,%°])", r"(?![\w%])"
+MEASURE = re.compile(
+    rf"{BEFORE_MEASURE}(\d{{1,20}}+(?:[.,]\d{{1,20}}+){{0,6}}+)([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}"
+)
 TRAILING = ".,;:!?)]}'*`\""
 """Marks that belong to the sentence and not to the address or path before them."""
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
@@ -128,6 +131,8 @@ def edges(line: str, stretch: Stretch) -> tuple[str, str]:
     first, last = line[stretch.start], line[stretch.end - 1]
     classes = [f"[{PART_OF if re.match('[A-Za-z0-9_]', own) else re.escape(own)}]" for own in (first, last)]
     before, after = f"(?<!{classes[0]})", f"(?!\\.?{classes[1]})"
+    if MEASURE.fullmatch(item(line, stretch)):
+        before, after = BEFORE_MEASURE, after + AFTER_MEASURE
     return before * bool(re.compile(before).match(line, stretch.start)), after * bool(
         re.compile(after).match(line, stretch.end)
     )

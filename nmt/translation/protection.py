@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import accumulate, count, islice, pairwise
 from typing import TYPE_CHECKING
 
+from nmt.errors import NMTError
 from nmt.text.protected import Finder, Items, Stretch, is_counted, replaced
 from nmt.translation.segments import RefusedLine, Segmenter
 from nmt.translation.token_scores import Details
@@ -214,7 +215,13 @@ class Protection:
 
     def translate_each(self, translator: "Translator", lines: list[str]) -> list[Found | RefusedLine]:
         """As `Translator.translate_each`."""
-        held = {index: found for index, line in enumerate(lines) if (found := self.line(translator, line))}
+        held, refused = dict[int, Line](), dict[int, RefusedLine]()
+        for index, text in enumerate(lines):
+            try:
+                if found := self.line(translator, text):
+                    held[index] = found
+            except NMTError as error:
+                refused[index] = RefusedLine(index, str(error))
         masks = {index: line.masked(self.symbols) for index, line in held.items()} if self.symbols else {}
         texts = [mask.line.tag + mask.text if (mask := masks.get(i)) else line for i, line in enumerate(lines)]
         results = translator.translate_unprotected(texts)
@@ -233,7 +240,7 @@ class Protection:
                     del todo[index]
         for index, line in held.items():
             flag(line, results[index])
-        return results
+        return [refused.get(index, row) for index, row in enumerate(results)]
 
 
 def flag(line: Line, row: Found | RefusedLine) -> None:

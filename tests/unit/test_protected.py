@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nmt.config import TranslateConfig
@@ -48,6 +48,7 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         # Nothing of these is protected.
         ("He and/or she paid 5 dollars, 50 percent of $10; a < b.", []),
         ("A set { 1, 2 } and the year 1984, at 3 or 4", []),
+        ("5%5% and 5°5°", []),
         ("100 percent. No.It is 24/7 here, e.g. today", []),
         ("", []),
     ],
@@ -87,6 +88,8 @@ def test_patterns_of_ones_own_go_first():
         ("see www.a.org/b", "siehe www.a.org/b/c", False),
         ("1.5 GB or 40%", "1,5 GB oder 40 %", True),
         ("5 km", "15 km", False),
+        ("a,5% and 5%y, or 5%", "5%", True),
+        ("a 5%", "b,5%", False),
     ],
 )
 def test_what_arrives(line, translation, arrive):
@@ -126,6 +129,8 @@ PARTS = [*"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t", "https://", "{n, plural,", "km", ".p
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
+@example("{n, plural,5%{5%")
+@example("5%y 5%")
 def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
     stretches = USUAL.stretches(line)
     assert all(first.end < second.start for first, second in pairwise(stretches))

@@ -11,6 +11,7 @@ from nmt.config import DecodeConfig, NoiseConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.interchange.huggingface_tokenizer import fast_tokenizer
 from nmt.search.engine import Hypothesis
+from nmt.text import protected
 from nmt.text.noise import noisy, sentence_generator
 from nmt.text.protected import SYMBOL, Finder, with_symbols
 from nmt.text.remembered_words import RememberedWords, fast_encode
@@ -133,6 +134,15 @@ class Copying:
 
     def token_scores(self, pairs):
         raise AssertionError(np.nan)
+
+
+def test_a_line_that_a_pattern_takes_too_long_for_does_no_harm_to_others(monkeypatch):
+    monkeypatch.setattr(protected, "SECONDS", 0.2)
+    translator = Translator(Copying(), BPE)
+    translator.protection = Protection(Finder(["(a|aa)+$"]), BPE.symbols)
+    refused, other = translator.translate_each(["a" * 60 + "!", "Anna hat"])
+    assert "takes more than 0.2 s" in refused.problem
+    assert other[0].text == "Anna hat"
 
 
 def test_a_model_with_symbols_is_asked_once():
