@@ -1,5 +1,6 @@
 """Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -18,6 +19,10 @@ DOCUMENTS = {
     "docx": (".docx",),
 }
 """Formats of files that are translated as a whole, and the suffixes of their names."""
+OTHER_DOCUMENTS = re.compile(
+    r"\.(vtt|ass|sub|od[tsp]|doc|rtf|pdf|epub|pptx|xlsx|idml|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)"
+)
+"""Suffixes of files that nobody wants to have translated line by line."""
 
 
 def document_format(name: str) -> str | None:
@@ -108,6 +113,7 @@ def protected_kinds(value: Any) -> list[str]:
     import regex
 
     kinds = [] if value in ("none", False) else as_list(value)
+    require("none" not in kinds, "protect: none stands alone, not in a list")
     for kind in kinds:
         try:
             empty = regex.compile(kind).match("")
@@ -136,7 +142,8 @@ class TranslateConfig(SearchConfig):
     """How translations get the glossary's terms: hard (the search allows no others) or soft (hints in the source, for
     models trained with data.noise.terms)."""
     split: Any = "auto"
-    """Translate lines sentence by sentence: auto (those longer than 99 % of the training lines), always, or never."""
+    """Translate lines sentence by sentence: auto (documents, and lines longer than 99 % of those of the
+    training), always, or never."""
     protect: Any = "usual"
     """What arrives as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
@@ -156,6 +163,12 @@ class TranslateConfig(SearchConfig):
         require_choice("format", self.format, ("auto", "text", "tsv", "jsonl", *DOCUMENTS))
         document = document_format(self.input)
         if self.format == "auto":
+            suffix = PurePath(self.input).suffix.lower()
+            require(
+                not OTHER_DOCUMENTS.fullmatch(suffix) or self.ray.enabled or self.input_format != "text",
+                f"input={self.input}: no {suffix}, but {', '.join(DOCUMENTS)} are translated as documents; "
+                "format=text takes its lines as text, whatever they are",
+            )
             self.format = document or "text"
         elif document and self.format in ("tsv", "jsonl"):
             raise NMTError(f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
@@ -164,6 +177,8 @@ class TranslateConfig(SearchConfig):
         if isinstance(self.split, bool):
             self.split = "auto" if self.split else "never"
         require_choice("split", self.split, ("auto", "always", "never"))
+        if self.format in DOCUMENTS and self.split == "auto":
+            self.split = "always"
         require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
         require(
             self.format in ("tsv", "jsonl") or self.decode.n_best == 1,

@@ -139,7 +139,7 @@ async def translate_texts(models: Models, asked: TranslateRequest, most: int) ->
     documents = [PlainText(text) if plain else read_document(asked.format, text.encode()) for text in texts]
     lines = [line for document in documents for line in document.lines]
     route = find_route(models, asked.source, asked.target, "\n".join(lines))
-    search = Search(asked.alternatives + 1, asked.details or not plain, asked.terms)
+    search = Search(asked.alternatives + 1, asked.details or not plain, not plain, asked.terms)
     found = iter(await translate_lines(route, lines, search, most))
     answers = [answer_to(each, [next(found) for _ in each.lines], asked) for each in documents]
     if route.detected:
@@ -159,7 +159,7 @@ async def stream_text(
     HTTPException before the first part where the request itself is wrong.
     """
     route, document = find_route(models, asked.source, asked.target, text), PlainText(text)
-    with waiting(route, document.lines, Search(1, asked.details, asked.terms), most) as futures:
+    with waiting(route, document.lines, Search(1, asked.details, glossary=asked.terms), most) as futures:
         yield {"detectedLanguage": route.detected} if route.detected else {}
         answers = iter(zip(document.lines, futures, strict=True))
         for number, (before, own, after) in enumerate(document.parts):
@@ -178,6 +178,7 @@ async def stream_text(
 
 async def translate_document(route: Route, document: Document, most: int) -> bytes:
     """The translation of a file."""
-    search = Search(details=not isinstance(document, PlainText))
+    formatted = not isinstance(document, PlainText)
+    search = Search(details=formatted, sentences=formatted)
     lines = await translate_lines(route, document.lines, search, most)
     return await asyncio.to_thread(document.join, nth(lines, 0))

@@ -1,4 +1,4 @@
-"""Stretches of a line that its translation must hold as they are: placeholders, addresses, file names, code, measures.
+"""Stretches of a line that its translation must hold as they are: placeholders, addresses, versions, code, measures.
 
 Every repetition here is possessive or bounded, so that the time for a line grows in proportion to its length.
 """
@@ -17,44 +17,58 @@ USUAL = "usual"
 SYMBOL = re.compile(r"⟦\d{1,2}⟧")
 """A word that a vocabulary may reserve, and a model be trained to copy, to stand for a stretch."""
 PLACEHOLDERS = (
-    *(r"``[^`]{1,400}+``", r"`[^`]{1,400}+`"),  # code
-    *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}"),  # {{ x }}, {% if x %}
+    *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`[^`]{1,400}+`"),  # code
+    *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"\{#[^{}#]{0,200}+#\}"),  # {{ x }}, {% if x %}, {# x #}
     # ICU: {count, plural, one {# file} other {# files}}, which may hold a placeholder in a form
     r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
+    r"\{\w{1,60}+,\s?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}]{0,60}+)?+\}",
     r"[$#@%]?\{(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100}+\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
     r"%\(\w{1,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
-    r"%(?:\d{1,3}+\$)?+[-+0#]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEor@])(?!\w))",  # %1$s
+    # %1$s, %-5.2f, %*d, % d
+    r"%(?:\d{1,3}+\$)?+[-+0#']{0,5}+(?:\d{0,9}+|\*)(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEorp@])(?!\w))",
+    r"% [di](?!\w)",
     r"%%",
-    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+",  # $name
+    r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
     r"</?[A-Za-z][^<>\s]{0,60}+(?:\s[^<>]{0,400}+)?+>",  # <b>, <a href="...">, <name>
 )
 ADDRESSES = (
-    r"\b(?:https?://|ftp://|file://|www\.)(?=\w)[!#-;=?-_a-z~]{1,2000}+",
-    r"(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+",
+    r"\b(?i:https?://|ftp://|file://|www\.)(?=\w)[\w!#-;=?-~]{1,2000}+",
+    r"(?<![\w.+-])[\w.+-]{1,64}+(?:'[\w.+-]{1,64}+)?+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+",
 )
 ENDINGS = (
     "py|pyi|js|ts|json|jsonl|ya?ml|toml|xml|x?html?|css|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|pptx?|od[tsp]|png|jpe?g|gif"
     "|svg|ico|webp|zip|tar|gz|bz2|xz|zst|7z|rar|sh|bat|exe|dll|so|deb|rpm|iso|conf|cfg|ini|env|log|sql|db|sqlite3?|cpp"
     "|hpp|java|go|rs|rb|php|pot?|mo|mp[34]|wav|ogg|avi|mkv|bak|tmp|com|org|net"
 )
+NAME = "[\\w\u0300-\u036f-]"  # with accents that are characters of their own
 FILES = (
     r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
     r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
-    rf"(?<![\w/.-])[\w-]{{1,100}}+(?:[./][\w-]{{1,100}}+){{0,30}}(?:\.(?:{ENDINGS}))(?![\w-])",  # setup.py, a/b.txt
+    rf"(?<![\w/.-]){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?:{ENDINGS}))(?![\w-])",  # setup.py, a/b.txt
+)
+NAMES = (
+    # 4.2.1, v2.0, 192.168.0.1:8080; 2024-05-01, 2024-05-01T12:30; 12:30:15
+    r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)(?::\d{1,5}+)?+(?!\w)",
+    r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+)?+(?![\w-])",
+    r"(?<![\w:.])\d{1,2}+:\d\d(?::\d\d)?+(?![\w:])",
+    r"(?<![\w-])--[A-Za-z][\w-]{0,60}+",  # --force
+    r"(?<!\w)(?:__\w{1,80}+|[A-Za-z0-9]{1,60}+_\w{1,80}+)",  # MAX_SIZE, but not _Open
+    r"(?<![\w.])[A-Za-z]\w{0,60}+(?:\.\w{1,60}+){0,8}+\(\)",  # open()
+    r"(?<!\w)(?:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super)(?:\+\w{1,12}+){1,4}+",  # Ctrl+S
 )
 UNITS = (
-    "km/h|m/s|[kMGT]?bit/s|[kMG]bps|mph|[kcmnµ]?m|k?g|mg|t|m?s|min|h|[kMG]?Hz|[kKMGT]i?B|bytes?|m?V|kV|mA|[kMG]?Wh?"
+    "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|[kcmnµ]?m[²³]?|k?g|mg|t|m?s|min|h|[kMG]?Hz|[kKMGT]i?B|bytes?|m?V|kV|mA|[kMG]?Wh?"
     "|h?Pa|bar|°C|°F|°|px|pt|em|rem|dpi|fps|[mcd]?l|dB|%"
 )
+NUMBER = r"\.?\d{1,20}+(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6}+(?:e[-+]?\d{1,4}+)?+"
+"""1,000.5, 1 000 or 1e-5."""
 BEFORE_MEASURE, AFTER_MEASURE = r"(?<![\w.,%°])", r"(?![\w%])"
-MEASURE = re.compile(
-    rf"{BEFORE_MEASURE}(\d{{1,20}}+(?:[.,]\d{{1,20}}+){{0,6}}+)([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}"
-)
+MEASURE = re.compile(rf"{BEFORE_MEASURE}({NUMBER})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
 TRAILING = ".,;:!?)]}'*`\""
 """Marks that belong to the sentence and not to the address or path before them."""
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
-ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, MEASURE.pattern]))
-SIGN = re.compile(r"[`{<%$@/\\\d]|\.\w")
+ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
+SIGN = re.compile(r"[`{<%$@/\\\d_]|\.\w|--|\(\)|\w\+\w")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
 SECONDS = 2
 """The longest that a regular expression of one's own may search a line."""
@@ -89,10 +103,20 @@ class Finder:
                 continue
             for start, end in spans(pattern, line):
                 if pattern is ALL and ADDRESS.match(line, start):
-                    end = start + len(line[start:end].rstrip(TRAILING))
+                    end = start + len(without_marks(line[start:end]))
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
+
+
+def without_marks(address: str) -> str:
+    """An address or path without the marks of the sentence at its end; a bracket that it opens belongs to it."""
+    while address and address[-1] in TRAILING:
+        opening = {")": "(", "]": "[", "}": "{"}.get(address[-1])
+        if opening and address.count(opening) >= address.count(address[-1]):
+            break
+        address = address[:-1]
+    return address
 
 
 def spans(pattern: Any, line: str) -> list[tuple[int, int]]:
@@ -118,7 +142,8 @@ def form(text: str) -> str:
     measure = MEASURE.fullmatch(text)
     if not measure:
         return re.escape(text)
-    return re.sub("[.,]", "[.,]", measure[1]) + r"\s?" + re.escape(measure[3])
+    number = re.sub("[.,]", "[.,]", re.sub(r"\s", r"\\s", measure[1].replace("+", r"\+")))
+    return number + r"\s?" + re.escape(measure[3])
 
 
 def one_form(measure: str) -> str:

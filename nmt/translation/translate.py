@@ -134,6 +134,8 @@ def translate_document(config: TranslateConfig) -> None:
         except NMTError as error:
             raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
         lines, found = document.lines, list[Translated]()
+        if not lines:
+            warn(f"{config.format}: nothing to translate was found")
         show = progress_of(config, "translate", 0, len(lines), stack)
         report = reporter(config, output.notes.counts)
         stream = open_translator(config, stack).stream(lines, config.buffer) if lines else ()

@@ -112,6 +112,14 @@ class Translator:
         other.scorer = other.engine.token_scores if details else None
         return other
 
+    def by_sentences(self) -> "Translator":
+        """A translator with the same weights that cuts all lines into sentences, as far as the model knows lengths."""
+        other = copy(self)
+        if self.limits.longest is not None:
+            other.limits = replace(self.limits, usual=0, reason="")
+            other.segmenter = Segmenter(self.tokenizer, other.limits, self.segmenter.source_prefix)
+        return other
+
     def with_glossary(self, entries: Iterable[tuple[str, str]]) -> "Translator":
         """A translator with the same weights and other terms."""
         other, clean = copy(self), self.tokenizer.clean

@@ -39,7 +39,7 @@ def test_terms_are_in_the_translations_and_in_the_report(model, terms, threads):
 def test_terms_that_the_length_forbids_are_told(model, terms):  # noqa: F811
     done = run(model, f"glossary={terms}", "decode.max_length=1", content=LINES)
     assert done.stdout.count(b"\n") == 3
-    assert b"3 missed: KA (1 of 1), ka (1 of 1), lo mi (1 of 1)" in done.stderr
+    assert b"1 used, 0 inflected, 2 missed: KA (1 of 1), ka (1 of 1)\n" in done.stderr
 
 
 def test_hints_for_a_model_that_was_not_trained_with_them(model, terms):  # noqa: F811

@@ -84,11 +84,13 @@ def test_a_translation_memory_gets_the_language_of_the_model(word_model):
     ("name", "words", "told"),
     [
         ("a.html", ["format=jsonl"], "a.html is a document"),
-        ("a.html", ["decode.n_best=2", "decode.beam_size=2"], "format=html: several translations"),
+        ("a.html", ["decode.n_best=2", "decode.beam_size=2"], "format=html: several need format=tsv or jsonl"),
         ("a.html", ["input_format=tsv"], "a document has no columns"),
         ("a.html", ["--ray", "output=b"], "--ray translates lines"),
         ("a.txt", ["format=docx"], "no DOCX, or damaged or encrypted (File is not a zip file)"),
         ("a.txt", ["format=odt"], "format"),
+        ("a.vtt", [], "no .vtt, but html, markdown, po, srt, xliff, tmx, docx are translated as documents"),
+        ("a.txt", ["protect=[none,usual]"], "none stands alone"),
         ("b.html", [], "not UTF-8 at byte 4"),
     ],
 )

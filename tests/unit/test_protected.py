@@ -45,10 +45,20 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("It takes 5 GB, 3.5 mm, 20 °C and 40%", ["5 GB", "3.5 mm", "20 °C", "40%"]),
         ("Press <b>File</b>, <br/> or <a href='x y'>this</a>", ["<b>", "</b>", "<br/>", "<a href='x y'>", "</a>"]),
         ("⟦1⟧ stays", ["⟦1⟧"]),
+        ("Version 4.2.1, v2.0 or 10.0.0.1:80.", ["4.2.1", "v2.0", "10.0.0.1:80"]),
+        ("On 2024-05-01 at 12:30, for 10 m²", ["2024-05-01", "12:30", "10 m²"]),
+        ("Use --force-all, MAX_SIZE, __name__ or open()!", ["--force-all", "MAX_SIZE", "__name__", "open()"]),
+        ("Press Ctrl+Shift+S", ["Ctrl+Shift+S"]),
+        ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
+        ("See https://a.org/café_(b). Or (HTTP://A.ORG/{id}).", ["https://a.org/café_(b)", "HTTP://A.ORG/{id}"]),
+        ("Mail o'neil@a.org, open re\u0301sume\u0301.pdf", ["o'neil@a.org", "re\u0301sume\u0301.pdf"]),
+        ("In $HOME/bin on {d, date, short} {# no #}", ["$HOME/bin", "{d, date, short}", "{# no #}"]),
+        ("Use ``a `b` c``, %p, %'d, %*d or % d", ["``a `b` c``", "%p", "%'d", "%*d", "% d"]),
         # Nothing of these is protected.
         ("He and/or she paid 5 dollars, 50 percent of $10; a < b.", []),
         ("A set { 1, 2 } and the year 1984, at 3 or 4", []),
         ("5%5% and 5°5°", []),
+        ("Version 4.2, _Open file(s), 3:4, a -- b, 1+1 and C++", []),
         ("100 percent. No.It is 24/7 here, e.g. today", []),
         ("", []),
     ],
@@ -87,6 +97,7 @@ def test_patterns_of_ones_own_go_first():
         ("see a.org", "siehe a.org.uk", False),
         ("see www.a.org/b", "siehe www.a.org/b/c", False),
         ("1.5 GB or 40%", "1,5 GB oder 40 %", True),
+        ("1e+5 km, 1 000 km", "1e+5 km, 1\u00a0000 km", True),
         ("5 km", "15 km", False),
         ("a,5% and 5%y, or 5%", "5%", True),
         ("a 5%", "b,5%", False),
@@ -150,6 +161,6 @@ def test_wrong_patterns_are_refused(value):
 
 
 @settings(max_examples=300)
-@given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,", max_size=15))
+@given(st.text("aAx1 .:/\\{}%$#@`()_-wshtp~<>|°KB\u0663,+", max_size=15))
 def test_what_is_found_has_a_sign(line):
     assert protected.SIGN.search(line) or not any(each[0] for each in protected.ALL.finditer(line))
