@@ -52,6 +52,7 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
         ("See https://a.org/café_(b). Or (HTTP://A.ORG/{id}).", ["https://a.org/café_(b)", "HTTP://A.ORG/{id}"]),
         ("Mail o'neil@a.org, open re\u0301sume\u0301.pdf", ["o'neil@a.org", "re\u0301sume\u0301.pdf"]),
+        ("At %s/x.txt or {a}/b/c.py", ["%s", "x.txt", "{a}/b/c.py"]),
         ("In $HOME/bin on {d, date, short} {# no #}", ["$HOME/bin", "{d, date, short}", "{# no #}"]),
         ("Use ``a `b` c``, %p, %'d, %*d or % d", ["``a `b` c``", "%p", "%'d", "%*d", "% d"]),
         # Nothing of these is protected.
