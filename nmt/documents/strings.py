@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from nmt.documents.document import Part, Spliced, Translated
 from nmt.documents.markup import Sentence, Token
+from nmt.text.filters import WITHOUT_BLANKS
 
 MARKUP = re.compile(r"(?P<line>\r?\n)|</?(?P<name>[a-zA-Z][\w:-]*)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\A\s*[-*•\u2013]\s+")
 """A line end, a tag, a command of subtitles such as {\\an8}, or the dash at the beginning."""
@@ -34,7 +35,8 @@ def sentences_of(text: str, begin: int = 0) -> list[Sentence]:
     return found
 
 
-CUE = re.compile(r"^[ \t]*\d[\d:.,]* +--> .*\n(?P<text>(?:[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
+TIMES = r"[ \t]*\d[\d:.,]* +--> "
+CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
 MOST_CUES, MOST_CHARACTERS = 4, 200
 """Subtitles that are read as one sentence, and characters of two of them that follow each other."""
 
@@ -56,8 +58,9 @@ class Passage:
         """What each subtitle gets: the words that align to its own, or where that is not known, as many."""
         words, sizes = translation.text.split(), [len(line.split()) for line in self.content.lines]
         blank, pairs = " ", list(translation.alignment or ())
-        if len(words) < len(sizes):  # as in a language without blanks
+        if len(words) < len(sizes) and WITHOUT_BLANKS.search(translation.text):
             words, blank, pairs = list(translation.text), "", []
+        words += ["\u2026"] * (len(sizes) - len(words))
         first = begin = 0
         for number, size in enumerate(sizes, 1):
             last, end = first + size, len(words)

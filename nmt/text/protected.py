@@ -41,10 +41,10 @@ ENDINGS = (
     "|hpp|java|go|rs|rb|php|pot?|mo|mp[34]|wav|ogg|avi|mkv|bak|tmp|com|org|net"
 )
 NAME = "[\\w\u0300-\u036f-]"  # with accents that are characters of their own
-FILES = (
+FILES = (  # the last one: setup.py, a/b.txt
     r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
     r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
-    rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?:{ENDINGS}))(?![\w-])",  # setup.py, a/b.txt
+    rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?:{ENDINGS}))(?![\w-])",
 )
 NAMES = (
     # 4.2.1, v2.0, 192.168.0.1:8080; 2024-05-01, 2024-05-01T12:30; 12:30:15

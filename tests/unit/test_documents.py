@@ -385,6 +385,18 @@ def test_subtitles_keep_times_tags_and_lines():
     for end in ("\n", "\r\n"):
         assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
     assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
+    times = "00:00:01,000 --> 00:00:02,000\n"
+    together = f"1\n{times}Open\n2\n{times}Close\n{times}42 now\n"  # no empty line between them
+    assert translated("srt", together) == together.upper()
+
+
+def test_a_translation_of_fewer_words_than_subtitles_is_not_cut_in_pieces():
+    times = "1\n00:00:01,000 --> 00:00:02,000\n"
+    source, expected = (f"{times}{a}\n\n{times}{b}\n\n{times}{c}\n" for a, b, c in ("xyz", "ABC"))
+    found = read_document("srt", source.encode())
+    assert found.join([Translated("Auf jetzt")]).decode() == expected.replace("A", "Auf").replace("B", "jetzt").replace(
+        "C", "…"
+    )
 
 
 @pytest.mark.parametrize(
