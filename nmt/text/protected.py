@@ -94,6 +94,11 @@ class Finder:
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
 
+    def hidden(self, line: str) -> str:
+        """A line as long, with a null in place of each character of its stretches."""
+        stretches = self.stretches(line)
+        return replaced(line, stretches, ["\0" * (stretch.end - stretch.start) for stretch in stretches])[0]
+
 
 def spans(pattern: Any, line: str) -> list[tuple[int, int]]:
     """Where a pattern matches; NMTError if one's own takes too long."""
