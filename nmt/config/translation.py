@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
+from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice, shown
 from nmt.errors import NMTError
 
 DOCUMENTS = {
@@ -136,7 +136,7 @@ class TranslateConfig(SearchConfig):
     """Text put before every line, such as a tag for the target language."""
     target_prefix: str = ""
     """Text that every translation begins with."""
-    glossary: str | None = None
+    glossary: Any = None
     """File of terms: a term, a tab and its translation, the same again to keep it; docs/terms.md."""
     terms: str = "hard"
     """How translations get the glossary's terms: hard (the search allows no others) or soft (hints in the source, for
@@ -190,6 +190,8 @@ class TranslateConfig(SearchConfig):
         )
         require_choice("terms", self.terms, ("hard", "soft"))
         require(self.terms == "hard" or self.glossary is not None, "terms=soft: name its file with glossary=FILE")
+        one = isinstance(self.glossary, str | None)
+        require(one, f"glossary={shown(self.glossary)}: nmt translate takes one file; put all terms into it")
         if self.glossary and self.terms == "hard":
             check_hard_terms(self.glossary, self.engine, self.decode.do_sample)
         if self.ray.enabled:

@@ -32,6 +32,7 @@ from nmt.server.requests import AlternativesRequest, DetectRequest, FileRequest,
 from nmt.server.tasks import Failure, WordAlternatives
 from nmt.server.translation import failed, find_route, stream_text, translate_document, translate_texts
 from nmt.server.worker import log
+from nmt.text.glossary import read_glossary
 from nmt.text.languages import language_name
 
 MOST_BYTES_OF_CHARACTER = 12
@@ -59,7 +60,7 @@ def takes(form: type[BaseModel], kind: str = "application/json") -> dict[str, An
 
 
 class Server:
-    """What the routes share; NMTError where models or keys cannot be used."""
+    """What the routes share; NMTError where models, glossaries or keys cannot be used."""
 
     def __init__(self, config: ServeConfig) -> None:
         self.config, self.limits, self.metrics = config, config.limits, Metrics()
@@ -67,6 +68,9 @@ class Server:
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.downloads = Downloads()
         self.models = Models(config, self.metrics)
+        for name in config.glossary if isinstance(config.glossary, list) else [config.glossary]:
+            if name:
+                read_glossary(str(name), log)
         self.metrics.watch(lambda: self.models.models)
 
     async def admit(self, request: Request, form: type[Form]) -> tuple[Form, dict[str, Any]]:
@@ -277,7 +281,7 @@ def add_translation(app: FastAPI) -> None:
         except NMTError as error:
             raise HTTPException(400, f"file: {error}") from error
         route = find_route(server.models, asked.source, asked.target, "\n".join(document.lines[:20]))
-        found = await unless_gone(request, translate_document(route, document, server.limits.waiting_lines))
+        found = await unless_gone(request, translate_document(route, document, asked, server.limits.waiting_lines))
         token = server.downloads.add(safe_name(name, asked.target), found)
         return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
 

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import HTTPException, Request
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
@@ -18,6 +19,33 @@ TermText = Annotated[str, Field(min_length=1, max_length=200)]
 Entries = Annotated[dict[TermText, TermText], Field(max_length=200)]
 EntryList = Annotated[list[tuple[TermText, TermText]], Field(max_length=200)]
 """Terms of a request, with their translations."""
+MOST_JSON = 2**20
+"""Characters of JSON in a form; the longest terms have fewer in any spelling."""
+WANTED = {
+    "q": "a text, or a list of texts, is wanted",
+    "glossary": "an object of terms and translations, or a list of pairs, is wanted; at most 200 of 200 characters",
+}
+"""What is told where a field of several types has none of them."""
+
+
+def from_json(value: Any) -> Any:
+    """The value of a text in JSON, as a form has it; any other value, and damaged JSON, as it is."""
+    if isinstance(value, str) and len(value) <= MOST_JSON:
+        with suppress(ValueError):
+            return parse_json(value)
+    return value
+
+
+class WithGlossary(BaseModel):
+    """What may bring terms."""
+
+    glossary: Annotated[Entries | EntryList, BeforeValidator(from_json)] = Field(
+        [], description="Terms and their translations, which are used; in a form as JSON."
+    )
+
+    @property
+    def terms(self) -> tuple[tuple[str, str], ...]:
+        return tuple(self.glossary.items() if isinstance(self.glossary, dict) else self.glossary)
 
 
 class DetectRequest(BaseModel):
@@ -27,7 +55,7 @@ class DetectRequest(BaseModel):
     api_key: str | None = Field(None, description="The key, where the server wants one.")
 
 
-class TranslateRequest(BaseModel):
+class TranslateRequest(WithGlossary):
     """Text to translate."""
 
     q: str | list[str] = Field(description="The text, or a list of texts.", examples=["Open the file."])
@@ -38,11 +66,6 @@ class TranslateRequest(BaseModel):
     api_key: str | None = Field(None, description="The key, where the server wants one.")
     stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
     details: bool = Field(False, description="Tell the alignment of words, and the probability of each.")
-    glossary: Entries | EntryList = Field([], description="Terms and their translations, which are used.")
-
-    @property
-    def terms(self) -> tuple[tuple[str, str], ...]:
-        return tuple(self.glossary.items() if isinstance(self.glossary, dict) else self.glossary)
 
 
 class AlternativesRequest(BaseModel):
@@ -56,7 +79,7 @@ class AlternativesRequest(BaseModel):
     api_key: str | None = Field(None, description="The key, where the server wants one.")
 
 
-class FileRequest(BaseModel):
+class FileRequest(WithGlossary):
     """A file to translate, as multipart/form-data with a part `file`."""
 
     source: str = Field(description="Its language, or auto.")
@@ -130,7 +153,8 @@ def check(form: type[Form], fields: dict[str, Any]) -> Form:
         found = form.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        raise HTTPException(400, f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}") from error
+        field, *inner = first["loc"] or ("the request",)
+        raise HTTPException(400, f"{field}: {WANTED[str(field)] if inner else first['msg']}") from error
     if not all(map(is_text, texts_of(fields))):
         raise HTTPException(400, "the request holds half a character (a lone surrogate)")
     return found

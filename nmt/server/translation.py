@@ -12,7 +12,7 @@ from nmt.documents import Document, PlainText, Translated, read_document
 from nmt.server.detect import detect_among
 from nmt.server.model import ServedModel
 from nmt.server.models import Models
-from nmt.server.requests import TranslateRequest
+from nmt.server.requests import FileRequest, TranslateRequest
 from nmt.server.tasks import Failure, Line, Search
 from nmt.server.waiting import Request
 
@@ -176,9 +176,9 @@ async def stream_text(
             yield part
 
 
-async def translate_document(route: Route, document: Document, most: int) -> bytes:
+async def translate_document(route: Route, document: Document, asked: FileRequest, most: int) -> bytes:
     """The translation of a file."""
     formatted = not isinstance(document, PlainText)
-    search = Search(details=formatted, sentences=formatted)
+    search = Search(details=formatted, sentences=formatted, glossary=asked.terms)
     lines = await translate_lines(route, document.lines, search, most)
     return await asyncio.to_thread(document.join, nth(lines, 0))

@@ -15,6 +15,8 @@ from nmt.text.tokenizers import clean
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
 MARK = "|"
 """Stands around a translation that is inserted beside its term."""
+HEADINGS = {("source", "target"), ("src", "tgt"), ("src", "trg"), ("term", "translation")}
+"""First rows that hold no term."""
 Lemmatiser = Callable[[str], str]
 
 
@@ -109,15 +111,20 @@ def entry(line: str) -> tuple[str, str, bool]:
     return columns[0], columns[1], columns[2:] == ["case"]
 
 
-def read_glossary(name: str) -> Glossary:
-    """Read a file of terms; NMTError, with the line, for one that is none."""
-    entries = []
+def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None) -> Glossary:
+    """Read a file of terms, with a notice for a heading; NMTError, with the line, for one that is none."""
+    entries = list[tuple[str, str, bool]]()
     with open_text(name) as file:
         for number, line in enumerate(raw_lines(file, name), 1):
             try:
                 text = without_end(line).decode("utf-8-sig" if number == 1 else "utf-8")
-                if text.strip() and not text.startswith("#"):
-                    entries.append(entry(text))
+                if not text.strip() or text.startswith("#"):
+                    continue
+                found = entry(text)
+                if not entries and folded(found[:2]) in HEADINGS:
+                    notice(f"{name}, line {number}: taken for a heading, and left out; below another it is a term")
+                else:
+                    entries.append(found)
             except UnicodeDecodeError as error:
                 raise NMTError(f"{name}, line {number}: not UTF-8") from error
             except NMTError as error:

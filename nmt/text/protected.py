@@ -108,6 +108,11 @@ class Finder:
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
 
+    def hidden(self, line: str) -> str:
+        """A line as long, with a null in place of each character of its stretches."""
+        stretches = self.stretches(line)
+        return replaced(line, stretches, ["\0" * (stretch.end - stretch.start) for stretch in stretches])[0]
+
 
 def without_marks(address: str) -> str:
     """An address or path without the marks of the sentence at its end; a bracket that it opens belongs to it."""

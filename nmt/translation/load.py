@@ -74,8 +74,8 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     `notice` is called with what a user should know. Raises NMTError if parts do not belong together.
     """
     folders, descriptions, tokenizer = find_models(config.run)
-    glossary = read_glossary(config.glossary) if config.glossary else None
-    terms = Terms(glossary, tokenizer, config.terms == "soft") if glossary else None
+    glossary, finder = read_glossary(config.glossary, notice) if config.glossary else None, Finder(config.protect)
+    terms = Terms(glossary, tokenizer, config.terms == "soft", finder) if glossary else None
     if config.terms == "soft" and not knows_hints(descriptions):
         notice("terms=soft: the model was not trained with data.noise.terms, and may translate the hints; terms=hard")
     config = replace(config, decode=expected_search(config.decode, descriptions[0]))
@@ -97,7 +97,7 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     scorer = engine.token_scores if config.format == "jsonl" or config.format in DOCUMENTS else None
     translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
     if config.protect:
-        translator.protection = Protection(Finder(config.protect), tokenizer.symbols)
+        translator.protection = Protection(finder, tokenizer.symbols)
     translator.ahead, translator.terms = config.engine == "ctranslate2", terms
     return translator
 

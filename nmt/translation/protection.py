@@ -224,6 +224,7 @@ class Protection:
                 refused[index] = RefusedLine(index, str(error))
         masks = {index: line.masked(self.symbols) for index, line in held.items()} if self.symbols else {}
         texts = [mask.line.tag + mask.text if (mask := masks.get(i)) else line for i, line in enumerate(lines)]
+        texts = ["" if index in refused else text for index, text in enumerate(texts)]
         results = translator.translate_unprotected(texts)
         todo = dict[int, Line]()
         for index, line in held.items():

@@ -11,6 +11,7 @@ from nmt.model_directory.description import ModelDescription, within
 from nmt.search.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED, Constraint, Constraints, Phrase
 from nmt.text.filters import WITHOUT_BLANKS
 from nmt.text.glossary import MARK, Glossary, Lemmatiser, Match, judge, with_targets
+from nmt.text.protected import Finder
 from nmt.text.tokenizers import META, SOURCE, TARGET, Tokenizer, clean
 from nmt.translation.segments import Segment
 
@@ -20,10 +21,17 @@ WORST = 5
 
 
 class Terms:
-    """What a glossary demands of a model's translations, as constraints, or with `soft` as hints in the source."""
+    """What a glossary demands of a model's translations, as constraints, or with `soft` as hints in the source.
 
-    def __init__(self, glossary: Glossary, tokenizer: Tokenizer, soft: bool) -> None:
-        self.glossary, self.tokenizer, self.soft = glossary, tokenizer, soft
+    No word of what `finder` protects is of a term.
+    """
+
+    def __init__(self, glossary: Glossary, tokenizer: Tokenizer, soft: bool, finder: Finder) -> None:
+        self.glossary, self.tokenizer, self.soft, self.finder = glossary, tokenizer, soft, finder
+
+    def find(self, text: str) -> list[Match]:
+        """The terms of a clean text."""
+        return self.glossary.find(self.finder.hidden(text))
 
     @property
     def characters(self) -> frozenset[str]:
@@ -32,7 +40,7 @@ class Terms:
 
     def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
         """Where the terms of a line stand in its translation, as the glossary writes them."""
-        found = self.glossary.find(clean(line))
+        found = self.find(clean(line))
         targets = {text for match in found for now in (False, True) for text in match.term.written(now)}
         pattern = "|".join(map(re.escape, sorted(targets, key=len, reverse=True)))
         return [each.span() for each in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", translation)] if targets else []
@@ -44,13 +52,13 @@ class Terms:
 
     def constraints_of(self, segment: Segment) -> list[Constraint]:
         text = self.tokenizer.decode(segment.ids, SOURCE) if segment.part else self.tokenizer.clean(segment.text)
-        found = [constraint_of(self.tokenizer, match, text[:1].isupper()) for match in self.glossary.find(text)]
+        found = [constraint_of(self.tokenizer, match, text[:1].isupper()) for match in self.find(text)]
         return [constraint for constraint in found if constraint]
 
     def hinted(self, line: str) -> tuple[str, list[int]]:
         """A line with the first translation beside each term, and the word of `line` that each of its words is of."""
         text = self.tokenizer.clean(line)
-        found = [(match, match.term.targets[0]) for match in self.glossary.find(text)]
+        found = [(match, match.term.targets[0]) for match in self.find(text)]
         extra = [0] * (text.count(" ") + 1)
         for match, target in found:
             extra[text.count(" ", 0, match.end)] += target.count(" ") + 1
@@ -122,15 +130,15 @@ def lemmatiser(language: str) -> Lemmatiser | None:
 
 
 class TermReport:
-    """Tells which terms translations use, and counts them in `counts`."""
+    """Tells which terms translations use, and counts them in `counts`; what `finder` protects has none."""
 
-    def __init__(self, glossary: Glossary, language: str, counts: dict[str, int]) -> None:
-        self.glossary, self.counts = glossary, counts
+    def __init__(self, glossary: Glossary, language: str, counts: dict[str, int], finder: Finder) -> None:
+        self.glossary, self.counts, self.finder = glossary, counts, finder
         self.language, self.lemma = language, lemmatiser(language)
 
     def judged(self, source: str, translation: str) -> list[dict[str, Any]]:
         """The terms of a line, and what became of each."""
-        found = self.glossary.find(clean(source))
+        found = self.glossary.find(self.finder.hidden(clean(source)))
         return [
             {"source": match.term.source, "targets": list(match.term.targets), "verdict": verdict}
             for match, verdict in zip(found, judge(found, translation, self.lemma), strict=True)

@@ -11,6 +11,7 @@ from nmt.config.translation import DOCUMENTS
 from nmt.documents import Translated, read_document
 from nmt.errors import NMTError
 from nmt.text.glossary import read_glossary
+from nmt.text.protected import Finder
 from nmt.translation.job import open_document, open_job, progress_of, warn
 from nmt.translation.load import find_models, load_translator
 from nmt.translation.segments import RefusedLine
@@ -33,6 +34,8 @@ PROTECTED = {
     "protected": "what is protected did not arrive exactly once; look at it",
 }
 """The notice for a line with something protected, by how it came out."""
+MOST_NAMED = 10
+"""Lines of each of these kinds that the summary names."""
 
 
 def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
@@ -60,7 +63,7 @@ def reporter(config: TranslateConfig, counts: dict[str, int]) -> TermReport | No
     """The report about a glossary's terms."""
     if not config.glossary:
         return None
-    return TermReport(read_glossary(config.glossary), target_language(config), counts)
+    return TermReport(read_glossary(config.glossary), target_language(config), counts, Finder(config.protect))
 
 
 def render(
@@ -87,6 +90,8 @@ def render(
         line["terms"] = terms
     if translations[0].copied:
         line["copied"] = translations[0].copied
+    if translations[0].protected:
+        line["protection"] = translations[0].protected
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
@@ -116,13 +121,17 @@ def remark(translation: Translation, where: str, counts: dict[str, int], notice:
         if words and not counts[kind]:
             notice(f"{where}: {words}")
         counts[kind] += bool(words)
+        if kind in PROTECTED and where.startswith("line ") and counts[kind] <= MOST_NAMED:
+            counts[f"{kind} {where}"] = 1  # counts are kept for a command that goes on
 
 
 def summarize(counts: dict[str, int], notice: Callable[[str], None]) -> None:
-    """Give a notice with the number of lines of each kind, if there is more than one."""
+    """Give a notice with the number of lines of each kind, if there is more than one, and the first of some kinds."""
     for kind, words in SUMMARIES.items():
         if counts[kind] > 1:
-            notice(f"{counts[kind]:,} lines {words}")
+            named = [key.removeprefix(f"{kind} line ") for key in counts if key.startswith(f"{kind} line ")]
+            more = ["..."] * (len(named) < counts[kind])
+            notice(f"{counts[kind]:,} lines {words}" + (f": {', '.join(named + more)}" if named else ""))
 
 
 def translate_document(config: TranslateConfig) -> None:

@@ -14,6 +14,7 @@ from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.search.engine import Engine, Hypothesis, Scorer, penalty
 from nmt.text.glossary import Glossary
+from nmt.text.protected import Finder
 from nmt.text.tokenizers import TARGET, Tokenizer
 from nmt.translation.alternatives import Alternative, Best, alternatives, find_place
 from nmt.translation.segments import Limits, RefusedLine, Segment, Segmenter, join
@@ -124,7 +125,8 @@ class Translator:
         """A translator with the same weights and other terms."""
         other, clean = copy(self), self.tokenizer.clean
         glossary = Glossary((clean(source), clean(target), False) for source, target in entries)
-        other.terms = Terms(glossary, self.tokenizer, self.terms is not None and self.terms.soft)
+        finder = self.protection.finder if self.protection else Finder([])
+        other.terms = Terms(glossary, self.tokenizer, self.terms is not None and self.terms.soft, finder)
         return other
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:

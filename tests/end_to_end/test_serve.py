@@ -445,6 +445,9 @@ def test_what_cannot_be_served_is_told_in_a_line(nmt, word_model, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
+        (tmp_path / "terms.tsv").write_text("ka\tWort\nlo\n")
+        for given in (f"{tmp_path}/terms.tsv", f"[{tmp_path}/terms.tsv]"):
+            nmt("serve", str(word_model), f"glossary={given}").refused("terms.tsv, line 2: no tab")
         nmt("serve", str(word_model), "precision=int8").refused("precision=int8", "engine=ctranslate2")
         nmt("serve", str(word_model), f"port={taken.getsockname()[1]}").refused("port=", "in use")
 
@@ -452,6 +455,13 @@ def test_what_cannot_be_served_is_told_in_a_line(nmt, word_model, tmp_path):
 def test_torch_serves_the_same(word_model, expected):
     with serving(word_model, "engine=torch") as server:
         assert server.translated(LINES[:4]) == expected[:4]
+        body = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nmika'
+        for name, value in (("source", "en"), ("target", "de"), ("glossary", '{"mika": "ut"}')):
+            body += f'\r\n--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}'
+        kind = "multipart/form-data; boundary=b"
+        _, found = server.ask("/translate_file", f"{body}\r\n--b--\r\n".encode(), Content_Type=kind)
+        with urllib.request.urlopen(found["translatedFileUrl"]) as answer:
+            assert "ut" in answer.read().decode()
         # Many at once: a model of torch is watched while its attention is read.
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda n: server.translate(LINES[n % 2], details=n % 3 > 0), range(24)))

@@ -53,6 +53,7 @@ def test_hints_for_a_model_that_was_not_trained_with_them(model, terms):  # noqa
     ("words", "said"),
     [
         (["glossary=missing.tsv"], "missing.tsv: No such file"),
+        (["glossary=[a.tsv,b.tsv]"], "nmt translate takes one file; put all terms into it"),
         (["engine=ctranslate2"], "engine=ctranslate2: no search for given words; use engine=torch, or terms=soft"),
         (["decode.do_sample=true"], "decode.do_sample=true: no search for given words; use a beam search"),
         (["glossary=null", "terms=soft"], "terms=soft: name its file with glossary=FILE"),

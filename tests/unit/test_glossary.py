@@ -11,6 +11,7 @@ from nmt.config import NoiseConfig
 from nmt.errors import NMTError
 from nmt.text.glossary import WORD, Glossary, judge, read_glossary
 from nmt.text.noise import noisy, sentence_generator
+from nmt.text.protected import Finder
 from nmt.translation.terms import TermReport, lemmatiser
 
 
@@ -47,6 +48,15 @@ def test_what_is_no_file_of_terms_is_named_with_its_line(content, line, problem,
     (tmp_path / "terms.tsv").write_bytes(content)
     with pytest.raises(NMTError, match=rf"terms.tsv, line {line}: .*{problem}"):
         read_glossary(str(tmp_path / "terms.tsv"))
+
+
+@pytest.mark.parametrize("heading", ["Source\tTARGET", "src\ttgt", "term\ttranslation\tcase"])
+def test_a_heading_is_told_and_left_out(heading, tmp_path):
+    path, said = tmp_path / "terms.tsv", list[str]()
+    path.write_text(f"# mine\n{heading}\nsource\tQuelle\n{heading}\n")
+    found = {term.source for term in read_glossary(str(path), said.append).terms.values()}
+    assert found == {"source", heading.lower().split("\t")[0]}
+    assert said == [f"{path}, line 2: taken for a heading, and left out; below another it is a term"]
 
 
 def test_a_file_without_terms_or_that_is_not_there(tmp_path):
@@ -125,13 +135,13 @@ def test_verdicts(entries, line, translation, verdicts):
 def test_the_report_counts_on_and_names_the_worst_terms():
     terms, counts = glossary("printer=Drucker", "house=Haus", "cat=Katze"), {"split": 3}
     for line, translation in (("printer house", "Drucker"), ("House", "Häuser"), ("house cat cat", "x")):
-        report = TermReport(terms, "de", counts)
+        report = TermReport(terms, "de", counts, Finder([]))
         found = report.judged(line, translation)
         report.count(found)
         assert [term["source"] for term in found] == line.lower().split()
     words = "terms: 6 in the lines, 1 used, 1 inflected, 4 missed: cat (2 of 2), house (2 of 3)"
     assert report.summary() == words
-    assert TermReport(terms, "xx", counts).summary().startswith(f"{words} (simplemma")
+    assert TermReport(terms, "xx", counts, Finder([])).summary().startswith(f"{words} (simplemma")
 
 
 def test_training_sees_terms_beside_the_words_of_the_source():

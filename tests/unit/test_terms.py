@@ -14,14 +14,16 @@ from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.search.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
 from nmt.search.torch_engine import TorchEngine
-from nmt.server.requests import TranslateRequest, check
+from nmt.server.requests import FileRequest, TranslateRequest, check
 from nmt.server.tasks import Batch, Search
 from nmt.server.worker import Answers
 from nmt.text.glossary import Glossary, judge
+from nmt.text.protected import Finder
 from nmt.text.tokenizers import TARGET
 from nmt.text.vocabulary import train_tokenizer
+from nmt.translation.protection import Protection
 from nmt.translation.segments import Limits
-from nmt.translation.terms import Terms, constraint_of, kinds, phrases
+from nmt.translation.terms import TermReport, Terms, constraint_of, kinds, phrases
 from nmt.translation.translator import Translator
 
 WORDS = ["Haus", "haus", "Drucker", "öffnen", "die", "Datei", "Tür", "iPhone", "3D", "New", "York", "für"]
@@ -50,7 +52,7 @@ def translator(kind: str = "bpe", soft: bool = False, limits: Limits | None = No
     model = Transformer(ModelConfig(name="tiny", **shape), tokenizer.vocabulary_size)
     engine = TorchEngine([model], DecodeConfig(**{"beam_size": 3, "max_extra_length": 8, **search}))
     made = Translator(engine, tokenizer, limits)
-    made.terms = Terms(GLOSSARY, tokenizer, soft)
+    made.terms = Terms(GLOSSARY, tokenizer, soft, Finder(["usual"]))
     return made
 
 
@@ -130,6 +132,29 @@ def test_terms_go_with_the_segment_that_they_stand_in():
     assert judge(GLOSSARY.find(line), found.text, None).count("used") >= 2
 
 
+@pytest.mark.parametrize(
+    ("line", "terms"),
+    [
+        ("delete door.conf", []),
+        ("open file house.conf in the house", ["open file", "house"]),
+        ("open file.conf", ["open"]),
+        ("`house` or {door}, https://a.org/printer", []),
+    ],
+)
+def test_what_is_protected_has_no_terms(line, terms):
+    made = translator(max_extra_length=30)
+    [cut] = made.cut([line])
+    assert len(made.terms.constraints_of(cut.segments[0])) == len(terms)
+    report = TermReport(GLOSSARY, "de", {}, Finder(["usual"]))
+    assert [term["source"] for term in report.judged(line, "x")] == terms
+    targets = [target for match in GLOSSARY.find(line) for target in match.term.targets]
+    assert bool(made.terms.spans(line, " ".join(targets))) == bool(terms)
+    assert made.terms.hinted(line)[0].count("|") == 2 * len(terms)
+    made.protection = Protection(Finder(["usual"]))
+    own = made.with_glossary([("conf", "Konf"), ("printer", "Drucker")]).terms
+    assert own.find(line) == []
+
+
 def test_lines_without_terms_and_a_prefix_of_the_target():
     made, free = translator(n_best=2), translator(n_best=2)
     free.terms = None
@@ -178,6 +203,20 @@ def test_a_request_brings_its_own_terms():
     [plain] = answers.answer(Batch(Search(), ["a house"]))
     assert "Haus" in plain.texts[0]
     assert [*answers.variants] == [Search()]
+
+
+def test_a_form_has_terms_as_json():
+    for form in (TranslateRequest, FileRequest):
+        for text in ('{"a": "\\u0162\\u00fcr"}', '[["a", "\u0162ür"]]'):
+            asked = {"q": "a house", "source": "en", "target": "de", "glossary": text}
+            assert check(form, asked).terms == (("a", "\u0162ür"),)
+        for wrong in ("{", "1", '{"a": 1}', '{"\\ud800": "a"}', "[" * 2**20):
+            with pytest.raises(HTTPException) as error:
+                check(form, {**asked, "glossary": wrong})
+            assert error.value.detail.startswith("glossary: an object of terms and translations, or a list of pairs,")
+    with pytest.raises(HTTPException) as error:
+        check(TranslateRequest, {**asked, "q": 1})
+    assert error.value.detail == "q: a text, or a list of texts, is wanted"
 
 
 @pytest.mark.parametrize(

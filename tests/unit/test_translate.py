@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
 from nmt.translation.job import input_lines
 from nmt.translation.load import choose_device, load_translator
-from nmt.translation.translate import remark, render, translate
+from nmt.translation.translate import remark, render, summarize, translate
 from nmt.translation.translator import Translation
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -206,6 +207,22 @@ def test_a_notice_about_what_was_copied_is_short_whatever_was():
     remark(Translation("", 0.0, 0.0, copied=["[" * 100_000]), "line 1", {"split": 0, "copied": 0}, said.append)
     assert said[0].startswith("line 1: characters that the model was not trained on")
     assert len(said[0]) < 200
+
+
+def test_lines_that_were_cut_at_items_are_named_over_a_resumption_and_marked():
+    said, counts = list[str](), Counter[str]()
+    for number in range(1, 15):
+        if number == 6:
+            counts = Counter(json.loads(json.dumps(counts)))
+        found = Translation("a", 0.0, 0.0, protected="protected" if number in (2, 9) else "cut")
+        remark(found, f"line {number}", counts, said.append)
+        assert json.loads(render(number, "a", [found], "jsonl"))["protection"] == found.protected
+    summarize(counts, said.append)
+    assert [words.partition(":")[0] for words in said[:2]] == ["line 1", "line 2"]
+    assert said[2].startswith("12 lines were cut")
+    assert said[2].endswith("translated in parts: 1, 3, 4, 5, 6, 7, 8, 10, 11, 12, ...")
+    assert said[3].endswith(": 2, 9")
+    assert "protection" not in render(1, "a", [Translation("a", 0.0, 0.0)], "jsonl")
 
 
 def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):
