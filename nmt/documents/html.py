@@ -32,6 +32,12 @@ RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"
 """Other elements whose content is left as it is."""
 READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 """Attributes that people read."""
+READ_IN = {
+    ("input", "type"): ("value", ("submit", "button", "reset")),
+    ("meta", "name"): ("content", ("description",)),
+    ("meta", "property"): ("content", ("og:title", "og:description")),
+}
+"""Other attributes that people read, in a tag of which an attribute has one of these values."""
 
 
 @dataclass
@@ -66,6 +72,16 @@ def tags_of(text: str) -> list[Tag]:
                 end = re.compile(rf"</{tag.name}[\s/>]", re.IGNORECASE).search(text, at)
                 at, tag.end = (end.start(), at) if end else (len(text), len(text))
     return tags
+
+
+def value_of(text: str, tag: Tag, name: str) -> str:
+    """The value of an attribute in small letters; empty where it is not there."""
+    return text[slice(*tag.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+
+
+def is_fixed(text: str, tag: Tag) -> bool:
+    """True where a tag says that its element is not to be translated."""
+    return value_of(text, tag, "translate") == "no" or "notranslate" in value_of(text, tag, "class").split()
 
 
 class WithAttributes:
@@ -105,10 +121,7 @@ class Reader:
 
     def kind(self, tag: Tag) -> Literal["copied", "between", "inline", "left", "block"]:
         """What a tag, or its element, is to the text around it."""
-        values = (self.text[slice(*tag.attributes.get(name, (0, 0)))].lower() for name in ("translate", "class"))
-        fixed = any(
-            word in re.findall(r"[\w-]+", value) for word, value in zip(("no", "notranslate"), values, strict=True)
-        )
+        fixed = is_fixed(self.text, tag)
         if tag.name in COPIED or (fixed and tag.name in INLINE):
             return "copied" if tag.partner else "between"
         if tag.name in UNSEEN | BETWEEN | {""} or (tag.name in INLINE and self.text[tag.end - 2] == "/"):
@@ -136,8 +149,11 @@ class Reader:
 
     def add_attributes(self, tag: Tag) -> None:
         """Note what people read of a tag's attributes."""
-        found = list[Sentence]()
-        for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys()):
+        found, names = list[Sentence](), set[str]() if is_fixed(self.text, tag) else set(READ)
+        for (element, key), (name, values) in READ_IN.items():
+            if names and tag.name == element and value_of(self.text, tag, key) in values:
+                names.add(name)
+        for begin, end in sorted(tag.attributes[name] for name in names & tag.attributes.keys()):
             quoted = self.text[begin] in "\"'"
             raw = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'
