@@ -32,12 +32,9 @@ RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"
 """Other elements whose content is left as it is."""
 READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 """Attributes that people read."""
-READ_IN = {
-    ("input", "type"): ("value", ("submit", "button", "reset")),
-    ("meta", "name"): ("content", ("description",)),
-    ("meta", "property"): ("content", ("og:title", "og:description")),
-}
-"""Other attributes that people read, in a tag of which an attribute has one of these values."""
+READ_IF = {"input": ("value", "type"), "meta": ("content", "name", "property")}
+READ_AS = frozenset(["submit", "button", "reset", "description", "og:title", "og:description"])
+"""Of some tags, another that they read where one of the others has one of these values."""
 
 
 @dataclass
@@ -149,11 +146,10 @@ class Reader:
 
     def add_attributes(self, tag: Tag) -> None:
         """Note what people read of a tag's attributes."""
-        found, names = list[Sentence](), set[str]() if is_fixed(self.text, tag) else set(READ)
-        for (element, key), (name, values) in READ_IN.items():
-            if names and tag.name == element and value_of(self.text, tag, key) in values:
-                names.add(name)
-        for begin, end in sorted(tag.attributes[name] for name in names & tag.attributes.keys()):
+        found, (name, *keys) = list[Sentence](), READ_IF.get(tag.name, ("",))
+        read = READ | {name} if any(value_of(self.text, tag, key) in READ_AS for key in keys) else READ
+        names = read & tag.attributes.keys() if not is_fixed(self.text, tag) else ()
+        for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
             raw = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'

@@ -28,7 +28,6 @@ TRANSLATE = re.compile(r"""\stranslate\s*=\s*["'](yes|no)["']""")
 PROTECTED = re.compile(r"""<mrk\s(?:[^>]*\s)?(?:translate\s*=\s*["']no|mtype\s*=\s*["']protected)["']""")
 UNTRANSLATED = re.compile(r"""\sstate\s*=\s*["'](?:new|needs-translation|initial)["']""")
 """What a target of version 1.2, or a segment of version 2, says that has no translation yet."""
-INITIAL = re.compile(r"""(\sstate\s*=\s*["'])initial(?=["'])""")
 IGNORED = re.compile(r"(?s)<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(alt-trans|matches|glossary)\b[^>]*(?<!/)>.*?</\1>")
 SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)(?<!/)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
 SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
@@ -99,11 +98,10 @@ def fixed_in(text: str) -> set[int]:
     for tag in TAG.finditer(text):
         if tag["end"]:
             around.pop()
-        elif tag["name"]:
+        elif tag["name"] and not tag[0].endswith("/>"):
             own = TRANSLATE.search(tag["rest"])
-            fixed = own[1] == "no" if own else around[-1]
-            found.update([tag.start()] * fixed)
-            around += [fixed] * (not tag[0].endswith("/>"))
+            around.append(own[1] == "no" if own else around[-1])
+            found.update([tag.start()] * around[-1])
     return found
 
 
@@ -120,9 +118,8 @@ def targets_of(text: str) -> Iterator[Target]:
         if source and missing and unit.start() not in fixed:
             begin, end = target.span() if target else (source.end(), source.end())
             content = text[first + source.start("text") : first + source.end("text")]
-            before = INITIAL.sub(r"\1translated", unit["rest"])
-            before += text[unit.end("rest") : first + begin] + TARGET[unit["name"]]
-            yield Target((unit.start("rest"), first + end), (before, "</target>"), content)
+            before = UNTRANSLATED.sub(' state="translated"', unit["rest"]) + text[unit.end("rest") : first + begin]
+            yield Target((unit.start("rest"), first + end), (before + TARGET[unit["name"]], "</target>"), content)
 
 
 def language_of(text: str) -> str:
