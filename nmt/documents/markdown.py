@@ -91,7 +91,9 @@ class Inline(Sentence):
         texts = (self.before + text + self.after for text in (self.raw, written, escape(translations[0].text)))
         (before, _), (after, signs), (_, others) = (markup_of(text, self.known) for text in texts)
         left_out = all(EMPHASIS.match(each) for each in before - after)
-        return written if after <= before and left_out and signs == others else self.raw
+        closed, closed_before = (sum(tag.partner > 0 for tag in tags_of(text)) for text in (written, self.raw))
+        same = after <= before and left_out and signs == others and closed >= closed_before
+        return written if same else self.raw
 
 
 class Block:

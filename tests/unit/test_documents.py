@@ -5,6 +5,7 @@ import io
 import re
 import zipfile
 from html.parser import HTMLParser
+from itertools import accumulate
 from xml.etree import ElementTree
 
 import polib
@@ -232,7 +233,7 @@ MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\
 MARKDOWN_PHRASE = st.recursive(
     several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
     lambda inside: several(
-        st.tuples(inside, st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>"])).map(
+        st.tuples(inside, st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>", "<kbd>{}</kbd>"])).map(
             lambda both: both[1].format(both[0])
         )
         | st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"]),
@@ -278,10 +279,13 @@ def markdown_skeleton(text: str) -> list[object]:
     "<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n"
 )  # would be other emphasis
 @example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
+@example("*a <kbd>b* c</kbd> wort", turned, "\n")
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
     page = page.replace("\n", line_end)
     assert translated("markdown", page, same) == page
-    assert markdown_skeleton(translated("markdown", page, by)) == markdown_skeleton(page)
+    found = translated("markdown", page, by)
+    assert markdown_skeleton(found) == markdown_skeleton(page)
+    assert min(accumulate(1 if tag == "<kbd>" else -1 for tag in re.findall("</?kbd>", found)), default=0) >= 0
 
 
 @given(st.text(st.sampled_from("*_`[]()!<>\\&|~#+-=1. \t\nab\0\r:"), max_size=60), st.sampled_from([upper, turned]))
