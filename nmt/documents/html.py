@@ -32,6 +32,9 @@ RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"
 """Other elements whose content is left as it is."""
 READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 """Attributes that people read."""
+READ_IF = {"input": ("value", "type"), "meta": ("content", "name", "property")}
+READ_AS = frozenset(["submit", "button", "reset", "description", "og:title", "og:description"])
+"""Of some tags, another that they read where one of the others has one of these values."""
 
 
 @dataclass
@@ -66,6 +69,16 @@ def tags_of(text: str) -> list[Tag]:
                 end = re.compile(rf"</{tag.name}[\s/>]", re.IGNORECASE).search(text, at)
                 at, tag.end = (end.start(), at) if end else (len(text), len(text))
     return tags
+
+
+def value_of(text: str, tag: Tag, name: str) -> str:
+    """The value of an attribute in small letters; empty where it is not there."""
+    return text[slice(*tag.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+
+
+def is_fixed(text: str, tag: Tag) -> bool:
+    """True where a tag says that its element is not to be translated."""
+    return value_of(text, tag, "translate") == "no" or "notranslate" in value_of(text, tag, "class").split()
 
 
 class WithAttributes:
@@ -105,10 +118,7 @@ class Reader:
 
     def kind(self, tag: Tag) -> Literal["copied", "between", "inline", "left", "block"]:
         """What a tag, or its element, is to the text around it."""
-        values = (self.text[slice(*tag.attributes.get(name, (0, 0)))].lower() for name in ("translate", "class"))
-        fixed = any(
-            word in re.findall(r"[\w-]+", value) for word, value in zip(("no", "notranslate"), values, strict=True)
-        )
+        fixed = is_fixed(self.text, tag)
         if tag.name in COPIED or (fixed and tag.name in INLINE):
             return "copied" if tag.partner else "between"
         if tag.name in UNSEEN | BETWEEN | {""} or (tag.name in INLINE and self.text[tag.end - 2] == "/"):
@@ -136,8 +146,10 @@ class Reader:
 
     def add_attributes(self, tag: Tag) -> None:
         """Note what people read of a tag's attributes."""
-        found = list[Sentence]()
-        for begin, end in sorted(tag.attributes[name] for name in READ & tag.attributes.keys()):
+        found, (name, *keys) = list[Sentence](), READ_IF.get(tag.name, ("",))
+        read = READ | {name} if any(value_of(self.text, tag, key) in READ_AS for key in keys) else READ
+        names = read & tag.attributes.keys() if not is_fixed(self.text, tag) else ()
+        for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
             raw = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'

@@ -13,8 +13,8 @@ from markdown_it.rules_inline import autolink, backtick, image, link
 from markdown_it.token import Token as Found
 
 from nmt.documents.document import Part, Spliced, Translated
-from nmt.documents.html import BETWEEN, INLINE, MARKUP, read_html
-from nmt.documents.markup import Sentence, Token
+from nmt.documents.html import BETWEEN, COPIED, MARKUP, is_fixed, read_html, tags_of
+from nmt.documents.markup import Sentence, Token, find_pairs
 
 FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
@@ -59,6 +59,22 @@ def markup_of(text: str, known: dict[str, Any]) -> tuple[Counter[str], int]:
     return markup, sum(each.type == "text" and each.content.strip("*_~") == "" < each.content for each in found)
 
 
+def with_copies(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens in which each element that is copied in HTML is one."""
+    found, partners, at = list[Token](), find_pairs(tokens), 0
+    while at < len(tokens):
+        token, last = tokens[at], partners.get(at, at)
+        tag = tags_of(token.raw)[0] if last > at and token.raw.startswith("<") else None
+        if tag and (tag.name in COPIED or is_fixed(token.raw, tag)):
+            inside = tokens[at : last + 1]
+            shown = "" if tag.name in ("math", "svg") else "".join(each.text for each in inside)
+            token = Token("copy", "".join(each.raw for each in inside), shown, breaks=not shown)
+            at = last
+        found.append(token)
+        at += 1
+    return found
+
+
 class Inline(Sentence):
     """The text of a block, whose markup stays the same; in a paragraph, it does not become another block."""
 
@@ -75,7 +91,9 @@ class Inline(Sentence):
         texts = (self.before + text + self.after for text in (self.raw, written, escape(translations[0].text)))
         (before, _), (after, signs), (_, others) = (markup_of(text, self.known) for text in texts)
         left_out = all(EMPHASIS.match(each) for each in before - after)
-        return written if after <= before and left_out and signs == others else self.raw
+        closed, closed_before = (sum(tag.partner > 0 for tag in tags_of(text)) for text in (written, self.raw))
+        same = after <= before and left_out and signs == others and closed >= closed_before
+        return written if same else self.raw
 
 
 class Block:
@@ -90,6 +108,7 @@ class Block:
         self.begin, self.end, self.found = begins[0], begins[-1], [token for _, token in kinds]
         for token, begin, end in zip(self.found, begins, begins[1:], strict=False):
             token.raw = text[begin:end]
+        self.found = with_copies(self.found)
 
     def place(self, at: int) -> int:
         """The place in the text of a character of the content."""
@@ -148,10 +167,10 @@ class Block:
         if each.type == "text_special":
             return Token("text", "", each.content), end
         if each.type == "html_inline":
-            name = (tag["name"] if tag else "") or ""
-            if name.lower() in INLINE and not written.endswith("/>"):
-                return Token("close" if written[1] == "/" else "open", "", name=name.lower()), end
-            return Token("point", "", breaks=name.lower() in BETWEEN), end
+            html = ((tag["name"] if tag else "") or "").lower()
+            if html and html not in BETWEEN and not written.endswith("/>"):
+                return Token("close" if written[1] == "/" else "open", "", name=html), end
+            return Token("point", "", breaks=html in BETWEEN), end
         name, _, way = each.type.rpartition("_")
         return Token("open" if way == "open" else "close", "", name=name, optional=True), end
 

@@ -146,11 +146,12 @@ class Projection:
 
         Such words belong to that node from then on.
         """
-        found, low = dict[int, Placed](), parent.words[0]
+        found, low, taken = dict[int, Placed](), parent.words[0], set[int]()
         for index, node in enumerate(nodes):
             place = self.find_copy(node, parent) if node.copied else None
-            if place and not any(owners[word - low] in found for word in range(*place.words)):
+            if place and taken.isdisjoint(range(place.begin, place.end)):
                 found[index] = place
+                taken.update(range(place.begin, place.end))
                 for word, owner in enumerate(owners, low):
                     if owner == index:
                         owners[word - low] = None
@@ -214,16 +215,29 @@ class Projection:
             at = other.words[0] if node.begin < other.node.begin else other.words[1]
         if own and not node.copied:
             free = [word for word in (at, at - 1) if low <= word < high and word not in runs]
-            if free:
-                return self.covering(node, (free[0], free[0] + 1), parent)
+            given = free[0] if free else self.given((at, at - 1), runs, parent) if not node.optional else None
+            if given is not None:
+                return self.covering(node, (given, given + 1), parent)
         begin = self.targets[at - 1][1] if low < at else parent.begin
         end = self.targets[at][0] if at < high else parent.end
         begin, end = (max(parent.begin, min(edge, parent.end)) for edge in (begin, end))
         if left and right and node.breaks and low < at < high:
             return Placed(node, (at, at), begin, end)
+        blank = " " * (node.copied or bool(node.children) or not own)  # none for an element that stays empty
         if left or at == high:
-            return Placed(node, (at, at), begin, begin, before=" " * (not left and low < high))
-        return Placed(node, (at, at), end, end, after=" " * (not right))
+            return Placed(node, (at, at), begin, begin, before=blank * (not left and low < high))
+        return Placed(node, (at, at), end, end, after=blank * (not right))
+
+    def given(self, words: Iterable[int], runs: dict[int, Placed], parent: Placed) -> int | None:
+        """The first of these words that an element around more words than it had gives away, from its end."""
+        for word in words:
+            if (other := runs.get(word)) and not other.node.copied:
+                first, last = other.words
+                if last - first > len(self.words_in(other.node)) > 0:
+                    left = self.covering(other.node, (first + (word == first), last - (word != first)), parent)
+                    other.words, other.begin, other.end = left.words, left.begin, left.end
+                    return word
+        return None
 
     def render(self, nodes: Sequence[Node], parent: Placed, escape: Callable[[str], str]) -> str:
         """The characters of a place, with the nodes in it."""

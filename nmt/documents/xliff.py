@@ -24,10 +24,14 @@ OPENS, CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
 """Code that opens or closes something has the same reference at both ends."""
 REFERENCE = re.compile(r"""\s(?:i|rid|startRef|id(?!.*\srid))\s*=\s*["']([^"']*)""", re.DOTALL)
 LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[a-zA-Z]+)""")
+TRANSLATE = re.compile(r"""\stranslate\s*=\s*["'](yes|no)["']""")
+PROTECTED = re.compile(r"""<mrk\s(?:[^>]*\s)?(?:translate\s*=\s*["']no|mtype\s*=\s*["']protected)["']""")
+UNTRANSLATED = re.compile(r"""\sstate\s*=\s*["'](?:new|needs-translation|initial)["']""")
+"""What a target of version 1.2, or a segment of version 2, says that has no translation yet."""
 IGNORED = re.compile(r"(?s)<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(alt-trans|matches|glossary)\b[^>]*(?<!/)>.*?</\1>")
 SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)(?<!/)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
 SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
-DONE = re.compile(r"<target[^>]*?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
+DONE = re.compile(r"<target(?P<rest>\s[^>]*?)?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
 UNIT = re.compile(r"<tu(?P<rest>\s[^>]*(?<!/))?>(?P<inside>.*?)</tu>", re.DOTALL)
 VARIANT = re.compile(r"(?s)<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?<seg\b[^>]*(?<!/)>(?P<text>.*?)</seg>.*?</tuv>")
 TARGET = {"trans-unit": '<target state="needs-review-translation">', "segment": "<target>"}
@@ -60,11 +64,14 @@ def tokens_of(text: str) -> Iterator[Token]:
         at, name, opens = found.end(), found["name"], not found[0].endswith("/>")
         if found["data"] is not None and not depth:
             yield Token("text", found[0], found["data"])
-        elif name in PAIRED and opens and not depth:
+        elif name in PAIRED and opens and not depth and not PROTECTED.match(found[0]):
             yield Token("close" if found["end"] else "open", found[0], name=name)
         else:
             depth += (-1 if found["end"] else 1) if name and opens else 0
-            if not depth:
+            if not depth and PROTECTED.match(text, begun):
+                shown = unescape(TAG.sub(lambda each: each["data"] or "", text[begun:at]))
+                yield Token("copy" if shown else "point", text[begun:at], shown)
+            elif not depth:
                 kind: Kind = "open" if name in OPENS else "close" if name in CLOSES else "point"
                 reference = REFERENCE.search(attributes)
                 yield Token(kind, text[begun:at], name=reference[1] if reference else "")
@@ -85,18 +92,34 @@ class Target:
         return self.source.render(translations).join(self.tags)
 
 
+def fixed_in(text: str) -> set[int]:
+    """Where elements begin that are not to be translated, as they or the nearest around them that tells say."""
+    found, around = set[int](), [False]
+    for tag in TAG.finditer(text):
+        if tag["end"]:
+            around.pop()
+        elif tag["name"] and not tag[0].endswith("/>"):
+            own = TRANSLATE.search(tag["rest"])
+            around.append(own[1] == "no" if own else around[-1])
+            found.update([tag.start()] * around[-1])
+    return found
+
+
 def targets_of(text: str) -> Iterator[Target]:
     """The targets that are missing."""
+    fixed = fixed_in(text)
     # Suggestions have sources and targets, too.
     for unit in SEGMENT.finditer(IGNORED.sub(lambda found: " " * len(found[0]), text)):
         source, target = SOURCE.search(unit["inside"]), DONE.search(unit["inside"])
-        fixed = re.search(r"""translate\s*=\s*["']no""", unit["rest"])
         first = unit.start("inside")
         done = text[first + target.start("text") : first + target.end("text")] if target and target["text"] else ""
-        if source and not fixed and not TAG.sub(lambda found: found["data"] or "", done).strip():
+        new = UNTRANSLATED.search(unit["rest"] + (target["rest"] or "" if target else ""))
+        missing = new or not TAG.sub(lambda found: found["data"] or "", done).strip()
+        if source and missing and unit.start() not in fixed:
             begin, end = target.span() if target else (source.end(), source.end())
             content = text[first + source.start("text") : first + source.end("text")]
-            yield Target((first + begin, first + end), (TARGET[unit["name"]], "</target>"), content)
+            before = UNTRANSLATED.sub(' state="translated"', unit["rest"]) + text[unit.end("rest") : first + begin]
+            yield Target((unit.start("rest"), first + end), (before + TARGET[unit["name"]], "</target>"), content)
 
 
 def language_of(text: str) -> str:

@@ -5,6 +5,7 @@ import io
 import re
 import zipfile
 from html.parser import HTMLParser
+from itertools import accumulate
 from xml.etree import ElementTree
 
 import polib
@@ -80,7 +81,14 @@ def aligned(translation: str, pairs: str):
         ("A word<sup>1</sup> here", "Hier ein Wort1", "0-1 1-2 2-0", "Hier ein Wort<sup>1</sup>"),
         # Nothing aligns to it: a free word beside it, else nothing.
         ("Open <b>up</b> now", "Jetzt öffnen", "0-1 2-0", "Jetzt <b>öffnen</b>"),
-        ("<i>Open</i> <b>up</b>", "Öffnen", "0-0", "<i>Öffnen</i> <b></b>"),
+        ("<i>Open</i> <b>up</b>", "Öffnen", "0-0", "<i>Öffnen</i><b></b>"),
+        ("Save <b>file</b>,<i>close</i> it.", "Datei sichern.", "0-1 1-0", "<b>Datei</b> <i>sichern</i>."),
+        ("Save <b>file</b>,<i>close</i>.", "Sichern, zu.", "0-0 1-1", "Sichern, <b>zu.</b><i></i>"),
+        # Nothing aligns to it, and no word is free: one of a neighbour that has more than it had.
+        ("<a>Save</a>, <b>no</b>", "Datei sichern, ja", "0-0 0-1 1-2", "<a>Datei sichern</a>, <b>ja</b>"),
+        ("<a>Save</a>, <b>no</b>, <i>up</i>", "Ja, nein, ab", "0-0 1-1 1-2", "<a>Ja</a>, <b>nein</b>, <i>ab</i>"),
+        ("<a>Save</a>, <b>no</b>, <i>up</i>", "Ja, nein, ab", "0-0 2-1 2-2", "<a>Ja</a>, <b>nein</b>, <i>ab</i>"),
+        ("<a>The file</a> <b>up</b>", "Die Datei", "0-0 1-1", "<a>Die Datei</a><b></b>"),
         # Tags between words.
         ("Yes,<br>I do.", "Ja, das tue ich.", "0-0 1-3 2-2", "Ja,<br>das tue ich."),
         ("One<br>\n<br>two", "Zwei eins", "0-1 1-0", "Zwei<br>\n<br>eins"),
@@ -96,6 +104,7 @@ def aligned(translation: str, pairs: str):
         ("Run <code>make</code> now", "Jetzt machen ausführen", "0-2 1-1 2-0", "Jetzt <code>make</code> ausführen"),
         ("A <code>a</code> is a", "Ein a ist ein a", "0-0 1-1 2-2 3-3 3-4", "Ein <code>a</code> ist ein a"),
         ("Run <code>x</code>", "Los", "0-0", "Los <code>x</code>"),
+        ("Hit <kbd>A</kbd>+<kbd>B</kbd>!", "A+B drücken!", "0-1 1-0", "<kbd>A</kbd>+<kbd>B</kbd> drücken!"),
         # Around everything, and broken.
         ("<b><i>All of it</i></b> ", "Alles", "0-0", "<b><i>Alles</i></b> "),
         ("A <b>bold <i>and</b> more", "Ein fetter und mehr", "0-0 1-1 2-2 3-3", "Ein <b>fetter <i>und</b> mehr"),
@@ -224,7 +233,7 @@ MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\
 MARKDOWN_PHRASE = st.recursive(
     several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
     lambda inside: several(
-        st.tuples(inside, st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>"])).map(
+        st.tuples(inside, st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>", "<kbd>{}</kbd>"])).map(
             lambda both: both[1].format(both[0])
         )
         | st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"]),
@@ -270,10 +279,13 @@ def markdown_skeleton(text: str) -> list[object]:
     "<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n"
 )  # would be other emphasis
 @example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
+@example("*a <kbd>b* c</kbd> wort", turned, "\n")
 def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
     page = page.replace("\n", line_end)
     assert translated("markdown", page, same) == page
-    assert markdown_skeleton(translated("markdown", page, by)) == markdown_skeleton(page)
+    found = translated("markdown", page, by)
+    assert markdown_skeleton(found) == markdown_skeleton(page)
+    assert min(accumulate(1 if tag == "<kbd>" else -1 for tag in re.findall("</?kbd>", found)), default=0) >= 0
 
 
 @given(st.text(st.sampled_from("*_`[]()!<>\\&|~#+-=1. \t\nab\0\r:"), max_size=60), st.sampled_from([upper, turned]))
@@ -300,6 +312,13 @@ def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
         ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
         ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
         ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
+        # What HTML copies.
+        ("A <kbd>x</kbd> was", "Ein war", "0-0 2-1", "Ein <kbd>x</kbd> war"),
+        ("Hit <kbd>A</kbd>+<kbd>*B*</kbd>", "A+B drücken", "0-1 1-0", "<kbd>A</kbd>+<kbd>*B*</kbd> drücken"),
+        ('A <b translate="no">b</b> is', "Ist es", "0-0 2-1", 'Ist <b translate="no">b</b> es'),
+        ("A <math><mi>x</mi></math> is", "Ist ein", "0-1 1-0", "Ist <math><mi>x</mi></math> ein"),
+        ("A <button>b c</button> is", "Ist C B", "0-0 1-2 2-1 3-0", "Ist <button>C B</button>"),
+        ("No <kbd> end", "Kein Ende", "0-0 1-1", "Kein <kbd> Ende"),
     ],
 )
 def test_markdown_tables_of_examples(source, translation, pairs, expected):
@@ -451,6 +470,56 @@ def test_xliff_gets_the_missing_targets_alone():
     assert new.sub("", found) == XLIFF.replace("<target/>", "")
     second = XLIFF.replace("trans-unit", "segment").replace("<target/>", "<target></target>")
     assert translated("xliff", second).count("<target>A <x id") == 1
+
+
+def test_xliff_keeps_what_is_not_to_be_translated():
+    unit = '<trans-unit id="1"{}><source>{}</source></trans-unit>'
+    no, yes = (f' translate="{word}"' for word in ("no", "yes"))
+    marked = '<mrk mtype="protected">Acme <g id="1">&amp; c</g></mrk>'
+    source = f"<x><file{no}>{unit.format('', 'a')}<group{yes}>{unit.format('', 'b')}{unit.format(no, 'c')}</group>"
+    source += f"</file><file>{unit.format('', marked + ' d')}{unit.format('', marked)}</file></x>"
+    assert read_document("xliff", source.encode()).lines == ["b", "Acme & c d"]
+    found = translated("xliff", source, aligned("b", ""))
+    assert re.findall("<target.*?>(.*?)</target>", translated("xliff", source, turned)) == ["B", f"D {marked}"]
+    assert re.sub("<target.*?</target>", "", found) == source
+    segment = "<segment{}><source>{}</source></segment>"
+    kept = '<mrk id="1" translate="no">Open <mrk id="2">it</mrk></mrk>'
+    source = f"<x><unit{no}>{segment.format('', 'a')}</unit><unit>{segment.format(no, 'b')}"
+    source += f"{segment.format('', 'c ' + kept)}</unit></x>"
+    assert re.findall("<target>(.*?)</target>", translated("xliff", source)) == [f"C {kept}"]
+
+
+def test_xliff_replaces_what_is_no_translation_yet():
+    unit = "<trans-unit><source>a</source><target{}>a</target></trans-unit>"
+    states = ("new", "needs-translation", "translated", "final")
+    source = "".join(unit.format(f' xml:lang="de" state="{state}"') for state in states)
+    found = translated("xliff", f"<x>{source}{unit.format('')}</x>")
+    assert re.findall("<target.*?>(.*?)</target>", found) == ["A", "A", "a", "a", "a"]
+    assert len(re.findall('<target state="needs-review-translation">A', found)) == 2
+    segment = '<segment id="1" state="{}"><source>a</source>{}</segment>'
+    source = segment.format("initial", "<target>b</target>") + segment.format("reviewed", "<target>b</target>")
+    expected = source.replace("initial", "translated").replace("b</target>", "A</target>", 1)
+    assert translated("xliff", f"<x>{source}</x>") == f"<x>{expected}</x>"
+
+
+def test_html_attributes_that_people_read():
+    """Those of buttons and of descriptions too, but none where it says so."""
+    read = (
+        "<input type='submit' value='{}'>",
+        '<input value="{}" type=BUTTON>',
+        '<meta name="description" content={}>',
+    )
+    read += (
+        "<meta property='og:title' content='{}'>",
+        "<p title='{}'></p>",
+        "<p>c <input type=reset value='{}'> d</p>",
+    )
+    left = ("<input type=text value='{}'>", "<meta name=keywords content='{}'>", "<p translate=no title='{}'></p>")
+    left += ("<meta name=viewport content='{}'>", "<option value='{}'></option>", "<input value='{}'>")
+    for template in read + left:
+        page = template.format("ab")
+        assert ("ab" in read_document("html", page.encode()).lines) == (template in read)
+        assert ("AB" in translated("html", page)) == (template in read)
 
 
 def test_a_sentence_over_several_subtitles_is_translated_as_one():
