@@ -233,9 +233,10 @@ MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\
 MARKDOWN_PHRASE = st.recursive(
     several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
     lambda inside: several(
-        st.tuples(inside, st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>", "<kbd>{}</kbd>"])).map(
-            lambda both: both[1].format(both[0])
-        )
+        st.tuples(
+            inside,
+            st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>", "<kbd>{}</kbd>"]),
+        ).map(lambda both: both[1].format(both[0]))
         | st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"]),
         st.sampled_from([" ", "\n", "  \n"]),
     ),
