@@ -15,7 +15,7 @@ from nmt.documents.markup import Sentence, Token
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
 ATTRIBUTE = re.compile(rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+))?+""")
 MARKUP = re.compile(
-    r"<(?:!--(?:-?>|.*?(?:--!?>|\Z))|[!?][^>]*+(?:>|\Z)|/[^a-zA-Z][^>]*+(?:>|\Z)|"
+    r"<(?:!--(?:-?>|.*?(?:--!?>|\Z))|!\[CDATA\[.*?(?:\]\]>|\Z)|[!?][^>]*+(?:>|\Z)|/[^a-zA-Z][^>]*+(?:>|\Z)|"
     rf"""(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*+)(?:>|\Z))""",
     re.DOTALL,
 )

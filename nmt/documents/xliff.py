@@ -34,6 +34,7 @@ SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
 DONE = re.compile(r"<target(?P<rest>\s[^>]*?)?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
 UNIT = re.compile(r"<tu(?P<rest>\s[^>]*(?<!/))?>(?P<inside>.*?)</tu>", re.DOTALL)
 VARIANT = re.compile(r"(?s)<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?<seg\b[^>]*(?<!/)>(?P<text>.*?)</seg>.*?</tuv>")
+SEGMENTED = re.compile(r"<seg-source[\s>].*?</seg-source>", re.DOTALL)
 TARGET = {"trans-unit": '<target state="needs-review-translation">', "segment": "<target>"}
 """The beginning of a target, in each kind of unit."""
 
@@ -116,7 +117,8 @@ def targets_of(text: str) -> Iterator[Target]:
         new = UNTRANSLATED.search(unit["rest"] + (target["rest"] or "" if target else ""))
         missing = new or not TAG.sub(lambda found: found["data"] or "", done).strip()
         if source and missing and unit.start() not in fixed:
-            begin, end = target.span() if target else (source.end(), source.end())
+            behind = SEGMENTED.search(unit["inside"]) or source
+            begin, end = target.span() if target else (behind.end(), behind.end())
             content = text[first + source.start("text") : first + source.end("text")]
             before = UNTRANSLATED.sub(' state="translated"', unit["rest"]) + text[unit.end("rest") : first + begin]
             yield Target((unit.start("rest"), first + end), (before + TARGET[unit["name"]], "</target>"), content)
@@ -137,7 +139,8 @@ def tuvs_of(text: str, target: str) -> Iterator[Target]:
         variants = {language_of(each["rest"]): each for each in VARIANT.finditer(searched, *unit.span("inside"))}
         wanted = language_of(unit["rest"] or "") or usual
         source = variants.get(next(iter(variants), "") if wanted == "*all*" else wanted)
-        if source and own not in variants:
+        there = own in map(language_of, re.findall(r"<tuv\s[^>]*", unit["inside"]))  # with nothing in it, too
+        if source and not there:
             opening = f'<tuv xml:lang="{escape(target)}" creationtool="nmt"><seg>'
             yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), text[slice(*source.span("text"))])
 

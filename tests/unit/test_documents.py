@@ -554,6 +554,16 @@ TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
 """
 
 
+def test_places_that_xml_has_already():
+    unit = "<xliff><trans-unit><source>a</source><seg-source>a</seg-source></trans-unit></xliff>"
+    added = '</seg-source><target state="needs-review-translation">A</target>'
+    assert translated("xliff", unit) == unit.replace("</seg-source>", added)
+    page = "<p>a <![CDATA[b > c]]> d</p>"
+    assert translated("html", page) == "<p>A <![CDATA[b > c]]> D</p>"
+    empty = b'<tmx><tu srclang="en"><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg/></tuv></tu></tmx>'
+    assert read_document("tmx", empty, "de").lines == []
+
+
 def test_tmx_gets_the_missing_variants_alone():
     document = read_document("tmx", TMX.encode(), "de")
     assert document.lines == ["one two & three", "b"]
