@@ -92,7 +92,9 @@ class Inline(Sentence):
         (before, _), (after, signs), (_, others) = (markup_of(text, self.known) for text in texts)
         left_out = all(EMPHASIS.match(each) for each in before - after)
         closed, closed_before = (sum(tag.partner > 0 for tag in tags_of(text)) for text in (written, self.raw))
-        same = after <= before and left_out and signs == others and closed >= closed_before
+        whole = self.before + written + self.after
+        defines = self.in_paragraph and whole.startswith("[") and not parser().parse(whole, {"ends": {}})
+        same = not defines and after <= before and left_out and signs == others and closed >= closed_before
         return written if same else self.raw
 
 

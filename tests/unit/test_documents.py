@@ -554,6 +554,11 @@ TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
 """
 
 
+def test_a_footnote_does_not_become_the_definition_of_a_link():
+    document = read_document("markdown", b"[^1]: Open it\n")
+    assert document.join([Translated("Hochfahren")]) == b"[^1]: Open it\n"
+
+
 def test_places_that_xml_has_already():
     unit = "<xliff><trans-unit><source>a</source><seg-source>a</seg-source></trans-unit></xliff>"
     added = '</seg-source><target state="needs-review-translation">A</target>'
