@@ -22,7 +22,7 @@ from nmt.text.protected import Finder
 from nmt.text.tokenizers import TARGET
 from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.protection import Protection
-from nmt.translation.segments import Limits
+from nmt.translation.segments import Limits, RefusedLine
 from nmt.translation.terms import TermReport, Terms, constraint_of, kinds, phrases
 from nmt.translation.translator import Translator
 
@@ -234,3 +234,12 @@ def test_each_served_model_may_have_its_own_terms():
     for words in (["run=[a,b]", "glossary=[x]"], ["run=a", "glossary=x", "engine=ctranslate2"]):
         with pytest.raises(NMTError, match="glossary"):
             compose("serve", words)
+
+
+def test_a_line_that_a_pattern_takes_too_long_for_is_refused_alone_with_terms_too(monkeypatch):
+    monkeypatch.setattr("nmt.text.protected.SECONDS", 0.2)
+    made, finder = translator(), Finder(["(a|aa)+$"])
+    made.protection, made.terms = Protection(finder), Terms(GLOSSARY, made.tokenizer, False, finder)
+    slow, [fine] = made.translate_each(["house " + "a" * 60 + "!", "the house"])
+    assert isinstance(slow, RefusedLine)
+    assert "Haus" in fine.text
