@@ -22,13 +22,13 @@ def with_defaults(group: type, tree: dict[str, Any]) -> dict[str, Any]:
     return {**{each.name: each.default for each in fields(group) if each.default is not MISSING}, **tree}
 
 
-ADDED: dict[str, Any] = {"tag": None, "temperature": 1.0, "sources": [], "noise": asdict(NoiseConfig())}
-"""Keys of `data` since 0.1.0, and the values with which a corpus is what it was without them."""
+ADDED: dict[str, Any] = {"tag": None, "temperature": 1.0, "sources": [], "noise": asdict(NoiseConfig()), "symbols": 0}
+"""Keys of `data` and `tokenizer` since 0.1.0, and the values with which a corpus is what it was without them."""
 
 
-def without_defaults(data: dict[str, Any]) -> dict[str, Any]:
-    """The values of `data` that make a prepared corpus what it is, as they were written before there were more keys."""
-    return {key: value for key, value in data.items() if key not in ADDED or value != ADDED[key]}
+def without_defaults(group: dict[str, Any]) -> dict[str, Any]:
+    """The values that make a prepared corpus what it is, as they were written before there were more keys."""
+    return {key: value for key, value in group.items() if key not in ADDED or value != ADDED[key]}
 
 
 def with_new_names(tree: dict[str, Any]) -> dict[str, Any]:

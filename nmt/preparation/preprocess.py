@@ -70,7 +70,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         check_folder(config)  # before the sources are read, which takes time
         content = {
             "data": without_defaults(asdict(config.data)),
-            "tokenizer": {key: value for key, value in asdict(config.tokenizer).items() if key != "symbols" or value},
+            "tokenizer": without_defaults(asdict(config.tokenizer)),
             "seed": config.seed,
             "sources": {name: mark for each in sources_of(config.data) for name, mark in sources(each.data).items()},
             **initial(config),

@@ -148,8 +148,11 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
     changed = difference(
-        {"data": as_prepared(manifest.content["data"]), "tokenizer": manifest.content["tokenizer"]},
-        {"data": as_prepared(without_defaults(asdict(config.data))), "tokenizer": asdict(config.tokenizer)},
+        {"data": as_prepared(manifest.content["data"]), "tokenizer": without_defaults(manifest.content["tokenizer"])},
+        {
+            "data": as_prepared(without_defaults(asdict(config.data))),
+            "tokenizer": without_defaults(asdict(config.tokenizer)),
+        },
     )
     if changed:
         raise NMTError(

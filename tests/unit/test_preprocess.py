@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from nmt.preparation.preparation import usual_and_longest
 from nmt.preparation.preprocess import preprocess
 from nmt.text.files import Pair
 from nmt.text.tokenizers import load_tokenizer
+from nmt.training.run_folder import check_corpus
 
 SPLITS = ("train", "valid", "test")
 
@@ -357,6 +359,16 @@ def test_preparing_again_does_nothing(folder: Path) -> None:
     assert not done
     assert manifest == read_manifest(folder / "out" / "toy")
     assert content(folder / "out") == before
+
+
+@pytest.mark.parametrize("symbols", [0, 8])
+def test_training_takes_what_was_prepared_with_the_same_options(folder: Path, symbols: int) -> None:
+    config = configuration(folder, symbols=symbols)
+    preprocess(config, lambda line: None)
+    check_corpus(read_manifest(Path(config.prepared)), config)
+    other = replace(config, tokenizer=replace(config.tokenizer, symbols=4))
+    with pytest.raises(NMTError, match=rf"tokenizer\.symbols: {symbols or None} -> 4"):
+        check_corpus(read_manifest(Path(config.prepared)), other)
 
 
 def test_the_folder_holds_what_the_design_says_and_nothing_else(folder: Path) -> None:
