@@ -1,20 +1,44 @@
 #!/usr/bin/env bash
-# A student of the Multi30k recipe's model, beside one that learns from people: run.sh FOLDER, where FOLDER holds train,
-# val and test_2016_flickr (.en and .de) as for recipes/multi30k/run.sh, which trains the teacher if it is not there.
+# A teacher on Multi30k, a student of it in int8, and one that learns from people: run.sh FOLDER, where FOLDER holds
+# train, val and test_2016_flickr (.en and .de), uncompressed.
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_MULTI30K}
-test -d runs/multi30k/model || "$(dirname "$0")/../multi30k/run.sh" "$corpus"
 data=data/multi30k_en_de
-student=(experiment=multi30k model.encoder_layers=6 model.decoder_layers=1)
 held_out=("data.valid=$corpus/val" "data.test=$corpus/test_2016_flickr")
+training=(
+    experiment=multi30k optim.optimizer=muon optim.schedule=linear optim.learning_rate=0.004 optim.factor=1
+    optim.warmup=500 model.dropout=0.1 batching.tokens_per_update=1000 trainer.precision=bf16-mixed
+    checkpoints.every_steps=100 validation.bleu_sentences=0 logger=csv
+)
+student=(trainer.max_steps=2500 model.encoder_layers=6 model.decoder_layers=1)
+search=(decode.length_penalty_kind=marian decode.length_penalty=1)
 
-nmt synthesise "$corpus/train.en" runs/multi30k output=synthetic/student kind=distillation
+nmt preprocess experiment=multi30k "data.train=$corpus/train" "${held_out[@]}"
+nmt train $data "${training[@]}" trainer.max_steps=6000 name=student/teacher
+nmt train $data "${training[@]}" "${student[@]}" name=student/alone
+
+nmt export runs/student/teacher
+nmt synthesise "$corpus/train.en" runs/student/teacher engine=ctranslate2 protect=none "${search[@]}" \
+    output=synthetic/student kind=distillation
 nmt preprocess experiment=multi30k data.name=student data.train=synthetic/student/train "${held_out[@]}"
-nmt train data/student "${student[@]}" name=student/distilled
-nmt train $data "${student[@]}" name=student/alone
-for run in multi30k student/distilled student/alone; do
-    nmt export "runs/$run" precision=int8
-    nmt translate "runs/$run" engine=ctranslate2 precision=int8 "input=$data/test.en" "output=runs/$run/test.int8.de"
-    nmt score "hypothesis=runs/$run/test.int8.de" "reference=$data/test.de" > "runs/$run/scores.txt"
+nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled
+
+# Each as CTranslate2 in float32 and in int8: scores of the three and their differences, sentences/s, size and memory.
+for threads in 1 2; do
+    for precision in float32 int8; do
+        nmt compare runs/student/{teacher,alone,distilled} engine=ctranslate2 precision=$precision threads=$threads \
+            "${search[@]}" output=null > runs/student/beam.$precision.$threads.txt
+        nmt compare runs/student/{teacher,alone,distilled} engine=ctranslate2 precision=$precision threads=$threads \
+            decode=greedy output=null > runs/student/greedy.$precision.$threads.txt
+    done
 done
-nmt compare runs/student/distilled runs/student/alone runs/multi30k output=runs/student/compare.html
+
+# The student as it is to be used, beside the teacher as it was trained, in one test.
+nmt translate runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
+for run in alone distilled; do
+    nmt translate runs/student/$run engine=ctranslate2 precision=int8 protect=none "${search[@]}" \
+        input=$data/test.en output=runs/student/$run.int8.de
+done
+nmt compare runs/student/{teacher,distilled.int8,alone.int8}.de source=$data/test.en reference=$data/test.de \
+    output=runs/student/compare.html
+nmt compare runs/student/{distilled,alone}.int8.de source=$data/test.en reference=$data/test.de output=null
