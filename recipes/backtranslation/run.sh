@@ -17,18 +17,20 @@ for side in en de; do head -n 14500 "$corpus/train.$side" > $work/half.$side; do
 tail -n +14501 "$corpus/train.de" > $work/mono.de
 
 # The other direction, then its translations of the German text.
-nmt preprocess experiment=multi30k data.name=half_de_en data.source=de data.target=en data.train=$work/half "${held_out[@]}"
+half=(experiment=multi30k data.train=$work/half "${held_out[@]}")
+nmt preprocess "${half[@]}" data.name=half_de_en data.source=de data.target=en
 nmt train data/half_de_en "${training[@]}" name=backtranslation/reverse
 nmt export runs/backtranslation/reverse
-nmt synthesise $work/mono.de runs/backtranslation/reverse engine=ctranslate2 "${search[@]}" output=synthetic/bt tag=BT drop=0.1
+synthesis=(engine=ctranslate2 "${search[@]}" output=synthetic/bt tag=BT drop=0.1)
+nmt synthesise $work/mono.de runs/backtranslation/reverse "${synthesis[@]}"
 
 # English to German, with that and without.
 nmt preprocess experiment=multi30k data.name=half_and_bt "$sources" "${held_out[@]}"
 nmt train data/half_and_bt "${training[@]}" name=backtranslation/with
-nmt preprocess experiment=multi30k data.name=half_en_de data.train=$work/half "${held_out[@]}"
+nmt preprocess "${half[@]}" data.name=half_en_de
 nmt train data/half_en_de "${training[@]}" name=backtranslation/without
 for run in with without; do
-    nmt translate runs/backtranslation/$run "${search[@]}" input=data/half_en_de/test.en output=runs/backtranslation/$run/test.de
+    nmt translate runs/backtranslation/$run "${search[@]}" input=data/half_en_de/test.en output=runs/backtranslation/$run.de
 done
-nmt compare runs/backtranslation/{with,without}/test.de source=data/half_en_de/test.en reference=data/half_en_de/test.de \
-    output=runs/backtranslation/compare.html
+cd runs/backtranslation
+nmt compare with.de without.de source=../../data/half_en_de/test.en reference=../../data/half_en_de/test.de

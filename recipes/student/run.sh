@@ -18,27 +18,26 @@ nmt train $data "${training[@]}" trainer.max_steps=6000 name=student/teacher
 nmt train $data "${training[@]}" "${student[@]}" name=student/alone
 
 nmt export runs/student/teacher
-nmt synthesise "$corpus/train.en" runs/student/teacher engine=ctranslate2 protect=none "${search[@]}" \
-    output=synthetic/student kind=distillation
+synthesis=(engine=ctranslate2 protect=none "${search[@]}" output=synthetic/student kind=distillation)
+nmt synthesise "$corpus/train.en" runs/student/teacher "${synthesis[@]}"
 nmt preprocess experiment=multi30k data.name=student data.train=synthetic/student/train "${held_out[@]}"
 nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled
 
-# Each as CTranslate2 in float32 and in int8: scores of the three and their differences, sentences/s, size and memory.
+# Sentences/s of each, size and memory, in float32 and int8, on one and two threads, by beam and greedy.
+models=(runs/student/teacher runs/student/alone runs/student/distilled)
 for threads in 1 2; do
     for precision in float32 int8; do
-        nmt compare runs/student/{teacher,alone,distilled} engine=ctranslate2 precision=$precision threads=$threads \
-            "${search[@]}" output=null > runs/student/beam.$precision.$threads.txt
-        nmt compare runs/student/{teacher,alone,distilled} engine=ctranslate2 precision=$precision threads=$threads \
-            decode=greedy output=null > runs/student/greedy.$precision.$threads.txt
+        engine=(engine=ctranslate2 precision=$precision threads=$threads output=null)
+        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" > runs/student/beam.$precision.$threads.txt
+        nmt compare "${models[@]}" "${engine[@]}" decode=greedy > runs/student/greedy.$precision.$threads.txt
     done
 done
 
-# The student as it is to be used, beside the teacher as it was trained, in one test.
+# The students as they are to be used, in int8, beside the teacher as it was trained.
 nmt translate runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
-for run in alone distilled; do
-    nmt translate runs/student/$run engine=ctranslate2 precision=int8 protect=none "${search[@]}" \
-        input=$data/test.en output=runs/student/$run.int8.de
-done
-nmt compare runs/student/{teacher,distilled.int8,alone.int8}.de source=$data/test.en reference=$data/test.de \
-    output=runs/student/compare.html
-nmt compare runs/student/{distilled,alone}.int8.de source=$data/test.en reference=$data/test.de output=null
+int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" "input=$data/test.en")
+nmt translate runs/student/alone "${int8[@]}" output=runs/student/alone.de
+nmt translate runs/student/distilled "${int8[@]}" output=runs/student/distilled.de
+cd runs/student
+nmt compare teacher.de distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de"
+nmt compare distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de" output=null
