@@ -30,7 +30,8 @@ nmt train data/half_and_bt "${training[@]}" name=backtranslation/with
 nmt preprocess "${half[@]}" data.name=half_en_de
 nmt train data/half_en_de "${training[@]}" name=backtranslation/without
 for run in with without; do
-    nmt translate runs/backtranslation/$run "${search[@]}" input=data/half_en_de/test.en output=runs/backtranslation/$run.de
+    own=(runs/backtranslation/$run output=runs/backtranslation/$run.de)
+    nmt translate "${own[@]}" "${search[@]}" input=data/half_en_de/test.en
 done
 cd runs/backtranslation
 nmt compare with.de without.de source=../../data/half_en_de/test.en reference=../../data/half_en_de/test.de

@@ -22,14 +22,18 @@ synthesis=(engine=ctranslate2 protect=none "${search[@]}" output=synthetic/stude
 nmt synthesise "$corpus/train.en" runs/student/teacher "${synthesis[@]}"
 nmt preprocess experiment=multi30k data.name=student data.train=synthetic/student/train "${held_out[@]}"
 nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled
+longer=(init=runs/student/distilled optim.learning_rate=0.003 optim.warmup=100 trainer.max_steps=3500)
+nmt train data/student "${training[@]}" "${longer[@]}" name=student/longer
 
-# Sentences/s of each, size and memory, in float32 and int8, on one and two threads, by beam and greedy.
-models=(runs/student/teacher runs/student/alone runs/student/distilled)
+# Sentences/s and memory, in float32 and int8, on one and two threads, by beams and greedy.
+models=(runs/student/teacher runs/student/longer)
 for threads in 1 2; do
     for precision in float32 int8; do
         engine=(engine=ctranslate2 precision=$precision threads=$threads output=null)
-        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" > runs/student/beam.$precision.$threads.txt
-        nmt compare "${models[@]}" "${engine[@]}" decode=greedy > runs/student/greedy.$precision.$threads.txt
+        told=$precision.$threads.txt
+        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" > runs/student/beam4.$told
+        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" decode.beam_size=2 > runs/student/beam2.$told
+        nmt compare "${models[@]}" "${engine[@]}" decode=greedy > runs/student/greedy.$told
     done
 done
 
@@ -38,6 +42,7 @@ nmt translate runs/student/teacher protect=none "${search[@]}" input=$data/test.
 int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" "input=$data/test.en")
 nmt translate runs/student/alone "${int8[@]}" output=runs/student/alone.de
 nmt translate runs/student/distilled "${int8[@]}" output=runs/student/distilled.de
+nmt translate runs/student/longer "${int8[@]}" output=runs/student/longer.de
 cd runs/student
-nmt compare teacher.de distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de"
+nmt compare teacher.de longer.de distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de"
 nmt compare distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de" output=null
