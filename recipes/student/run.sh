@@ -1,20 +1,48 @@
 #!/usr/bin/env bash
-# A student of the Multi30k recipe's model, beside one that learns from people: run.sh FOLDER, where FOLDER holds train,
-# val and test_2016_flickr (.en and .de) as for recipes/multi30k/run.sh, which trains the teacher if it is not there.
+# A teacher on Multi30k, a student of it in int8, and one that learns from people: run.sh FOLDER, where FOLDER holds
+# train, val and test_2016_flickr (.en and .de), uncompressed.
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_MULTI30K}
-test -d runs/multi30k/model || "$(dirname "$0")/../multi30k/run.sh" "$corpus"
 data=data/multi30k_en_de
-student=(experiment=multi30k model.encoder_layers=6 model.decoder_layers=1)
 held_out=("data.valid=$corpus/val" "data.test=$corpus/test_2016_flickr")
+training=(
+    experiment=multi30k optim.optimizer=muon optim.schedule=linear optim.learning_rate=0.004 optim.factor=1
+    optim.warmup=500 model.dropout=0.1 batching.tokens_per_update=1000 trainer.precision=bf16-mixed
+    checkpoints.every_steps=100 validation.bleu_sentences=0 logger=csv
+)
+student=(trainer.max_steps=2500 model.encoder_layers=6 model.decoder_layers=1)
+search=(decode.length_penalty_kind=marian decode.length_penalty=1)
 
-nmt synthesise "$corpus/train.en" runs/multi30k output=synthetic/student kind=distillation
+nmt preprocess experiment=multi30k "data.train=$corpus/train" "${held_out[@]}"
+nmt train $data "${training[@]}" trainer.max_steps=6000 name=student/teacher
+nmt train $data "${training[@]}" "${student[@]}" name=student/alone
+
+nmt export runs/student/teacher
+synthesis=(engine=ctranslate2 protect=none "${search[@]}" output=synthetic/student kind=distillation)
+nmt synthesise "$corpus/train.en" runs/student/teacher "${synthesis[@]}"
 nmt preprocess experiment=multi30k data.name=student data.train=synthetic/student/train "${held_out[@]}"
-nmt train data/student "${student[@]}" name=student/distilled
-nmt train $data "${student[@]}" name=student/alone
-for run in multi30k student/distilled student/alone; do
-    nmt export "runs/$run" precision=int8
-    nmt translate "runs/$run" engine=ctranslate2 precision=int8 "input=$data/test.en" "output=runs/$run/test.int8.de"
-    nmt score "hypothesis=runs/$run/test.int8.de" "reference=$data/test.de" > "runs/$run/scores.txt"
+nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled
+longer=(init=runs/student/distilled optim.learning_rate=0.003 optim.warmup=100 trainer.max_steps=3500)
+nmt train data/student "${training[@]}" "${longer[@]}" name=student/longer
+
+# Sentences/s and memory, in float32 and int8, on one and two threads, by beams and greedy.
+models=(runs/student/teacher runs/student/longer)
+for threads in 1 2; do
+    for precision in float32 int8; do
+        engine=(engine=ctranslate2 precision=$precision threads=$threads output=null)
+        told=$precision.$threads.txt
+        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" > runs/student/beam4.$told
+        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" decode.beam_size=2 > runs/student/beam2.$told
+        nmt compare "${models[@]}" "${engine[@]}" decode=greedy > runs/student/greedy.$told
+    done
 done
-nmt compare runs/student/distilled runs/student/alone runs/multi30k output=runs/student/compare.html
+
+# The students as they are to be used, in int8, beside the teacher as it was trained.
+nmt translate runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
+int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" "input=$data/test.en")
+nmt translate runs/student/alone "${int8[@]}" output=runs/student/alone.de
+nmt translate runs/student/distilled "${int8[@]}" output=runs/student/distilled.de
+nmt translate runs/student/longer "${int8[@]}" output=runs/student/longer.de
+cd runs/student
+nmt compare teacher.de longer.de distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de"
+nmt compare distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de" output=null
