@@ -90,18 +90,18 @@ def test_a_second_training_in_a_run_is_refused(toy, nmt):
 
 
 def test_two_trainings_at_once_leave_one_whole_run(toy, nmt, metrics):
-    command = [python(), "-m", "nmt", "train", *toy, "run=run", "trainer.max_steps=95"]
-    first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    again = "train", *toy, "run=run", "trainer.max_steps=600"  # so many that it is not done before the other one begins
+    first = subprocess.Popen([python(), "-m", "nmt", *again], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not Path("run/metrics.csv").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    nmt("train", *toy, "run=run", "trainer.max_steps=95").refused("another nmt is at work")
+    nmt(*again).refused("another nmt is at work")
     errors = first.communicate()[1]
     assert first.returncode == 0, errors
     steps = [int(row["step"]) for row in metrics(Path("run"))]
     assert steps == sorted(steps)
-    assert len([row for row in metrics(Path("run")) if row["loss"]]) == 19
+    assert len([row for row in metrics(Path("run")) if row["loss"]]) == 120
 
 
 def test_what_is_refused_leaves_no_run_behind(toy, nmt):
