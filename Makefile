@@ -26,7 +26,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 install: $(INSTALLED) ## Install into .venv, and no more; then `. .venv/bin/activate`
 
-demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (10 to 30 minutes, 2 cores)
+demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (9 to 26 minutes, 2 cores)
 	PATH="$(CURDIR)/$(BIN):$$PATH" recipes/quickstart/run.sh
 	@echo; echo "To use it in a browser: $(BIN)/nmt serve $(RUN) --open"
 

@@ -110,11 +110,13 @@ class SearchConfig:
 
 def protected_kinds(value: Any) -> list[str]:
     """usual and regular expressions, as `protect` has them; NMTError where one is none. Nothing for none."""
-    import regex
-
     kinds = [] if value in ("none", False) else as_list(value)
     require("none" not in kinds, "protect: none stands alone, not in a list")
     for kind in kinds:
+        if kind == "usual":
+            continue
+        import regex  # takes time to load, and few need it
+
         try:
             empty = regex.compile(kind).match("")
         except (regex.error, RecursionError) as error:
