@@ -1,8 +1,8 @@
 """Translations that keep what is protected: placeholders, addresses and the like arrive exactly as they are.
 
 A line is first translated as it is, or with symbols for its items if the model was trained to copy these. Only where an
-item does not arrive, other ways are tried in turn: words that stand for the items; the same, with lost ones put where
-the word alignment has them; and the line cut at its items. What even then does not arrive exactly once is flagged.
+item does not arrive, other ways are tried in turn: words that stand for the items, where lost ones are put by the word
+alignment; and the line cut at its items. What even then does not arrive exactly once is flagged.
 """
 
 import re
@@ -124,8 +124,10 @@ class Masked:
         A word that is aligned to nothing else is taken for the name in another form, and replaced.
         """
         details, words, sources = translation.details, translation.text.split(), self.text.split()
-        assert details
-        for name in set(self.names) - set(self.items.found(translation.text)):
+        lost = set(self.names) - set(self.items.found(translation.text))
+        if not details or not lost:
+            return translation
+        for name in lost:
             own = [number for number, word in enumerate(sources) if name in self.items.found(word)]
             found = [target for source, target in details.alignment if source in own]
             if free := [target for target in found if not self.items.found(words[target])]:
@@ -143,8 +145,8 @@ Way = Callable[["Translator", list[Line]], list[Found | None]]
 """Translations of lines, best first; None where the best one fails."""
 
 
-def by_masks(translator: "Translator", masks: list[Masked | None], align: bool = False) -> list[Found | None]:
-    """The translations of masked lines, with the items."""
+def by_masks(translator: "Translator", masks: list[Masked | None]) -> list[Found | None]:
+    """The translations of masked lines, with the items; lost ones are put by the word alignment, if it is there."""
     texts = [mask.line.tag + mask.text for mask in masks if mask]
     found = iter(translator.translate_unprotected(texts))
     results = list[Found | None]()
@@ -153,7 +155,7 @@ def by_masks(translator: "Translator", masks: list[Masked | None], align: bool =
         if not mask or isinstance(row, RefusedLine):
             results.append(None)
             continue
-        whole = [mask.with_items(mask.aligned(each) if align else each) for each in row]
+        whole = [mask.with_items(mask.aligned(each)) for each in row]
         results.append([each for each in whole if each] if whole[0] else None)
     return results
 
@@ -165,20 +167,15 @@ def by_names(name: Callable[[int], str]) -> Way:
         known = translator.limits.characters
         if known is not None and not known.issuperset(name(1)):  # the line would be cut there
             return [None] * len(lines)
-        return by_masks(translator, [line.masked(map(name, count(1))) for line in lines])
+        aligning = copy(translator)
+        aligning.scorer = translator.engine.token_scores
+        results = by_masks(aligning, [line.masked(map(name, count(1))) for line in lines])
+        if not translator.scorer:
+            for each in (each for row in results if row for each in row):
+                each.details = None
+        return results
 
     return way
-
-
-def by_alignment(translator: "Translator", lines: list[Line]) -> list[Found | None]:
-    """As by names, where lost ones are put by the word alignment."""
-    aligning = copy(translator)
-    aligning.scorer = translator.engine.token_scores
-    results = by_masks(aligning, [line.masked(map(STAND_INS[0], count(1))) for line in lines], align=True)
-    if not translator.scorer:
-        for each in (each for row in results if row for each in row):
-            each.details = None
-    return results
 
 
 def by_cutting(translator: "Translator", lines: list[Line]) -> list[Found | None]:
@@ -233,7 +230,7 @@ class Protection:
                 results[index] = row = [(mask and mask.with_items(each)) or each for each in row]
                 if not line.items.arrive(row[0].text):
                     todo[index] = line
-        for way in (*map(by_names, STAND_INS), by_alignment, by_cutting):
+        for way in (*map(by_names, STAND_INS), by_cutting):
             chosen = [index for index, line in todo.items() if way is by_cutting or not line.is_bare]
             for index, new in zip(chosen, way(translator, [todo[i] for i in chosen]) if chosen else [], strict=True):
                 if new and todo[index].items.arrive(new[0].text):

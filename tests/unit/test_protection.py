@@ -140,7 +140,9 @@ def test_an_item_is_put_where_its_name_is_aligned_to():
 
 def test_what_is_left_of_a_garbled_name_does_not_stay():
     def split(words: list[str]) -> list[str]:
-        return " ".join(words).replace("A1", "hill A1o").split() if "A1" in words else drop(words)
+        text = " ".join(words)
+        named = text.replace("A1", "hill A1o").replace("[1]", "hill [1o")
+        return named.split() if named != text else drop(words)
 
     [[found]] = protecting(split).translate(["the old {name} stands"])
     assert (found.text, found.protected) == ("the old {name} stands", "cut")
