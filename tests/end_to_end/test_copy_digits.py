@@ -18,9 +18,10 @@ OPTIONS = [
         "batching.tokens_per_update=700",
         "batching.micro_batches=1",
     ),
-    *("optim.warmup=200", "optim.label_smoothing=0"),
+    *("optim.optimizer=muon", "optim.schedule=linear", "optim.learning_rate=0.004", "optim.factor=1"),
+    *("optim.warmup=50", "optim.label_smoothing=0"),
     *("validation.bleu_sentences=0", "checkpoints.every_steps=20"),
-    *("trainer.max_steps=600", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
+    *("trainer.max_steps=300", "trainer.accelerator=cpu", "trainer.devices=1", "run=run"),
 ]
 
 

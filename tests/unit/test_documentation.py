@@ -8,6 +8,7 @@ import re
 import shlex
 import tokenize
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,17 +48,23 @@ def write_examples(text, folder):
     return list(examples)
 
 
+@cache
+def mapping_of(command, *words):
+    """What a command composes, as a mapping that nobody changes."""
+    return asdict(compose(command, list(words)))
+
+
 def write_what_words_name(command, words):
     """The files, runs and prepared corpora that the words of a command without = name, and the model of init=."""
     for folder in (Path(word.removeprefix("init=")) for word in words if word.startswith("init=")):
         folder.mkdir(parents=True, exist_ok=True)
         about = {"vocabulary_size": 8000, "source": "en", "target": "de", "tokenizer": "", "format_version": 1}
-        model = asdict(compose("train", ["model=tiny"]).model)
+        model = mapping_of("train", "model=tiny")["model"]
         (folder / "config.json").write_text(json.dumps({**about, "model": model, "training": {}}))
     for path in (Path(word) for word in words if is_bare(word) and " " not in word):
         if command == "train":
-            config = asdict(compose("preprocess", ["data=files", f"data.name={path.name}"]))
-            content = {"data": config["data"], "tokenizer": config["tokenizer"], "sources": {}}
+            config = mapping_of("preprocess", "data=files", "data.name=corpus")
+            content = {"data": config["data"] | {"name": path.name}, "tokenizer": config["tokenizer"], "sources": {}}
             about = {"format_version": 2, "fingerprint": "", "counts": {}, "vocabulary_size": 9, "tokenizer": ""}
             path.mkdir(parents=True, exist_ok=True)
             (path / "manifest.json").write_text(json.dumps({**about, "content": content, "versions": {}}))
@@ -137,12 +144,19 @@ def test_what_the_readme_calls_make_targets_are_some():
             assert re.search(rf"^{target}:", makefile, flags=re.M), target
 
 
+@cache
+def parsed(path):
+    """All nodes of a module."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def prose(path):
     """Docstrings and comments of a module, or the lines of any other file."""
     text = path.read_text()
     if path.suffix != ".py":
         return text.splitlines()
-    statements = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr))
+    statements = (node.value for node in parsed(path) if isinstance(node, ast.Expr))
     docstrings = [
         value.value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str)
     ]
@@ -157,14 +171,16 @@ def patterns(path):
     return [path.rstrip("/"), re.sub(r"\b[A-Z]{3,}\b", "*", path).rstrip("/")]
 
 
+@cache
 def is_there(path):
     return any(any(ROOT.glob(p + suffix)) for p in patterns(path) for suffix in ("", ".py", ".yaml"))
 
 
+@cache
 def identifiers(path):
     """Every name that a module defines or uses, those in strings of one word too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in parsed(path):
         for field in ("name", "arg", "id", "attr", "asname"):
             found.update(str(getattr(node, field, None) or "").split("."))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not re.search(r"\s", node.value):
@@ -172,10 +188,10 @@ def identifiers(path):
     return found
 
 
+@cache
 def members():
     """Class -> the names within it, of all classes of the repository."""
-    trees = (ast.parse(path.read_text()) for path in MODULES)
-    classes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    classes = (node for path in MODULES for node in parsed(path) if isinstance(node, ast.ClassDef))
     found = {}
     for node in classes:
         inner = [getattr(child, key, None) for child in ast.walk(node) for key in ("name", "id", "attr")]

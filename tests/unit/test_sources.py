@@ -97,12 +97,12 @@ def updates(options: list[str], prepared: Path) -> UpdateDataModule:
 
 
 def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_row(options, prepared):
-    module = updates(options, prepared)
+    module, other = updates(options, prepared), updates(options, prepared)
     tokenizer, bounds = load_tokenizer(prepared / "tokenizer.model"), module.mixture.bounds
     plain = changed = capitals = 0
     for number in range(40):
         for planned in module.planner.update(number):
-            batch, again = module.batches.batch(planned), updates(options, prepared).batches.batch(planned)
+            batch, again = module.batches.batch(planned), other.batches.batch(planned)
             assert (batch.source == again.source).all()
             assert (batch.target_out == again.target_out).all()
             clean = module.split.batch(planned.indices)
