@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import DataConfig, ExperimentConfig, NoiseConfig, sources_of
 from nmt.data.mixture import stages
-from nmt.data.noisy import NoisySplit, growth
+from nmt.data.noisy import HINT_TOKENS, NoisySplit, growth
 from nmt.data.planning import BatchPlanner, MicroBatch, Mixture
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
 from nmt.errors import SameForAll
@@ -114,7 +114,9 @@ def mixture_of(corpus: PreparedCorpus, data: DataConfig) -> Mixture:
     """The sources of a corpus, their shares, and what noise does to the lengths of their sentences."""
     sources, bounds = sources_of(data), corpus.bounds("train")
     found = stages(sources, np.diff(bounds).tolist(), data.temperature)
-    return Mixture(bounds, found, np.array([growth(source.data.noise) for source in sources]))
+    noises = [source.data.noise for source in sources]
+    hints = np.array([HINT_TOKENS * (noise.terms > 0) for noise in noises])
+    return Mixture(bounds, found, np.array([growth(noise) for noise in noises]), hints)
 
 
 def accumulation(micro_batches: int, devices: int) -> int:

@@ -19,6 +19,9 @@ from nmt.text.noise import noisy, sentence_generator
 from nmt.text.subword_sampling import SubwordSampler, subword_sampler
 from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer, load_tokenizer
 
+HINT_TOKENS = 8
+"""Tokens that are planned for hints, whatever the length: two marks, of two bytes each at worst, and a term."""
+
 
 def growth(noise: NoiseConfig) -> float:
     """How many times longer, in tokens, most sentences get at most: they are planned with these lengths.
@@ -29,8 +32,6 @@ def growth(noise: NoiseConfig) -> float:
         return 1 + 6 * noise.bpe_dropout
     if noise.sampling_alpha is not None:
         return 1 + 0.2 / max(noise.sampling_alpha, 0.05)
-    if noise.terms:
-        return 1.5
     return 1.0 if noise == NoiseConfig() else 1.25
 
 

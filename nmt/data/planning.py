@@ -91,11 +91,13 @@ class Mixture:
     stages: list[Stage]
     growth: NDArray[np.float64]
     """[sources]: sentences may get this many times longer by noise."""
+    hints: Ints
+    """[sources]: tokens that hints may add to a source."""
 
-    def grown(self, lengths: NDArray[Any]) -> NDArray[np.int32]:
+    def grown(self, source: NDArray[Any], target: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The lengths of all pairs with noise."""
-        grown: NDArray[np.int32] = np.ceil(lengths * np.repeat(self.growth, np.diff(self.bounds))).astype(np.int32)
-        return grown
+        growth, hints = (np.repeat(each, np.diff(self.bounds)) for each in (self.growth, self.hints))
+        return np.ceil(source * growth + hints).astype(np.int32), np.ceil(target * growth).astype(np.int32)
 
 
 class Parts:
@@ -160,7 +162,7 @@ class BatchPlanner:
         self.source_lengths, self.target_lengths = source_lengths, target_lengths
         budget = batching.tokens_per_update // batching.micro_batches
         if mixture:
-            source_lengths, target_lengths = mixture.grown(source_lengths), mixture.grown(target_lengths)
+            source_lengths, target_lengths = mixture.grown(source_lengths, target_lengths)
         longest = int(max(source_lengths.max(), target_lengths.max()))
         if longest > budget:
             raise NMTError(

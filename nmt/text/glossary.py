@@ -135,9 +135,12 @@ def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None)
 
 
 def with_targets(line: str, found: Iterable[tuple[Match, str]]) -> str:
-    """A line with a translation beside each of these terms, in marks (Dinu et al. 2019, who append them)."""
+    """A line with a translation beside each of these terms (Dinu et al. 2019).
+
+    The marks around it are words of their own, so that it has the tokens that it has in a translation.
+    """
     for match, target in sorted(found, key=lambda pair: -pair[0].begin):
-        line = f"{line[: match.end]} {MARK}{target}{MARK}{line[match.end :]}"
+        line = f"{line[: match.end]} {MARK} {target} {MARK}{line[match.end :]}"
     return line
 
 

@@ -61,7 +61,7 @@ class Terms:
         found = [(match, match.term.targets[0]) for match in self.find(text)]
         extra = [0] * (text.count(" ") + 1)
         for match, target in found:
-            extra[text.count(" ", 0, match.end)] += target.count(" ") + 1
+            extra[text.count(" ", 0, match.end)] += target.count(" ") + 3
         raw = [n for n, word in enumerate(line.split()) for _ in self.tokenizer.clean(word).split()]
         return with_targets(text, found), [
             owner for owner, more in zip(raw, extra, strict=False) for _ in range(1 + more)

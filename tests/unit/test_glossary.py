@@ -149,14 +149,14 @@ def test_training_sees_terms_beside_the_words_of_the_source():
     pair = ("The Old house, a file.", "Das Alt ist ein HAUS.")
     found = {noisy(pair, config, sentence_generator(1, 2, 3, n), glossary=terms) for n in range(200)}
     sources = {
-        "The Old |Alt| house |HAUS|, a file.",
-        "The Old |Alt| house, a file.",
-        "The Old house |HAUS|, a file.",
+        "The Old | Alt | house | HAUS |, a file.",
+        "The Old | Alt | house, a file.",
+        "The Old house | HAUS |, a file.",
         pair[0],
     }
     assert found == {(source, pair[1]) for source in sources}
     copied = [noisy(("In Rome at 9", "9 in Rome"), NoiseConfig(terms=1.0), sentence_generator(1, 0, 0, 0))]
-    assert copied == [("In Rome |Rome| at 9", "9 in Rome")]
+    assert copied == [("In Rome | Rome | at 9", "9 in Rome")]
 
 
 @pytest.mark.parametrize("kinds", [{"upper": 0.5}, {"typos": 1.0, "numbers": 0.5}], ids=str)

@@ -212,7 +212,9 @@ BOUNDS = np.array([0, 1000, 1300, 3000])
 
 
 def mixed(lengths: tuple[np.ndarray, np.ndarray], *stages: Stage, tokens: int = 4000) -> BatchPlanner:
-    return BatchPlanner(*lengths, BatchingConfig(tokens, 4), 1, mixture=Mixture(BOUNDS, list(stages), np.ones(3)))
+    return BatchPlanner(
+        *lengths, BatchingConfig(tokens, 4), 1, mixture=Mixture(BOUNDS, list(stages), np.ones(3), np.zeros(3, int))
+    )
 
 
 def occurrences(plan: BatchPlanner, updates: range) -> np.ndarray:

@@ -171,11 +171,11 @@ def test_lines_without_terms_and_a_prefix_of_the_target():
 @pytest.mark.parametrize(
     ("line", "hinted", "owners"),
     [
-        ("a house, old", "a house |Haus|, old", [0, 1, 1, 2]),
-        ("Open  file now", "Open file |Datei öffnen| now", [0, 1, 1, 1, 2]),
+        ("a house, old", "a house | Haus |, old", [0, 1, 1, 1, 1, 2]),
+        ("Open  file now", "Open file | Datei öffnen | now", [0, 1, 1, 1, 1, 1, 2]),
         ("nothing", "nothing", [0]),
         ("", "", []),
-        ("\u00bd door", "1\u20442 door |Tür|", [0, 1, 1]),
+        ("\u00bd door", "1\u20442 door | Tür |", [0, 1, 1, 1, 1]),
     ],
 )
 def test_hints_stand_beside_the_terms(line, hinted, owners):
@@ -187,7 +187,7 @@ def test_with_hints_words_are_still_those_of_the_line():
     described = made.with_search(made.engine.config, details=True)
     lines = ["a house, old", "open file now and then"]
     [cut, _] = made.cut(lines)
-    assert cut.segments[0].text == "a house |Haus|, old"
+    assert cut.segments[0].text == "a house | Haus |, old"
     for line, [found] in zip(lines, described.translate(lines), strict=True):
         assert all(source < len(line.split()) for source, _ in found.details.alignment)
 
