@@ -118,7 +118,7 @@ def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
 
 def encode_block(
     block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
-) -> tuple[pa.RecordBatch, int, list[set[str]]]:
+) -> tuple[pa.RecordBatch, int, list[Counter[str]]]:
     """Encode clean pairs, with a tag before the source, and drop those with a side of more than `limit` tokens.
 
     Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
@@ -135,5 +135,5 @@ def encode_block(
     )
     short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
     kept = encoded.filter(short)
-    characters = [set[str]().union(*column.to_pylist()) for column in block.filter(short).columns[:2]]
+    characters = [Counter("".join(column.to_pylist())) for column in block.filter(short).columns[:2]]
     return kept, len(block) - len(kept), characters

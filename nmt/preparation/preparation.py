@@ -43,6 +43,8 @@ from nmt.text.tokenizers import Tokenizer, load_tokenizer
 SIDES, SPLITS = ("source", "target"), ("train", "valid", "test")
 RECORDED_CHARACTERS = 20_000
 """The manifest records the characters of a side up to this number; a corpus with more is taken to have all."""
+LEARNT = 50
+"""A character that the vocabulary does not have, and spells in bytes, is recorded if it stands there this often."""
 
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
@@ -206,7 +208,7 @@ class Preparation:
     def write_ids(self, split: str) -> None:
         """Encode, write and count clean pairs and their tokens; a split without pairs has no folder."""
         lengths = {side: Counter[int]() for side in SIDES}
-        characters: dict[str, set[str]] = {side: set() for side in SIDES}
+        characters = {side: Counter[str]() for side in SIDES}
         folder, too_long, kept_before, kept_of = self.folder / split, 0, 0, list[int]()
         folder.mkdir()
         with arrow_writer(folder / "pairs.arrow", IDS_SCHEMA) as write:
@@ -220,7 +222,7 @@ class Preparation:
                     too_long += dropped
                     for side, own in zip(SIDES, found, strict=True):
                         lengths[side].update((ids.column(f"{side}_length").to_numpy() - 1).tolist())
-                        characters[side] |= own
+                        characters[side].update(own)
                     self.say(f"encoded {lengths['source'].total():,} pairs of {split}")
                 kept_of.append(lengths["source"].total() - kept_before)
                 kept_before += kept_of[-1]
@@ -236,7 +238,16 @@ class Preparation:
                     reading.counts["train"] |= {"dropped": self.counts["train"]["dropped"]}
                     raise reading.nothing_left()
             few = max(map(len, characters.values())) <= RECORDED_CHARACTERS
-            self.characters = {side: "".join(sorted(found)) for side, found in characters.items()} if few else None
+            tokenizer = load_tokenizer(self.folder / "tokenizer.model")
+            spelled = [set("".join(tokenizer.vocabulary(side))) for side in range(len(SIDES))]
+            self.characters = (
+                {
+                    side: "".join(sorted(c for c in found if c == " " or c in known or found[c] >= LEARNT))
+                    for known, (side, found) in zip(spelled, characters.items(), strict=True)
+                }
+                if few
+                else None
+            )
         self.counts[split] |= {
             "kept": kept,
             # Each pair has one end symbol per side.

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 
 from nmt.errors import NMTError
@@ -13,6 +14,9 @@ from nmt.text.tokenizers import Tokenizer
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
 """A tag of markup, unlike `a < b`."""
+
+LOOK_ALIKES = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
+"""What a model knows in place of typographic quotes and dashes that it does not know."""
 
 
 @dataclass
@@ -31,6 +35,12 @@ class Limits:
     """End of the notice about a line that is cut, after its length; empty if the user asked for it (split=always)."""
     characters: frozenset[str] | None = None
     """Characters of the training sources; words with other characters are copied."""
+
+    @cached_property
+    def look_alikes(self) -> dict[int, str]:
+        """What is written in place of unknown quotes and dashes."""
+        known = self.characters
+        return {ord(a): b for a, b in LOOK_ALIKES.items() if known is not None and a not in known and b in known}
 
 
 def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:

@@ -204,7 +204,7 @@ class Translator:
         cut = list[CutLine | RefusedLine]()
         for index, line in enumerate(lines):
             try:
-                cut.append(CutLine(*self.split_tag(index, line)))
+                cut.append(CutLine(*self.split_tag(index, line.translate(self.limits.look_alikes))))
             except RefusedLine as error:
                 cut.append(error)
         if self.terms and self.terms.soft:
