@@ -127,6 +127,8 @@ class Masked:
         lost = set(self.names) - set(self.items.found(translation.text))
         if not details or not lost:
             return translation
+        behind = dict[int, list[int]]()
+        """Of a word that a name was put behind, the source words of that name."""
         for name in lost:
             own = [number for number, word in enumerate(sources) if name in self.items.found(word)]
             found = [target for source, target in details.alignment if source in own]
@@ -135,9 +137,15 @@ class Masked:
                 marks = re.fullmatch(r"(\W*).*?(\W*)", words[free[0]])
                 assert marks
                 words[free[0]] = f"{marks[1]}{name}{marks[2]}" if alone else f"{words[free[0]]} {name}"
-        # A name that was put behind a word is a word of its own, which the details do not have.
-        kept = details if len(" ".join(words).split()) == len(words) else None
-        return replace(translation, text=" ".join(words), details=kept)
+                if not alone:
+                    behind[free[0]] = own
+        first = [number + sum(word < number for word in behind) for number in range(len(words))]
+        pairs = [(source, first[target]) for source, target in details.alignment]
+        pairs += [(source, first[word] + 1) for word, own in behind.items() for source in own]
+        scores = details.word_log_probabilities
+        scores = [each for number, score in enumerate(scores) for each in [score, *[None] * (number in behind)]]
+        details = replace(details, alignment=sorted(pairs), word_log_probabilities=scores)
+        return replace(translation, text=" ".join(words), details=details)
 
 
 Found = list["Translation"]

@@ -14,8 +14,9 @@ from nmt.search.engine import Hypothesis, Pair, TokenScores
 from nmt.text.protected import Finder, Items
 from nmt.text.tokenizers import Tokenizer, clean
 from nmt.text.vocabulary import train_tokenizer
-from nmt.translation.protection import Protection
+from nmt.translation.protection import Line, Masked, Protection
 from nmt.translation.segments import Limits, RefusedLine
+from nmt.translation.token_scores import Details
 from nmt.translation.translator import Translation, Translator
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
@@ -109,6 +110,7 @@ def test_each_item_arrives_once_or_the_line_is_flagged(given_lines, change, n_be
             assert ("protected" in each.flags) == (each.protected == "protected")
             assert each.protected == "protected" or not stretches or items.arrive(each.text)
             assert not re.search("[\U0010f000-\U0010ffff]", each.text)
+            assert bool(each.details) == details
             if each.details:
                 assert len(each.details.word_log_probabilities) == len(each.text.split())
                 words = len(line.split()), len(each.text.split())
@@ -180,3 +182,12 @@ def test_a_name_is_none_that_is_in_the_line():
     translator = protecting(lambda words: list(words) if "[2]" in words else drop(words))
     [[found]] = translator.translate(["[1] the house {name}"])
     assert clean(found.text) == "[1] the house {name}"
+
+
+def test_a_name_put_behind_a_word_is_a_word_of_the_details():
+    mask = Masked(Line("", "the old {name} stands", Finder(["usual"]).stretches("the old {name} stands")), ["A1"])
+    details = Details(["Das", "steht"], [-0.1, -0.2, -0.3], [(0, 0), (2, 1), (3, 1)], [-0.1, -0.2])
+    found = mask.aligned(Translation("Das steht", -1.0, -1.0, details))
+    assert found.text == "Das steht A1"
+    assert found.details.alignment == [(0, 0), (2, 1), (2, 2), (3, 1)]
+    assert found.details.word_log_probabilities == [-0.1, -0.2, None]
