@@ -108,8 +108,10 @@ def wanted(config: type, key: str) -> str:
 
 
 def check_sizes(config_dir: Path) -> None:
-    """NMTError for a file of one's own whose aliases stand for so many values that composing them would not end."""
+    """NMTError for a file of one's own that cannot be read to its end: a pipe, or aliases for too many values."""
     for file in config_dir.glob("*/**/*.yaml"):
+        if file.is_fifo():
+            raise NMTError(f"{file}: a pipe, not a file")
         try:
             tree = yaml.safe_load(file.read_text(encoding="utf-8"))
         except (yaml.YAMLError, ValueError, ArithmeticError, AttributeError, OSError, RecursionError):

@@ -23,17 +23,20 @@ PLACEHOLDERS = (
     r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
     r"\{\w{1,60}+,\s?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}]{0,60}+)?+\}",
     r"[$#@%]?\{(?:[^{}\s]|\{[^{}\s]{0,60}+\}){0,100}+\}",  # {}, {name}, {0:.2f}, {0:{width}}, ${name}, #{name}
-    r"%\(\w{1,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
+    r"<%[^%]{0,200}+%>",  # <%= name %>
+    r"%\(\w[\w .-]{0,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
     # %1$s, %-5.2f, %*d, % d
-    r"%(?:\d{1,3}+\$)?+[-+0#']{0,5}+(?:\d{0,9}+|\*)(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEorp@])(?!\w))",
+    r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*)(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEorp@])(?!\w))",
     r"% [di](?!\w)",
+    r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])",  # %1, %L1 and %n of Qt
     r"%%",
+    r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
     r"</?[A-Za-z][^<>\s]{0,60}+(?:\s[^<>]{0,400}+)?+>",  # <b>, <a href="...">, <name>
 )
 ADDRESSES = (
     r"\b(?i:https?://|ftp://|file://|www\.)(?=\w)[\w!#-;=?-~]{1,2000}+",
-    r"(?<![\w.+-])[\w.+-]{1,64}+(?:'[\w.+-]{1,64}+)?+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+",
+    r"(?<![\w.+-])(?:mailto:)?[\w.+-]{1,64}+(?:'[\w.+-]{1,64}+)?+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+",
 )
 ENDINGS = (
     "py|pyi|js|ts|json|jsonl|ya?ml|toml|xml|x?html?|css|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|pptx?|od[tsp]|png|jpe?g|gif"
@@ -44,31 +47,37 @@ NAME = "[\\w\u0300-\u036f-]"  # with accents that are characters of their own
 FILES = (  # the last one: setup.py, a/b.txt
     r"(?<![\w/.])[A-Za-z]:\\[^\s\"<>|*?]{1,400}+",
     r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
+    r"(?<!\S)\\\\[\w.-]{1,60}+(?:\\[\w.$-]{1,100}+){1,20}+",  # \\server\share
+    rf"(?<!\S)(?:\*\.(?:{ENDINGS})|\.[a-z][\w-]{{1,60}}+)(?!\w)",  # *.txt, .env
     rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?:{ENDINGS}))(?![\w-])",
-)
-NAMES = (
-    # 4.2.1, v2.0, 192.168.0.1:8080; 2024-05-01, 2024-05-01T12:30; 12:30:15
-    r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)(?::\d{1,5}+)?+(?!\w)",
-    r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+)?+(?![\w-])",
-    r"(?<![\w:.])\d{1,2}+:\d\d(?::\d\d)?+(?![\w:])",
-    r"(?<![\w-])--[A-Za-z][\w-]{0,60}+",  # --force
-    r"(?<!\w)(?:__\w{1,80}+|[A-Za-z0-9]{1,60}+_\w{1,80}+)",  # MAX_SIZE, but not _Open
-    r"(?<![\w.])[A-Za-z]\w{0,60}+(?:\.\w{1,60}+){0,8}+\(\)",  # open()
-    r"(?<!\w)(?:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super)(?:\+\w{1,12}+){1,4}+",  # Ctrl+S
-)
-UNITS = (
-    "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|[kcmnµ]?m[²³]?|k?g|mg|t|m?s|min|h|[kMG]?Hz|[kKMGT]i?B|bytes?|m?V|kV|mA|[kMG]?Wh?"
-    "|h?Pa|bar|°C|°F|°|px|pt|em|rem|dpi|fps|[mcd]?l|dB|%"
 )
 NUMBER = r"\.?\d{1,20}+(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6}+(?:e[-+]?\d{1,4}+)?+"
 """1,000.5, 1 000 or 1e-5."""
+NAMES = (
+    # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
+    r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
+    r"(?:[:/]\d{1,5}+|-(?:alpha|beta|rc|dev|pre)\.?\d{0,4}+)?+(?!\w)",
+    r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+)?+(?![\w-])",
+    r"(?<![\w:.])\d{1,2}+:\d\d(?::\d\d)?+(?![\w:])",
+    r"(?<![\w:.])(?:[\da-fA-F]{0,4}+:){2,7}+[\da-fA-F]{1,4}+(?![\w:])",  # fe80::1
+    r"(?<![\w-])--[A-Za-z][\w-]{0,60}+(?:=\w(?:[\w/:@+-]|\.(?=\w)){0,200}+)?+",  # --force, --output=FILE
+    r"(?<!\w)(?:__\w{1,80}+|[A-Za-z0-9]{1,60}+_\w{1,80}+)",  # MAX_SIZE, but not _Open
+    r"(?<![\w.])[A-Za-z]\w{0,60}+(?:\.\w{1,60}+){0,8}+\(\)",  # open()
+    r"(?<!\w)(?:Ctrl|Strg|Alt|Shift|Cmd|Meta|Super)(?:\+\w{1,12}+){1,4}+",  # Ctrl+S
+    rf"(?<!\w)[€$£¥] ?{NUMBER}(?!\w)",  # $10
+)
+UNITS = (
+    "km/h|m/s|[kMGT]?bit/s|[kMGT]i?B/s|[kMG]bps|mph|rpm|fps|[mµ]?g/m³|[kcmnµ]?m[²³]?|[kmµ]?g|t|[mµn]?s|min|h|[kMG]?Hz"
+    "|[kKMGT]?i?B|bytes?|[kMG]?bits?|[mµk]?VA?|[mµ]?Ah?|[kMG]?Wh?|[kM]?Ω|[hkM]?Pa|m?bar|psi|lx|lm|k?J|k?cal|Nm"
+    "|°C|°F|°|K|px|pt|em|rem|dpi|[mcd]?[lL]|dB[mA]?|ppm|ppb|lb|oz|ft|mi|yd|%|‰|€|\\$|£|EUR|USD"
+)
 BEFORE_MEASURE, AFTER_MEASURE = r"(?<![\w.,%°])", r"(?![\w%])"
-MEASURE = re.compile(rf"{BEFORE_MEASURE}({NUMBER})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
+MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \u00a0\u202f]?)({UNITS}){AFTER_MEASURE}")
 TRAILING = ".,;:!?)]}'*`\""
 """Marks that belong to the sentence and not to the address or path before them."""
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
-SIGN = re.compile(r"[`{<%$@/\\\d_]|\.\w|--|\(\)|\w\+\w")
+SIGN = re.compile(r"[`{<%$@/\\\d_&*]|::|\.\w|--|\(\)|\w\+\w")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
 SECONDS = 2
 """The longest that a regular expression of one's own may search a line."""
@@ -161,6 +170,8 @@ def edges(line: str, stretch: Stretch) -> tuple[str, str]:
     first, last = line[stretch.start], line[stretch.end - 1]
     classes = [f"[{PART_OF if re.match('[A-Za-z0-9_]', own) else re.escape(own)}]" for own in (first, last)]
     before, after = f"(?<!{classes[0]})", f"(?!\\.?{classes[1]})"
+    if ADDRESS.fullmatch(item(line, stretch)):  # https://a.org/api is another one in https://a.org/api-Server
+        after += r"(?!-\w)"
     if MEASURE.fullmatch(item(line, stretch)):
         before, after = BEFORE_MEASURE, after + AFTER_MEASURE
     return before * bool(re.compile(before).match(line, stretch.start)), after * bool(
@@ -243,5 +254,5 @@ def with_symbols(pair: Pair, most: int) -> Pair:
 
 
 def is_counted(text: str) -> bool:
-    """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s or {0}."""
-    return bool(re.match(r"\{\W|%(?!\(|\d{1,3}\$|%)", text))
+    """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s, {0} or %1."""
+    return bool(re.match(r"\{\W|%(?!\(|\d{1,3}\$|L?\d{1,2}$|n|%)", text))

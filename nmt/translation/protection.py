@@ -109,10 +109,13 @@ class Masked:
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
     def leaves(self, text: str) -> bool:
-        """True for a digit, or half a character, that is none of the source's: what is left of a garbled name."""
+        """True for a digit, half a character, or a name's beginning, that is none of the source's: a garbled name."""
         source, found = (self.items.replaced(each, [" "] * len(self.names)) for each in (self.text, text))
         named = any(map(str.isdigit, self.names[0]))  # marks leave nothing
-        return named and any((each.isdigit() or each == "\ufffd") and each not in source for each in found)
+        stem = re.escape(re.split(r"\d", self.names[0])[0])
+        remains = re.findall(rf"{stem}\d", found) if stem else []
+        strange = [each for each in found if each.isdigit() or each == "\ufffd"] + remains
+        return named and any(each not in source for each in strange)
 
     def first_words(self, text: str) -> list[int]:
         """The index of the first word that each word of a masked text becomes, and their number."""
