@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any
 
@@ -108,6 +109,10 @@ class SearchConfig:
             raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
 
 
+MEANT = ["usual", "none", "true", "yes", "null"]
+"""Words that are probably no regular expressions, nor those that look like them."""
+
+
 def protected_kinds(value: Any) -> list[str]:
     """usual and regular expressions, as `protect` has them; NMTError where one is none. Nothing for none."""
     kinds = [] if value in ("none", False) else as_list(value)
@@ -115,6 +120,10 @@ def protected_kinds(value: Any) -> list[str]:
     for kind in kinds:
         if kind == "usual":
             continue
+        if get_close_matches(str(kind).lower(), MEANT, cutoff=0.7):  # else a misspelt word would turn all others off
+            raise NMTError(
+                f"protect={kind}: usual, none, or regular expressions; [{str(kind)[:1]}]{str(kind)[1:]} is one"
+            )
         import regex  # takes time to load, and few need it
 
         try:

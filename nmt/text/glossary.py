@@ -16,7 +16,11 @@ WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)
 MARK = "|"
 """Stands around a translation that is inserted beside its term."""
 HEADINGS = {("source", "target"), ("src", "tgt"), ("src", "trg"), ("term", "translation")}
-"""First rows that hold no term."""
+LANGUAGES = frozenset(
+    """en english de german deutsch fr french es spanish it italian pt portuguese nl dutch pl polish cs czech
+    ru russian ja japanese zh chinese""".split()  # noqa: SIM905
+)
+"""First rows of two of these hold no term either."""
 Lemmatiser = Callable[[str], str]
 
 
@@ -100,15 +104,25 @@ def folded(words: Sequence[str]) -> tuple[str, ...]:
 
 def entry(line: str) -> tuple[str, str, bool]:
     """Source, target and whether case counts, of a line; NMTError that says what is wrong."""
-    columns = [clean(column) for column in line.split("\t")]
+    columns = [clean(unquoted(column)) for column in line.split("\t")]
     if len(columns) == 1:
-        raise NMTError("no tab: a term, a tab and its translation, please")
+        raise NMTError("no tab: a term, a tab and its translation, please; a spreadsheet exports it as TSV")
     if len(columns) > 3 or columns[2:] not in ([], ["case"], [""]):
         raise NMTError("after the translation only a tab and the word case may follow")
     for side, text in zip(("source", "target"), columns, strict=False):
         if not WORD.search(text):
             raise NMTError(f"the {side} is empty")
     return columns[0], columns[1], columns[2:] == ["case"]
+
+
+def unquoted(column: str) -> str:
+    """A cell without the quotes that spreadsheets put around it."""
+    return column[1:-1].replace('""', '"') if re.fullmatch(r'".+"', column) else column
+
+
+def is_heading(source: str, target: str) -> bool:
+    pair = source.casefold(), target.casefold()
+    return pair in HEADINGS or (LANGUAGES.issuperset(pair) and pair[0] != pair[1])
 
 
 def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None) -> Glossary:
@@ -121,7 +135,7 @@ def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None)
                 if not text.strip() or text.startswith("#"):
                     continue
                 found = entry(text)
-                if not entries and folded(found[:2]) in HEADINGS:
+                if not entries and is_heading(*found[:2]):
                     notice(f"{name}, line {number}: taken for a heading, and left out; below another it is a term")
                 else:
                     entries.append(found)

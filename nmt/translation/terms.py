@@ -16,6 +16,8 @@ from nmt.text.tokenizers import META, SOURCE, TARGET, Tokenizer, clean
 from nmt.translation.segments import Segment
 
 LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
+CLOSING = ".,;:!?)]}%\u2026"
+"""Marks that a blank follows."""
 WORST = 5
 """Terms that the report names."""
 
@@ -77,7 +79,8 @@ def kinds(tokenizer: Tokenizer) -> bytes:
         blank = symbol.startswith(META) or text.startswith(" ")
         if not text or "\ufffd" in text:  # a blank, or a part of a character
             return EDGE if symbol == META else CONTINUES * (not blank)
-        return CONTINUES * bool(not blank and LETTER.match(text)) + EDGE * (not LETTER.match(text[-1]))
+        edge = not LETTER.match(text[-1]) and text[-1] not in CLOSING
+        return CONTINUES * bool(not blank and LETTER.match(text)) + EDGE * edge
 
     return bytes(map(kind, range(tokenizer.vocabulary_size)))
 

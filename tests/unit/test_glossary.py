@@ -50,13 +50,21 @@ def test_what_is_no_file_of_terms_is_named_with_its_line(content, line, problem,
         read_glossary(str(tmp_path / "terms.tsv"))
 
 
-@pytest.mark.parametrize("heading", ["Source\tTARGET", "src\ttgt", "term\ttranslation\tcase"])
+@pytest.mark.parametrize(
+    "heading", ["Source\tTARGET", "English\tGerman", "en\tde", "src\ttgt", "term\ttranslation\tcase"]
+)
 def test_a_heading_is_told_and_left_out(heading, tmp_path):
     path, said = tmp_path / "terms.tsv", list[str]()
     path.write_text(f"# mine\n{heading}\nsource\tQuelle\n{heading}\n")
-    found = {term.source for term in read_glossary(str(path), said.append).terms.values()}
+    found = {term.source.lower() for term in read_glossary(str(path), said.append).terms.values()}
     assert found == {"source", heading.lower().split("\t")[0]}
     assert said == [f"{path}, line 2: taken for a heading, and left out; below another it is a term"]
+
+
+def test_the_quotes_of_a_spreadsheet_are_no_part_of_a_term(tmp_path):
+    (tmp_path / "terms.tsv").write_text('"5"" disk"\t"Diskette"\n')
+    [term] = read_glossary(str(tmp_path / "terms.tsv")).terms.values()
+    assert (term.source, term.targets) == ('5" disk', ("Diskette",))
 
 
 def test_a_file_without_terms_or_that_is_not_there(tmp_path):
