@@ -6,12 +6,13 @@ alignment; and the line cut at its items. What even then does not arrive exactly
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, count, islice, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt.errors import NMTError
 from nmt.text.protected import Finder, Items, Stretch, is_counted, replaced
@@ -126,23 +127,31 @@ class Masked:
 
         A word that is aligned to nothing else is taken for the name in another form, and replaced.
         """
-        details, words, sources = translation.details, translation.text.split(), self.text.split()
-        lost = set(self.names) - set(self.items.found(translation.text))
+        details, words, there = translation.details, translation.text.split(), self.items.found(translation.text)
+        lost = [name for name in self.names if name not in there]
         if not details or not lost:
             return translation
+        targets, sources, holders = (defaultdict[Any, list[int]](list) for _ in range(3))
+        for source, target in details.alignment:
+            targets[source].append(target)
+            sources[target].append(source)
+        for number, word in enumerate(self.text.split()):
+            for name in self.items.found(word):
+                holders[name].append(number)
+        taken = {number for number, word in enumerate(words) if self.items.found(word)}
         behind = dict[int, list[int]]()
         """Of a word that a name was put behind, the source words of that name."""
         for name in lost:
-            own = [number for number, word in enumerate(sources) if name in self.items.found(word)]
-            found = [target for source, target in details.alignment if source in own]
-            if free := [target for target in found if not self.items.found(words[target])]:
-                alone = all(source in own for source, target in details.alignment if target == free[0])
+            own = holders[name]
+            if free := [target for source in own for target in targets[source] if target not in taken]:
                 marks = re.fullmatch(r"(\W*).*?(\W*)", words[free[0]])
                 assert marks
-                words[free[0]] = f"{marks[1]}{name}{marks[2]}" if alone else f"{words[free[0]]} {name}"
-                if not alone:
-                    behind[free[0]] = own
-        first = [number + sum(word < number for word in behind) for number in range(len(words))]
+                if {*sources[free[0]]} <= {*own}:
+                    words[free[0]] = f"{marks[1]}{name}{marks[2]}"
+                else:
+                    words[free[0]], behind[free[0]] = f"{words[free[0]]} {name}", own
+                taken.add(free[0])
+        first = [0, *accumulate(1 + (number in behind) for number in range(len(words)))]
         pairs = [(source, first[target]) for source, target in details.alignment]
         pairs += [(source, first[word] + 1) for word, own in behind.items() for source in own]
         scores = details.word_log_probabilities
