@@ -170,7 +170,9 @@ def test_kinds(value, kinds):
     assert protected_kinds(value) == kinds
 
 
-@pytest.mark.parametrize("value", ["[", "a*", "usal", "Usual", True, ["usual", "(?P<"], "x" * 9 + "(" * 20_000, "(?<n", "x{2,1}", "(?<=a*"])
+@pytest.mark.parametrize(
+    "value", ["[", "a*", "usal", "Usual", True, ["usual", "(?P<"], "x" * 9 + "(" * 20_000, "(?<n", "x{2,1}", "(?<=a*"]
+)
 def test_wrong_patterns_are_refused(value):
     with pytest.raises(NMTError, match=r"^protect="):
         TranslateConfig("run", protect=value)
