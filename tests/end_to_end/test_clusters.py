@@ -96,6 +96,7 @@ def sharded(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_fsdp_makes_the_updates_of_one_process(sharded, finished):
     for step in (12, 24):
         assert_close(checkpoint(finished, step), checkpoint(sharded, step))

@@ -30,6 +30,7 @@ def size(d_model: int) -> ModelConfig:
     return ModelConfig("tiny", encoder_layers=1, decoder_layers=1, d_model=d_model, d_ff=2 * d_model, heads=2)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training_state):
     words = [corpus, "minutes=0.05", "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "run=run"]
     said = nmt("train", *words).err

@@ -62,7 +62,11 @@ def product(run: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    "first", [["trainer.max_steps=13"], ["trainer.max_steps=22", "checkpoints.every_minutes=0.0001"]]
+    "first",
+    [
+        pytest.param(["trainer.max_steps=13"], marks=pytest.mark.slow),
+        ["trainer.max_steps=22", "checkpoints.every_minutes=0.0001"],
+    ],
 )
 def test_a_run_that_was_extended_has_the_model_of_one_that_went_straight_on(toy, nmt, straight, first):
     options = [*toy, *OPTIONS, "run=run"]

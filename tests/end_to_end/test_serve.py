@@ -316,6 +316,7 @@ def test_sigterm_answers_what_was_accepted(word_model):
             os.kill(worker, 0)
 
 
+@pytest.mark.slow
 def test_a_model_is_replaced_by_one_with_tags_and_back(word_model, tagged_model, tmp_path):
     """Whatever a client gets, it is by one of both models, whose sources begin with its own tag."""
     expected = {}
