@@ -2,8 +2,10 @@
 
 import html
 import io
+import random
 import re
 import zipfile
+from collections import Counter
 from html.parser import HTMLParser
 from itertools import accumulate
 from xml.etree import ElementTree
@@ -105,6 +107,12 @@ def aligned(translation: str, pairs: str):
         ("A <code>a</code> is a", "Ein a ist ein a", "0-0 1-1 2-2 3-3 3-4", "Ein <code>a</code> ist ein a"),
         ("Run <code>x</code>", "Los", "0-0", "Los <code>x</code>"),
         ("Hit <kbd>A</kbd>+<kbd>B</kbd>!", "A+B drücken!", "0-1 1-0", "<kbd>A</kbd>+<kbd>B</kbd> drücken!"),
+        # What is protected stays whole, as an element does whose content it is.
+        ("About <b>1.5 GB</b> now", "Jetzt etwa 1,5 GB", "0-1 1-2 3-0", "Jetzt etwa <b>1,5 GB</b>"),
+        ("Delete <b>{{ x }}</b>?", "{{ x }} löschen?", "1-3 2-2", "<b>{{ x }}</b> löschen?"),
+        ("Run --quick <b>app</b>", "Starte --quick-App", "0-0 2-1", "Starte <b>--quick-App</b>"),
+        ("<i><b>All</b> %s</i> of", "Von %s", "0-1 1-1 2-0", "Von <i><b>%s</b></i>"),
+        ("Hit <b>Ctrl</b>+<i>S</i> now", "Jetzt Ctrl+S", "0-0 1-1", "Jetzt <b>Ctrl</b>+<i>S</i>"),
         # Around everything, and broken.
         ("<b><i>All of it</i></b> ", "Alles", "0-0", "<b><i>Alles</i></b> "),
         ("A <b>bold <i>and</b> more", "Ein fetter und mehr", "0-0 1-1 2-2 3-3", "Ein <b>fetter <i>und</b> mehr"),
@@ -184,6 +192,35 @@ def test_turned_sentences_have_the_same_elements_around_the_same_words(page):
     assert sorted(word for each in found.seen if each[0] == "text" for word in each[1]) == sorted(words)
 
 
+PROTECTED_ITEMS = ["{{ user.name }}", "{n, plural, one {# file} other {# files}}", "`a b`", "20 %", "5 GB", "--verbose"]
+PROTECTED_ITEMS += ["%s", "%(name)s", "{0}", "/etc/hosts", "Ctrl+S", "https://a.b/c_d", "x@y.zz", "MAX_SIZE"]
+AROUND_ITEMS = st.recursive(
+    several(WORDS | st.sampled_from(PROTECTED_ITEMS).map("\0{}\0".format), st.sampled_from([" "])),
+    lambda inside: several(element(inside, ["b", "a", "em"]) | inside, st.sampled_from([" ", ", "])),
+    max_leaves=6,
+)
+TAGS = re.compile("</?(?:b|a|em)(?: id='x>y')?>")
+
+
+@given(AROUND_ITEMS, st.randoms(use_true_random=False), st.booleans())
+@example("<b>\0{{ user.name }}\0</b>?", random.Random(1), False)
+def test_no_tag_is_put_inside_a_protected_item(inside, generator, aligned):
+    """The translator gives each item as it is, and turns round the words and items."""
+    source = f"a {inside} b".replace("\0", "")
+    document = read_document("html", source.encode())
+    plain = TAGS.sub("", f"a {inside} b")
+    pieces = re.findall("(?:\0[^\0]*\0|[^\0 ])+", plain)
+    generator.shuffle(pieces)
+    items = Counter(re.findall("\0(.*?)\0", plain))
+    text = html.unescape(" ".join(pieces).replace("\0", ""))
+    words = range(len(text.split()))
+    pairs = [(generator.choice(words), generator.choice(words)) for _ in words] if aligned else None
+    found = document.join([Translated(text, pairs)]).decode()
+    assert html.unescape(TAGS.sub("", found)) == text
+    for item, count in items.items():
+        assert found.count(item) >= count
+
+
 DAMAGED = """< > </ <b <b> </b> <p> <!-- --> <script> </script <a_title=' " ' = & &#0; &amp word \0 <code> </code>
 <img_alt=x_y> _translate=no /> <title> <br> \ufeff _ \r\n"""
 PIECES = st.sampled_from(re.split("[ \n]", DAMAGED)).map(lambda piece: piece.replace("_", " "))
@@ -199,7 +236,19 @@ def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
 
 @pytest.mark.parametrize(
     "piece",
-    ["<b>", "<b><i></b>", "<code>", "<!--", "<a '", "<a title=", "x <b>y</b> `z` ", "</b>", "<", "<code>x</code> "],
+    [
+        "<b>",
+        "<b><i></b>",
+        "<code>",
+        "<!--",
+        "<a '",
+        "<a title=",
+        "x <b>y</b> `z` ",
+        "</b>",
+        "<",
+        "<code>x</code> ",
+        "<b>5 %</b> ",
+    ],
 )
 def test_time_is_linear(piece):
     text = piece * (60_000 // len(piece))
