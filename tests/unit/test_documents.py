@@ -113,6 +113,9 @@ def aligned(translation: str, pairs: str):
         ("Run --quick <b>app</b>", "Starte --quick-App", "0-0 2-1", "Starte <b>--quick-App</b>"),
         ("<i><b>All</b> %s</i> of", "Von %s", "0-1 1-1 2-0", "Von <i><b>%s</b></i>"),
         ("Hit <b>Ctrl</b>+<i>S</i> now", "Jetzt Ctrl+S", "0-0 1-1", "Jetzt <b>Ctrl</b>+<i>S</i>"),
+        # Signs stay where they stood, and the model does not see them.
+        ("<h2>Open it<a href='#x'>¶</a></h2>", "Mach auf", "0-1", "<h2>Mach auf<a href='#x'>¶</a></h2>"),
+        ("<a><i>→</i></a> Open it<sup>*</sup> now", "Jetzt los", "1-1 2-0", "<a><i>→</i></a> Jetzt los<sup>*</sup>"),
         # Around everything, and broken.
         ("<b><i>All of it</i></b> ", "Alles", "0-0", "<b><i>Alles</i></b> "),
         ("A <b>bold <i>and</b> more", "Ein fetter und mehr", "0-0 1-1 2-2 3-3", "Ein <b>fetter <i>und</b> mehr"),
@@ -266,6 +269,9 @@ def test_time_is_linear(piece):
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
         ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
         ("<p>12:30</p>&nbsp;—", []),
+        ("<h2>Open it<a title='a link'>¶</a></h2>", ["Open it", "a link"]),
+        ("<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
+        ("<dl><dt class='sig sig-object py'>open(a file)</dt><dd>Opens it</dd></dl>", ["Opens it"]),
     ],
 )
 def test_what_is_translated(source, lines):
