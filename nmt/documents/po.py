@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nmt.documents.document import Spliced, Translated
+from nmt.documents.languages import Direction
 from nmt.documents.strings import sentences_of
 
 LINE = re.compile(
     r'[ \t]*(?:(?P<key>msg(?:ctxt|id|id_plural|str))(?:\[(?P<form>\d{1,2})\])?[ \t]*)?"(?P<text>(?:[^"\\\n]|\\.)*)"\s*'
 )
+LANGUAGE = re.compile(r"(?m)^Language:[ \t]*([\w@-]+)")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 IN_ESCAPES = str.maketrans({character: f"\\{letter}" for letter, character in ESCAPES.items()})
@@ -97,12 +99,14 @@ def messages_of(text: str) -> list[Message]:
     return found
 
 
-def read_po(text: str) -> Spliced:
-    """A catalog, or a template of one."""
+def read_po(text: str, model: Direction) -> Spliced:
+    """A catalog; NMTError where it is in another language than that of the model's translations."""
     parts, forms = list[Message](), 1
     for message in messages_of(text):
-        if not message.texts.get("msgid") and (header := FORMS.search(message.texts.get("msgstr", ""))):
-            forms = int(header[1])
+        if not message.texts.get("msgid"):
+            header = message.texts.get("msgstr", "")
+            forms = int(found[1]) if (found := FORMS.search(header)) else forms
+            Direction(target=found[1] if (found := LANGUAGE.search(header)) else "").check(model)
         if message.read(forms):
             place = message.start if message.flags is None else message.flags
             flag = f"#, fuzzy{message.line_end}" if message.flags is None else " fuzzy,"

@@ -10,6 +10,7 @@ from html import escape, unescape
 from xml.parsers import expat
 
 from nmt.documents.document import Spliced, Translated
+from nmt.documents.languages import Direction, base, differ
 from nmt.documents.markup import Kind, Sentence, Token
 from nmt.errors import NMTError
 
@@ -23,7 +24,9 @@ PAIRED = frozenset(("g", "pc", "mrk", "hi"))
 OPENS, CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
 """Code that opens or closes something has the same reference at both ends."""
 REFERENCE = re.compile(r"""\s(?:i|rid|startRef|id(?!.*\srid))\s*=\s*["']([^"']*)""", re.DOTALL)
-LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[a-zA-Z]+)""")
+LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[\w-]+)""")
+FILE_SOURCE = re.compile(r"""\s(?:source-language|srcLang)\s*=\s*["']([\w-]+)""")
+FILE_TARGET = re.compile(r"""\s(?:target-language|trgLang)\s*=\s*["']([\w-]+)""")
 TRANSLATE = re.compile(r"""\stranslate\s*=\s*["'](yes|no)["']""")
 PROTECTED = re.compile(r"""<mrk\s(?:[^>]*\s)?(?:translate\s*=\s*["']no|mtype\s*=\s*["']protected)["']""")
 UNTRANSLATED = re.compile(r"""\sstate\s*=\s*["'](?:new|needs-translation|initial)["']""")
@@ -127,33 +130,47 @@ def targets_of(text: str) -> Iterator[Target]:
 def language_of(text: str) -> str:
     """The language that attributes or a tag name, without its country."""
     found = LANGUAGE.search(text)
-    return found[1].lower() if found else ""
+    return (base(found[1]) or found[1]) if found else ""
 
 
-def tuvs_of(text: str, target: str) -> Iterator[Target]:
+def tuvs_of(text: str, model: Direction) -> Iterator[Target]:
     """The variants in a target language that are missing in a translation memory."""
-    header = re.search(r"<header\s[^>]*>", text)
-    usual, own = language_of(header[0]) if header else "", language_of(f" lang='{target}'")
+    usual, own = usual_language(text), base(model.target)
     searched = IGNORED.sub(lambda found: " " * len(found[0]), text)
     for unit in UNIT.finditer(searched):
         variants = {language_of(each["rest"]): each for each in VARIANT.finditer(searched, *unit.span("inside"))}
         wanted = language_of(unit["rest"] or "") or usual
-        source = variants.get(next(iter(variants), "") if wanted == "*all*" else wanted)
+        wanted = base(model.source) if base(model.source) in variants else wanted
+        wanted = next(iter(variants), "") if wanted == "*all*" else wanted
+        source = None if differ(wanted, model.source) else variants.get(wanted)
         there = own in map(language_of, re.findall(r"<tuv\s[^>]*", unit["inside"]))  # with nothing in it, too
         if source and not there:
-            opening = f'<tuv xml:lang="{escape(target)}" creationtool="nmt"><seg>'
+            opening = f'<tuv xml:lang="{escape(model.target)}" creationtool="nmt"><seg>'
             yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), text[slice(*source.span("text"))])
 
 
-def read_xliff(text: str) -> Spliced:
-    """A file of XLIFF; NMTError where it is not well-formed."""
+def usual_language(text: str) -> str:
+    """The source language that the header of a translation memory names."""
+    header = re.search(r"<header\s[^>]*>", text)
+    return language_of(header[0]) if header else ""
+
+
+def read_xliff(text: str, model: Direction) -> Spliced:
+    """A file of XLIFF; NMTError where it is not well-formed, or in other languages than the model's."""
     check_xml(text)
+    for tag in TAG.finditer(text):
+        if tag["name"] in ("xliff", "file") and not tag["end"]:
+            source, target = FILE_SOURCE.search(tag["rest"]), FILE_TARGET.search(tag["rest"])
+            Direction(source[1] if source else "", target[1] if target else "").check(model)
     return Spliced(text, [target for target in targets_of(text) if target.lines])
 
 
-def read_tmx(text: str, target: str) -> Spliced:
-    """A translation memory, of which units without this language get it; NMTError where it is not well-formed."""
+def read_tmx(text: str, model: Direction) -> Spliced:
+    """A translation memory, of which units without the target language get it; NMTError as for XLIFF."""
     check_xml(text)
-    if not target:
+    if not model.target:
         raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
-    return Spliced(text, [variant for variant in tuvs_of(text, target) if variant.lines])
+    variants = [variant for variant in tuvs_of(text, model) if variant.lines]
+    if not variants and (usual := usual_language(text)) != "*all*":
+        Direction(usual).check(model)
+    return Spliced(text, variants)

@@ -639,6 +639,43 @@ def test_tmx_gets_the_missing_variants_alone():
             read_document(format, b'<!DOCTYPE tmx [<!ENTITY x "xx">]><tmx>&x;</tmx>', "de")
 
 
+@pytest.mark.parametrize(
+    ("format", "content", "told"),
+    [
+        ("xliff", '<xliff><file source-language="fr-CA" target-language="ja"/></xliff>', "from fr-CA into ja, but"),
+        ("xliff", '<xliff><file source-language="en"/><file target-language="ja"/></xliff>', "is into ja, but"),
+        ("xliff", "<xliff srcLang='fr' trgLang='de'/>", "is from fr into de, but the model translates from en into de"),
+        (
+            "xliff",
+            '<xliff><!--<file source-language="fr">--><file source-language="EN" target-language="deu"/></xliff>',
+            "",
+        ),
+        ("po", 'msgid ""\nmsgstr "Language: fr\\n"\n', "is into fr, but"),
+        ("po", 'msgid ""\nmsgstr "Language: de_AT\\n"\n', ""),
+        ("po", 'msgid ""\nmsgstr "Language: \\nContent-Type: text/plain\\n"\n', ""),
+        ("tmx", '<tmx><header srclang="fr"/><tu><tuv xml:lang="fr"><seg>a</seg></tuv></tu></tmx>', "is from fr, but"),
+        ("tmx", '<tmx><header srclang="*all*"/></tmx>', ""),
+    ],
+)
+def test_a_file_in_other_languages_than_the_model_is_refused(format, content, told):
+    if told:
+        with pytest.raises(NMTError, match=told):
+            read_document(format, content.encode(), "de", "en")
+    else:
+        read_document(format, content.encode(), "de", "en")
+    read_document(format, content.encode(), "x-klingon")
+
+
+def test_a_translation_memory_is_translated_from_the_language_of_the_model():
+    unit = "<tu{}><tuv xml:lang='fr'><seg>b</seg></tuv>{}</tu>"
+    own = "<tuv xml:lang='en-US'><seg>a</seg></tuv>"
+    memory = f"<tmx><header srclang='fr'/>{unit.format('', own)}{unit.format('', '')}"
+    memory += f"{unit.format(' srclang=' + repr('*all*'), own)}</tmx>"
+    document = read_document("tmx", memory.encode(), "de", "en")
+    assert document.lines == ["a", "a"]
+    assert document.join(upper(document.lines)).decode().count('</seg></tuv><tuv xml:lang="de"') == 2
+
+
 LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>the link</w:t></w:r></w:hyperlink>'
 FIELD = "".join(
     f"<w:r>{inside}</w:r>"
