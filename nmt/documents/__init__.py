@@ -43,7 +43,8 @@ def read_document(format: str, content: bytes, target: str = "", source: str = "
             document = read(text, Direction(source, target)) if read else READERS[format](text)
             document.mark = content[: len(BOM)] if content.startswith(BOM) else b""
     except UnicodeDecodeError as error:
-        raise NMTError(f"not UTF-8 at byte {error.start + 1}: save it as UTF-8") from error
+        how = "convert it with `msgconv -t UTF-8`" if format == "po" else "save it as UTF-8"
+        raise NMTError(f"not UTF-8 at byte {error.start + 1}: {how}") from error
     for line in document.lines:
         if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
             raise NMTError(f"{line[:40]!r}: {TOO_LONG}")

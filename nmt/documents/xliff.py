@@ -36,7 +36,9 @@ SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)(?<!/)>(?P<in
 SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
 DONE = re.compile(r"<target(?P<rest>\s[^>]*?)?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
 UNIT = re.compile(r"<tu(?P<rest>\s[^>]*(?<!/))?>(?P<inside>.*?)</tu>", re.DOTALL)
-VARIANT = re.compile(r"(?s)<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?<seg\b[^>]*(?<!/)>(?P<text>.*?)</seg>.*?</tuv>")
+VARIANT = re.compile(
+    r"<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?(?P<seg><seg\b[^>]*?(?:/>|>(?P<text>.*?)</seg>)).*?</tuv>", re.DOTALL
+)
 SEGMENTED = re.compile(r"<seg-source[\s>].*?</seg-source>", re.DOTALL)
 TARGET = {"trans-unit": '<target state="needs-review-translation">', "segment": "<target>"}
 """The beginning of a target, in each kind of unit."""
@@ -96,6 +98,11 @@ class Target:
         return self.source.render(translations).join(self.tags)
 
 
+def is_blank(content: str) -> bool:
+    """True where there is nothing but tags and white space."""
+    return not TAG.sub(lambda found: found["data"] or "", content).strip()
+
+
 def fixed_in(text: str) -> set[int]:
     """Where elements begin that are not to be translated, as they or the nearest around them that tells say."""
     found, around = set[int](), [False]
@@ -118,7 +125,7 @@ def targets_of(text: str) -> Iterator[Target]:
         first = unit.start("inside")
         done = text[first + target.start("text") : first + target.end("text")] if target and target["text"] else ""
         new = UNTRANSLATED.search(unit["rest"] + (target["rest"] or "" if target else ""))
-        missing = new or not TAG.sub(lambda found: found["data"] or "", done).strip()
+        missing = new or is_blank(done)
         if source and missing and unit.start() not in fixed:
             behind = SEGMENTED.search(unit["inside"]) or source
             begin, end = target.span() if target else (behind.end(), behind.end())
@@ -138,13 +145,18 @@ def tuvs_of(text: str, model: Direction) -> Iterator[Target]:
     usual, own = usual_language(text), base(model.target)
     searched = IGNORED.sub(lambda found: " " * len(found[0]), text)
     for unit in UNIT.finditer(searched):
-        variants = {language_of(each["rest"]): each for each in VARIANT.finditer(searched, *unit.span("inside"))}
+        found = [(language_of(each["rest"]), each) for each in VARIANT.finditer(searched, *unit.span("inside"))]
+        variants = {code: each for code, each in found if not is_blank(text[slice(*each.span("text"))])}
         wanted = language_of(unit["rest"] or "") or usual
         wanted = base(model.source) if base(model.source) in variants else wanted
         wanted = next(iter(variants), "") if wanted == "*all*" else wanted
         source = None if differ(wanted, model.source) else variants.get(wanted)
-        there = own in map(language_of, re.findall(r"<tuv\s[^>]*", unit["inside"]))  # with nothing in it, too
-        if source and not there:
+        empty = [each.span("seg") for code, each in found if code == own]
+        if not source or own in variants:
+            continue
+        if empty:
+            yield Target(empty[0], ("<seg>", "</seg>"), text[slice(*source.span("text"))])
+        elif own not in map(language_of, re.findall(r"<tuv\s[^>]*", unit["inside"])):
             opening = f'<tuv xml:lang="{escape(model.target)}" creationtool="nmt"><seg>'
             yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), text[slice(*source.span("text"))])
 

@@ -453,6 +453,35 @@ msgstr ""
         assert translated("po", source.replace("\n", end)) == expected.replace("\n", end)
 
 
+def test_po_fills_the_forms_that_are_missing():
+    head = 'msgid ""\nmsgstr "Plural-Forms: nplurals=3;\\n"\n\n'
+    message = 'msgid "a file"\nmsgid_plural "b files"\nmsgstr[0] ""\n"one"\n'
+    for end in ("\n", "\r\n"):
+        source = (head + message + 'msgstr[1] ""\nmsgstr[2] "many"\n').replace("\n", end)
+        filled = (head + "#, fuzzy\n" + message + 'msgstr[1] "B FILES"\nmsgstr[2] "many"\n').replace("\n", end)
+        assert translated("po", source) == filled
+
+
+@pytest.mark.parametrize("flags", ["#, fuzzy, c-format\n", "#, fuzzy\n#, c-format\n", "#, c-format\n#: a\n#,fuzzy\n"])
+def test_po_has_the_flag_of_a_new_translation_once(flags):
+    source = flags + 'msgid "an hour"\nmsgstr ""\n'
+    assert translated("po", source) == source.replace('msgstr ""', 'msgstr "AN HOUR"')
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("Content-Type: text/plain; charset=CHARSET", "a template: .* `msginit -l de`"),
+        ("Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;", "a template"),
+        ("Content-Type: text/plain; charset=ISO-2022-JP", "it is in ISO-2022-JP: .* `msgconv -t UTF-8`"),
+        ("\xff", "not UTF-8 at byte 18: .* `msgconv -t UTF-8`"),
+    ],
+)
+def test_po_that_cannot_be_translated_is_told(header, told):
+    with pytest.raises(NMTError, match=told):
+        read_document("po", f'msgid ""\nmsgstr "{header}\\n"\n'.encode("latin-1"), "de")
+
+
 def test_subtitles_keep_times_tags_and_lines():
     source = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello there,\nyou</i>\n\n"
     source += "2\n00:00:03,000 --> 00:00:04,000 X1:1\n- Yes.\n{\\an8}- No."
@@ -620,8 +649,12 @@ def test_places_that_xml_has_already():
     assert translated("xliff", unit) == unit.replace("</seg-source>", added)
     page = "<p>a <![CDATA[b > c]]> d</p>"
     assert translated("html", page) == "<p>A <![CDATA[b > c]]> D</p>"
-    empty = b'<tmx><tu srclang="en"><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg/></tuv></tu></tmx>'
-    assert read_document("tmx", empty, "de").lines == []
+    memory = '<tmx><tu srclang="en"><tuv xml:lang="de">{}</tuv><tuv xml:lang="en"><seg>a</seg></tuv></tu></tmx>'
+    for empty in ("<seg/>", "<seg></seg>", "<seg a='b'> </seg>"):
+        document = read_document("tmx", memory.format(empty).encode(), "de")
+        assert document.join(upper(document.lines)).decode() == memory.format("<seg>A</seg>")
+    for done in ("", "<seg>b</seg>", "<seg><![CDATA[b]]></seg>"):
+        assert read_document("tmx", memory.format(done).encode(), "de").lines == []
 
 
 def test_tmx_gets_the_missing_variants_alone():
