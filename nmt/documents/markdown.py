@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -16,10 +16,15 @@ from nmt.documents.document import Part, Spliced, Translated
 from nmt.documents.html import BETWEEN, COPIED, MARKUP, is_fixed, read_html, tags_of
 from nmt.documents.markup import Sentence, Token, find_pairs
 
-FRONT_MATTER = re.compile(r"---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+FRONT_MATTER = re.compile(
+    r"(?:---[ \t]*\r?\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n.*?\n\+\+\+)[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
 BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
-UNKNOWN = re.compile(r"(\[\^[^\]\s]+\]:?|\[[ xX]\])")
-"""Footnotes, and the boxes of tasks, which CommonMark takes for text."""
+ALERT, ATTRIBUTES = r"\[!\w{1,40}\][+-]?", r"\{:[^{}\n]{0,200}\}|\{ ?[#.]\w[^{}\n]{0,200}\}"
+UNKNOWN = re.compile(rf"(\[\^[^\]\s]+\]:?|\[[ xX]\]|{ALERT}|{ATTRIBUTES})")
+"""Footnotes, the boxes of tasks, alerts and lists of attributes, which CommonMark takes for text."""
+ALONE, FOOTNOTE, TITLE = map(re.compile, (rf"\s*(?:{ALERT}|{ATTRIBUTES})\s*", r"\s*\[\^[^\]\s]+\]:", rf"\s*{ALERT}"))
+"""Lines of a paragraph of CommonMark that stand for themselves, that begin another one, or end one."""
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
 """What may mean more than the character itself."""
 EMPHASIS = re.compile("em_|strong_|s_")
@@ -98,6 +103,15 @@ class Inline(Sentence):
         return written if same else self.raw
 
 
+def joined_texts(found: Sequence[Found]) -> Iterator[Found]:
+    """What markdown-it has found, with texts that follow each other as one."""
+    for is_text, own in groupby(found, lambda each: each.type == "text"):
+        if is_text:
+            yield Found("text", "", 0, content="".join(each.content for each in own))
+        else:
+            yield from own
+
+
 class Block:
     """The content of a paragraph, a heading or a cell, whose lines begin at `places` in the text."""
 
@@ -120,7 +134,7 @@ class Block:
     def tokens(self, found: list[Found]) -> Iterator[tuple[int, Token]]:
         """Where each token begins in the content, and the token."""
         at, links, skip = 0, list[tuple[int, int]](), 0
-        for each in found:
+        for each in joined_texts(found):
             if skip:
                 skip -= 1
                 continue
@@ -199,7 +213,24 @@ class Reader:
             elif token.type == "inline" and found[number - 1].type in ("th_open", "td_open"):
                 row.append(token)
             elif token.type == "inline":
-                self.add(token, self.places(token), found[number - 1].type == "paragraph_open")
+                for each in self.pieces(token):
+                    self.add(each, self.places(each), found[number - 1].type == "paragraph_open")
+
+    def pieces(self, token: Found) -> list[Found]:
+        """The content of a block without lines that stand for themselves, and by footnotes."""
+        lines, first = token.content.split("\n"), token.map[0] if token.map else 0
+        alone = {number for number, line in enumerate(lines) if ALONE.fullmatch(line)}
+        begins = {number for number, line in enumerate(lines) if FOOTNOTE.match(line)} | alone
+        begins |= {number for number, line in enumerate(lines[:-1], 1) if number - 1 in alone or TITLE.match(line)}
+        if not begins - {0}:
+            return [token]
+        found = list[Found]()
+        for begin, end in pairwise(sorted({0, len(lines)} | begins)):
+            if begin not in alone:
+                [piece] = parser().parseInline("\n".join(lines[begin:end]).strip(), self.known)
+                piece.map = [first + begin, first + end]
+                found.append(piece)
+        return found
 
     def places(self, token: Found) -> list[int]:
         """Where each line of the content stands in the text; none where one of them is not found."""
@@ -242,6 +273,6 @@ class Reader:
 
 
 def read_markdown(text: str) -> Spliced:
-    """A text in Markdown; metadata in YAML at its beginning stay as they are."""
+    """A text in Markdown; metadata in YAML or TOML at its beginning stay as they are."""
     front = FRONT_MATTER.match(text)
     return Spliced(text, Reader(text, front.end() if front else 0).parts)

@@ -368,6 +368,14 @@ def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
         ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
         ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
         ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
+        # What stands for itself in a paragraph, and metadata.
+        ("[^a_b]: Do it\n[^2]:\n  Open\n  it", "mach es", "0-0", "[^a_b]: mach es\n[^2]:\n  Open\n  it"),
+        ("> [!NOTE]\n> Do it\n> now", "mach es", "0-0", "> [!NOTE]\n> mach es"),
+        ("> [!tip]- Do it\n> Open", "mach es", "0-0", "> [!tip]- mach es\n> Open"),
+        ("# Do it {#x_y .z_z}", "mach es", "0-0", "# mach es {#x_y .z_z}"),
+        ("{: .a_b}\n*Do* it\n{: .c_c}", "mach es", "0-0", "{: .a_b}\n*mach* es\n{: .c_c}"),
+        ("+++\na = 'b'\n+++\nText\n", "Wort", "0-0", "+++\na = 'b'\n+++\nWort\n"),
+        ("---\na: b\n...\nText\n", "Wort", "0-0", "---\na: b\n...\nWort\n"),
         # What HTML copies.
         ("A <kbd>x</kbd> was", "Ein war", "0-0 2-1", "Ein <kbd>x</kbd> war"),
         ("Hit <kbd>A</kbd>+<kbd>*B*</kbd>", "A+B drücken", "0-1 1-0", "<kbd>A</kbd>+<kbd>*B*</kbd> drücken"),
