@@ -31,6 +31,8 @@ TRANSLATE = re.compile(r"""\stranslate\s*=\s*["'](yes|no)["']""")
 PROTECTED = re.compile(r"""<mrk\s(?:[^>]*\s)?(?:translate\s*=\s*["']no|mtype\s*=\s*["']protected)["']""")
 UNTRANSLATED = re.compile(r"""\sstate\s*=\s*["'](?:new|needs-translation|initial)["']""")
 """What a target of version 1.2, or a segment of version 2, says that has no translation yet."""
+STATE, SUBSTATE = re.compile(r"\sstate\s*="), re.compile(r"""\ssubState\s*=\s*(?:"[^"]*"|'[^']*')""")
+"""The second tells more about the first, and has to go with it."""
 IGNORED = re.compile(r"(?s)<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(alt-trans|matches|glossary)\b[^>]*(?<!/)>.*?</\1>")
 SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)(?<!/)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
 SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
@@ -116,6 +118,13 @@ def fixed_in(text: str) -> set[int]:
     return found
 
 
+def with_state(attributes: str) -> str:
+    """Attributes of a segment of version 2 that has a translation now; without a state, it would be `initial`."""
+    if UNTRANSLATED.search(attributes):
+        attributes = SUBSTATE.sub("", UNTRANSLATED.sub(' state="translated"', attributes))
+    return attributes if STATE.search(attributes) else f'{attributes} state="translated"'
+
+
 def targets_of(text: str) -> Iterator[Target]:
     """The targets that are missing."""
     fixed = fixed_in(text)
@@ -130,7 +139,8 @@ def targets_of(text: str) -> Iterator[Target]:
             behind = SEGMENTED.search(unit["inside"]) or source
             begin, end = target.span() if target else (behind.end(), behind.end())
             content = text[first + source.start("text") : first + source.end("text")]
-            before = UNTRANSLATED.sub(' state="translated"', unit["rest"]) + text[unit.end("rest") : first + begin]
+            rest = with_state(unit["rest"]) if unit["name"] == "segment" else unit["rest"]
+            before = rest + text[unit.end("rest") : first + begin]
             yield Target((unit.start("rest"), first + end), (before + TARGET[unit["name"]], "</target>"), content)
 
 

@@ -589,6 +589,12 @@ def test_xliff_replaces_what_is_no_translation_yet():
     found = translated("xliff", f"<x>{source}{unit.format('')}</x>")
     assert re.findall("<target.*?>(.*?)</target>", found) == ["A", "A", "a", "a", "a"]
     assert len(re.findall('<target state="needs-review-translation">A', found)) == 2
+    segment = "<segment{}><source>a</source></segment>"
+    for before, after in (("", " state='translated'"), (" state='reviewed'", " state='reviewed'")):
+        expected = segment.format(after.replace("'", '"')).replace("</source>", "</source><target>A</target>")
+        assert translated("xliff", f"<x>{segment.format(before)}</x>").replace("'", '"') == f"<x>{expected}</x>"
+    new = segment.format(' state="initial" subState="x:y"')
+    assert translated("xliff", f"<x>{new}</x>").startswith('<x><segment state="translated"><source>')
     segment = '<segment id="1" state="{}"><source>a</source>{}</segment>'
     source = segment.format("initial", "<target>b</target>") + segment.format("reviewed", "<target>b</target>")
     expected = source.replace("initial", "translated").replace("b</target>", "A</target>", 1)
