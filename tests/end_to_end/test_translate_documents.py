@@ -91,6 +91,7 @@ def test_a_translation_memory_gets_the_language_of_the_model(word_model):
         ("a.txt", ["format=odt"], "format"),
         ("a.vtt", [], "no .vtt, but html, markdown, po, srt, xliff, tmx, docx are translated as documents"),
         ("a.txt", ["protect=[none,usual]"], "none stands alone"),
+        ("a.html", ["output=o.docx"], "output=o.docx: the translation is html, as its source"),
         ("b.html", [], "not UTF-8 at byte 4"),
         ("a.po", [], "a.po: it is into fr, but the model translates from en into de"),
     ],
