@@ -4,21 +4,19 @@ An element covers one run of words of the translation, so that none is split or 
 No tag is put inside a protected item, unless it was inside it in the source.
 """
 
-import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from nmt.documents.words import Words, best_runs, fit
-from nmt.text.protected import form
+from nmt.documents.words import Words, best_runs, fit, places_in
 
 Alignment = Iterable[tuple[int, int]]
 NEAR = 20
 """Words by which a line break moves at most, to find a place of its own."""
-MOST_PLACES = 50
-"""Places of a text in a translation that are looked at."""
+MOST_WORDS, MOST_PLACES = 10, 50
+"""Words of what is copied whose alignment is followed, and places of it in a translation that are looked at."""
 
 
 @dataclass
@@ -140,14 +138,17 @@ class Projection:
         Such words belong to that node from then on.
         """
         found, low, taken = dict[int, Placed](), parent.words[0], set[int]()
+        own = defaultdict[int | None, list[int]](list)
+        for word, owner in enumerate(owners):
+            own[owner].append(word)
         for index, node in enumerate(nodes):
             places = self.places_of(node, parent) if node.copied or self.is_item(node) else ()
             for place in (each for each in places if taken.isdisjoint(range(each.begin, each.end))):
                 found[index] = place
                 taken.update(range(place.begin, place.end))
-                for word, owner in enumerate(owners, low):
-                    if owner == index:
-                        owners[word - low] = None
+                for word in own[index]:
+                    if owners[word] == index:
+                        owners[word] = None
                 for word in range(*place.words):
                     owners[word - low] = index
                 break
@@ -162,16 +163,13 @@ class Projection:
         """Where the translation has the text of a node: in the words that align to it, then anywhere."""
         text = " ".join(self.plain[node.begin : node.end].split())
         words, (low, high) = self.words_in(node), parent.words
-        near = [word for source in words for word in self.targets_of[source] if low <= word < high]
+        near = [word for source in words[:MOST_WORDS] for word in self.targets_of[source] if low <= word < high]
         windows = [(self.targets[word][0], self.targets[min(word + len(words), high) - 1][1]) for word in near]
         for begin, end in [*windows, (parent.begin, parent.end)] if text else ():
-            for found in islice(
-                re.compile(form(text)).finditer(self.target, max(begin, parent.begin), end), MOST_PLACES
-            ):
-                at, last = found.span()
-                around = f" {self.target} "[at] + text[:1], text[-1:] + f" {self.target} "[last + 1 :][:1]
+            for at, last in islice(places_in(self.target, text, max(begin, parent.begin), end), MOST_PLACES):
+                around = self.target[max(at - 1, 0) : at] + text[:1], text[-1:] + self.target[last : last + 1]
                 inside = (self.translation.item_at(edge) != (edge, edge) for edge in (at, last))
-                if not any(map(str.isalnum, around)) and not any(inside):
+                if not any(len(each) == 2 and each.isalnum() for each in around) and not any(inside):
                     first = bisect_left(self.target_starts, at + 1) - 1
                     yield Placed(node, (first, bisect_left(self.target_starts, last)), at, last)
 

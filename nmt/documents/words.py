@@ -2,10 +2,10 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from nmt.text.protected import USUAL, Finder
+from nmt.text.protected import MEASURE, USUAL, Finder, form
 
 Span = tuple[int, int]
 
@@ -54,6 +54,17 @@ def joined(words: Sequence[Span], items: Sequence[Span]) -> tuple[list[Span], li
             found.append((begin, end))
         numbers.append(len(found) - 1)
     return found, numbers
+
+
+def places_in(target: str, text: str, begin: int, end: int) -> Iterator[Span]:
+    """Where a text is between two places of a translation; a measure, as that writes it."""
+    if MEASURE.fullmatch(text):
+        yield from (found.span() for found in re.compile(form(text)).finditer(target, begin, end))
+        return
+    at = target.find(text, begin, end)
+    while at >= 0:
+        yield at, at + len(text)
+        at = target.find(text, at + len(text), end)
 
 
 def fit(word: str, outside: str, inside: str, aligned: bool) -> int:

@@ -257,6 +257,7 @@ def test_time_is_linear(piece):
     text = piece * (60_000 // len(piece))
     assert translated("html", text, same) == text
     translated("html", text)
+    translated("html", text, lambda lines: [Translated(line + " x", []) for line in lines])
 
 
 @pytest.mark.parametrize(
@@ -812,6 +813,10 @@ def test_docx_joins_runs_that_look_alike_and_moves_the_others():
 def test_time_for_units_is_linear(format, before, piece, after):
     text = f"<x>{before}{piece * (400_000 // max(len(piece), 1) * bool(piece))}{after}</x>"
     assert read_document(format, text.encode(), "de").join([]) == text.encode()
+
+
+def test_time_for_a_long_text_that_is_copied_is_linear():
+    assert "x</code>" in translated("html", f"Run <code>{'ab ' * 30_000}x</code>")
 
 
 def test_time_for_runs_is_linear():
