@@ -152,7 +152,7 @@ def language_of(text: str) -> str:
 
 def tuvs_of(text: str, model: Direction) -> Iterator[Target]:
     """The variants in a target language that are missing in a translation memory."""
-    usual, own = usual_language(text), base(model.target)
+    usual, own = usual_language(text), language_of(f" lang='{model.target}'")
     searched = IGNORED.sub(lambda found: " " * len(found[0]), text)
     for unit in UNIT.finditer(searched):
         found = [(language_of(each["rest"]), each) for each in VARIANT.finditer(searched, *unit.span("inside"))]
