@@ -183,6 +183,11 @@ class TranslateConfig(SearchConfig):
             self.format = document or "text"
         elif document and self.format in ("tsv", "jsonl"):
             raise NMTError(f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
+        named = document_format(self.output)
+        require(
+            self.format not in DOCUMENTS or named in (None, self.format),
+            f"output={self.output}: the translation is {self.format}, as its source; give it a name of that kind",
+        )
         require_choice("input_format", self.input_format, ("text", "tsv", "jsonl"))
         self.protect = protected_kinds(self.protect)
         if isinstance(self.split, bool):

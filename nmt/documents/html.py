@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
+from itertools import accumulate
 from typing import Literal
 
 from nmt.documents.document import Part, Spliced, Translated
 from nmt.documents.markup import Sentence, Token
+from nmt.text.protected import USUAL, Finder
 
 # Possessive, so that no input takes more than linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
@@ -35,6 +37,9 @@ READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 READ_IF = {"input": ("value", "type"), "meta": ("content", "name", "property")}
 READ_AS = frozenset(["submit", "button", "reset", "description", "og:title", "og:description"])
 """Of some tags, another that they read where one of the others has one of these values."""
+FIXED = frozenset(["notranslate", "sig-object"])
+"""Classes of elements that are not to be translated; the second is Sphinx's, of the signature of a function."""
+LONGEST_SIGN = 100
 
 
 @dataclass
@@ -78,7 +83,32 @@ def value_of(text: str, tag: Tag, name: str) -> str:
 
 def is_fixed(text: str, tag: Tag) -> bool:
     """True where a tag says that its element is not to be translated."""
-    return value_of(text, tag, "translate") == "no" or "notranslate" in value_of(text, tag, "class").split()
+    return value_of(text, tag, "translate") == "no" or not FIXED.isdisjoint(value_of(text, tag, "class").split())
+
+
+def is_sign(text: str) -> bool:
+    """True for text without letters or digits, such as ¶ or →, that is no placeholder."""
+    signs = text.strip() if len(text) <= LONGEST_SIGN else ""
+    return bool(signs) and not any(map(str.isalnum, signs)) and not Finder([USUAL]).stretches(signs)
+
+
+def without_signs(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens in which elements that hold a sign alone are points, unless there is text without blanks at both sides."""
+    found, last = list[Token](), " "
+    following = list(accumulate(reversed(tokens), lambda text, token: token.text[:1] or text, initial=" "))[::-1]
+    at = 0
+    while at < len(tokens):
+        kinds = [token.kind for token in tokens[at : at + 3]]
+        inside = tokens[at : at + 3] if kinds == ["open", "text", "close"] else []
+        if inside and is_sign(inside[1].text) and inside[0].name == inside[2].name:
+            glued = not last.isspace() and not following[at + 3].isspace()
+            found += inside if glued else [Token("point", "".join(token.raw for token in inside))]
+        else:
+            inside = tokens[at : at + 1]
+            found += inside
+        last = "".join(token.text for token in inside)[-1:] or last
+        at += len(inside)
+    return found
 
 
 class WithAttributes:
@@ -159,7 +189,7 @@ class Reader:
 
     def end_sentence(self) -> None:
         """Make a part of the tokens so far, and of each attribute outside of it."""
-        sentence = Sentence(self.begin, self.tokens, partial(escape, quote=False))
+        sentence = Sentence(self.begin, without_signs(self.tokens), partial(escape, quote=False))
         inside, outside = list[tuple[str, Spliced]](), list[Part]()
         for tag, found in self.attributes:
             if sentence.begin <= tag.begin < sentence.end and sentence.lines:

@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nmt.documents.document import Spliced, Translated
+from nmt.documents.languages import Direction
 from nmt.documents.strings import sentences_of
+from nmt.errors import NMTError
 
 LINE = re.compile(
     r'[ \t]*(?:(?P<key>msg(?:ctxt|id|id_plural|str))(?:\[(?P<form>\d{1,2})\])?[ \t]*)?"(?P<text>(?:[^"\\\n]|\\.)*)"\s*'
 )
+CHARSET = re.compile(r"(?m)^Content-Type:.*charset=([\w-]+)")
+LANGUAGE = re.compile(r"(?m)^Language:[ \t]*([\w@-]+)")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 IN_ESCAPES = str.maketrans({character: f"\\{letter}" for letter, character in ESCAPES.items()})
@@ -35,11 +39,13 @@ class Message:
     start: int
     """Where its first keyword stands."""
     flags: int | None
-    """Where its flags are, after "#,"."""
+    """Where its flags are, after "#,"; -1 if one of them is `fuzzy`."""
     begin: int = 0
     end: int = 0
     texts: dict[str, str] = field(default_factory=dict)
     """By keyword; that of a plural form has its number in brackets."""
+    raw: dict[str, str] = field(default_factory=dict)
+    """The same as they stand in the file."""
     strings: list[Spliced] = field(default_factory=list)
     """The message, and its plural."""
     forms: int = 1
@@ -51,7 +57,7 @@ class Message:
         """Find what is to be translated; False where that is nothing."""
         done = [text for key, text in self.texts.items() if key.startswith("msgstr")]
         sources = [self.texts[key] for key in ("msgid", "msgid_plural") if key in self.texts]
-        if not done or any(done) or not self.texts.get("msgid"):
+        if not done or all(done) or not self.texts.get("msgid"):
             return False
         self.strings = [Spliced(text, sentences_of(text)) for text in sources]
         self.forms = max(forms, len(done))
@@ -70,7 +76,13 @@ class Message:
             texts.append(self.strings[1].render(translations[singular:]))
             # The only form of a language without a plural is for all numbers.
             of_forms = [texts[form > 0 or self.forms == 1] for form in range(self.forms)]
-            written = "".join(f"msgstr[{form}] {quoted(text)}" for form, text in enumerate(of_forms))
+            names = [f"msgstr[{form}]" for form in range(self.forms)]
+            written = "".join(
+                self.raw[name].replace("\r\n", "\n").rstrip("\n") + "\n"
+                if self.texts.get(name)
+                else f"{name} {quoted(text)}"
+                for name, text in zip(names, of_forms, strict=True)
+            )
         return self.before + written.replace("\n", self.line_end)
 
 
@@ -88,24 +100,37 @@ def messages_of(text: str) -> list[Message]:
                 current.begin, current.line_end = at, "\r\n" if line.endswith("\r\n") else "\n"
         if string and current:
             current.texts[name] = current.texts.get(name, "") + unescaped(string["text"])
+            current.raw[name] = current.raw.get(name, "") + line
             current.end = at + len(line) if name.startswith("msgstr") else current.end
         elif line.startswith("#,"):
-            current, flags = None, None if "fuzzy" in line else at + 2
+            current, flags = None, -1 if re.search(r"\bfuzzy\b", line) or flags == -1 else at + 2
         else:
             current, flags = None, flags if re.match(r"#(?!~)", line) else None
         at += len(line)
     return found
 
 
-def read_po(text: str) -> Spliced:
-    """A catalog, or a template of one."""
+def check_header(header: str, model: Direction) -> None:
+    """NMTError for a template, another character set, or another language than that of the model's translations."""
+    charset, language = CHARSET.search(header), LANGUAGE.search(header)
+    if (charset and charset[1] == "CHARSET") or "nplurals=INTEGER" in header:
+        raise NMTError(f"a template: make a catalog of it first, with `msginit -l {model.target or 'CODE'}`")
+    if charset and charset[1].lower() not in ("utf-8", "utf8", "us-ascii", "ascii"):
+        raise NMTError(f"it says that it is in {charset[1]}: convert it with `msgconv -t UTF-8`")
+    Direction(target=language[1] if language else "").check(model)
+
+
+def read_po(text: str, model: Direction) -> Spliced:
+    """A catalog; NMTError where it is in another language than that of the model's translations."""
     parts, forms = list[Message](), 1
     for message in messages_of(text):
-        if not message.texts.get("msgid") and (header := FORMS.search(message.texts.get("msgstr", ""))):
-            forms = int(header[1])
+        if not message.texts.get("msgid"):
+            header = message.texts.get("msgstr", "")
+            forms = int(found[1]) if (found := FORMS.search(header)) else forms
+            check_header(header, model)
         if message.read(forms):
-            place = message.start if message.flags is None else message.flags
-            flag = f"#, fuzzy{message.line_end}" if message.flags is None else " fuzzy,"
+            place = message.start if message.flags in (None, -1) else message.flags
+            flag = {None: f"#, fuzzy{message.line_end}", -1: ""}.get(message.flags, " fuzzy,")
             message.before, message.begin = flag + text[place : message.begin], place
             parts.append(message)
     return Spliced(text, parts)

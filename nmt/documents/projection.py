@@ -1,18 +1,22 @@
 """Where the markup of a sentence goes in its translation: around the words that align to the words that it had.
 
 An element covers one run of words of the translation, so that none is split or lost; within another element it stays.
+No tag is put inside a protected item, unless it was inside it in the source.
 """
 
-import re
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import islice
+
+from nmt.documents.words import Words, best_runs, fit, places_in
 
 Alignment = Iterable[tuple[int, int]]
 NEAR = 20
 """Words by which a line break moves at most, to find a place of its own."""
+MOST_WORDS, MOST_PLACES = 10, 50
+"""Words of what is copied whose alignment is followed, and places of it in a translation that are looked at."""
 
 
 @dataclass
@@ -45,43 +49,29 @@ class Placed:
     after: str = ""
 
 
-def spans_of(text: str) -> list[tuple[int, int]]:
-    return [found.span() for found in re.finditer(r"\S+", text)]
-
-
-def fit(word: str, outside: str, inside: str, aligned: bool) -> int:
-    """How many characters at the beginning of a word stay outside of an element.
-
-    In the source, `outside` stood before it in the same word, and `inside` in it. To be used for the end of a word, all
-    are turned round. Only punctuation, and what both words have in common, is told apart from the rest of a word.
-    """
-    if outside and aligned and word.startswith(outside):
-        return len(outside) % len(word)
-    if any(map(str.isalnum, outside)):
-        return len(word) - len(inside) if aligned and word.endswith(inside) else 0
-    if outside or inside[:1].isalnum():
-        return next((index for index, character in enumerate(word) if character.isalnum()), 0)
-    return 0
-
-
 class Projection:
     """The words of a sentence and of its translation, and how they align."""
 
-    def __init__(self, plain: str, target: str, alignment: Alignment | None) -> None:
+    def __init__(self, plain: str, nodes: Sequence[Node], target: str, alignment: Alignment | None) -> None:
         self.plain, self.target = plain, target
-        self.sources, self.targets = spans_of(plain), spans_of(target)
-        self.starts, self.target_starts = ([begin for begin, _ in spans] for spans in (self.sources, self.targets))
+        source = Words(plain, edges_of(nodes))
+        self.translation = Words(target, cuts=source.cuts)
+        self.sources, self.targets, self.items = source.spans, self.translation.spans, frozenset(source.items)
+        self.starts, self.target_starts = source.starts, self.translation.starts
         if alignment is None:  # as if both had the same order
             count, own = len(self.targets), len(self.sources)
-            alignment = [(index * own // count, index) for index in range(count)]
+            pairs = {(index * own // count, index) for index in range(count)}
+        else:
+            numbers = source.numbers, self.translation.numbers
+            both = ((a, b) for a, b in alignment if 0 <= a < len(numbers[0]) and 0 <= b < len(numbers[1]))
+            pairs = {(numbers[0][a], numbers[1][b]) for a, b in both}
         self.broken = set[int]()
         """The words of the translation that a line break stands before."""
         self.sources_of: list[list[int]] = [[] for _ in self.targets]
         self.targets_of: list[list[int]] = [[] for _ in self.sources]
-        for source, target_word in sorted(set(alignment)):
-            if 0 <= source < len(self.sources) and 0 <= target_word < len(self.targets):
-                self.sources_of[target_word].append(source)
-                self.targets_of[source].append(target_word)
+        for word, target_word in sorted(pairs):
+            self.sources_of[target_word].append(word)
+            self.targets_of[word].append(target_word)
 
     def words_in(self, node: Node) -> range:
         """The words of the sentence that a node covers, or a part of which it covers."""
@@ -129,6 +119,7 @@ class Projection:
         end = self.targets[words[1] - 1][1] - self.outside(node, words[1] - 1, -1)
         if begin >= end:
             begin, end = self.targets[words[0]][0], self.targets[words[1] - 1][1]
+        begin, end = self.translation.item_at(begin)[0], self.translation.item_at(end)[1]
         begin = min(max(begin, parent.begin), parent.end)
         return Placed(node, words, begin, max(begin, min(end, parent.end)))
 
@@ -147,34 +138,40 @@ class Projection:
         Such words belong to that node from then on.
         """
         found, low, taken = dict[int, Placed](), parent.words[0], set[int]()
+        own = defaultdict[int | None, list[int]](list)
+        for word, owner in enumerate(owners):
+            own[owner].append(word)
         for index, node in enumerate(nodes):
-            place = self.find_copy(node, parent) if node.copied else None
-            if place and taken.isdisjoint(range(place.begin, place.end)):
+            places = self.places_of(node, parent) if node.copied or self.is_item(node) else ()
+            for place in (each for each in places if taken.isdisjoint(range(each.begin, each.end))):
                 found[index] = place
                 taken.update(range(place.begin, place.end))
-                for word, owner in enumerate(owners, low):
-                    if owner == index:
-                        owners[word - low] = None
+                for word in own[index]:
+                    if owners[word] == index:
+                        owners[word] = None
                 for word in range(*place.words):
                     owners[word - low] = index
+                break
         return found
 
-    def find_copy(self, node: Node, parent: Placed) -> Placed | None:
-        """The place of what is copied, in the words that align to it, else anywhere."""
-        text, words, (low, high) = (
-            " ".join(self.plain[node.begin : node.end].split()),
-            self.words_in(node),
-            parent.words,
-        )
-        near = [word for source in words for word in self.targets_of[source] if low <= word < high]
+    def is_item(self, node: Node) -> bool:
+        """True for an element whose whole content is a protected item."""
+        own = self.plain[node.begin : node.end]
+        return (node.end - len(own.lstrip()), node.begin + len(own.rstrip())) in self.items
+
+    def places_of(self, node: Node, parent: Placed) -> Iterator[Placed]:
+        """Where the translation has the text of a node: in the words that align to it, then anywhere."""
+        text = " ".join(self.plain[node.begin : node.end].split())
+        words, (low, high) = self.words_in(node), parent.words
+        near = [word for source in words[:MOST_WORDS] for word in self.targets_of[source] if low <= word < high]
         windows = [(self.targets[word][0], self.targets[min(word + len(words), high) - 1][1]) for word in near]
-        for window in [*windows, (parent.begin, parent.end)]:
-            at = self.target.find(text, *window) if text else -1
-            around = f" {self.target} "[at] + text[:1], text[-1:] + f" {self.target} "[at + len(text) + 1 :][:1]
-            if at >= 0 and not any(map(str.isalnum, around)):
-                first = bisect_left(self.target_starts, at + 1) - 1
-                return Placed(node, (first, bisect_left(self.target_starts, at + len(text))), at, at + len(text))
-        return None
+        for begin, end in [*windows, (parent.begin, parent.end)] if text else ():
+            for at, last in islice(places_in(self.target, text, max(begin, parent.begin), end), MOST_PLACES):
+                around = self.target[max(at - 1, 0) : at] + text[:1], text[-1:] + self.target[last : last + 1]
+                inside = (self.translation.item_at(edge) != (edge, edge) for edge in (at, last))
+                if not any(len(each) == 2 and each.isalnum() for each in around) and not any(inside):
+                    first = bisect_left(self.target_starts, at + 1) - 1
+                    yield Placed(node, (first, bisect_left(self.target_starts, last)), at, last)
 
     def gap(self, node: Node, parent: Placed, after: bool) -> int:
         """The index of the word of the translation that a node without words of its own there stands before.
@@ -251,33 +248,17 @@ class Projection:
         return "".join(pieces) + escape(self.target[at : parent.end])
 
 
-def best_runs(owners: Sequence[int | None], count: int) -> list[tuple[int, int] | None]:
-    """Of each owner, the run of words that holds most of its own and fewest that are nobody's, and none of others."""
-    own: list[list[int]] = [[] for _ in range(count)]
-    for word, owner in enumerate(owners):
-        if owner is not None:
-            own[owner].append(word)
-    taken = list(accumulate((owner is not None for owner in owners), initial=0))
-    return [best_run(words, taken) for words in own]
-
-
-def best_run(words: Sequence[int], taken: Sequence[int]) -> tuple[int, int] | None:
-    """The best run of an owner's words; `taken` counts the words before each that are somebody's."""
-    best, most, begin, previous, score = None, (0, 0), 0, -1, -1
-    for word in words:
-        score -= word - previous - 1
-        if score < 0 or taken[word] > taken[previous + 1]:
-            begin, score = word, 0
-        score, previous = score + 1, word
-        if (score, word - begin) > most:
-            best, most = (begin, word + 1), (score, word - begin)
-    return best
+def edges_of(nodes: Sequence[Node]) -> Iterator[int]:
+    """The characters of the plain text before which nodes begin and end."""
+    for node in nodes:
+        yield from (node.begin, node.end)
+        yield from edges_of(node.children)
 
 
 def project(
     plain: str, nodes: Sequence[Node], target: str, alignment: Alignment | None, escape: Callable[[str], str]
 ) -> str:
     """The translation of a plain text with the markup that this had."""
-    projection = Projection(plain, target, alignment)
+    projection = Projection(plain, nodes, target, alignment)
     root = Placed(Node("", 0, len(plain)), (0, len(projection.targets)), 0, len(target))
     return projection.render(nodes, root, escape)

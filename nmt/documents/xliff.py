@@ -10,6 +10,7 @@ from html import escape, unescape
 from xml.parsers import expat
 
 from nmt.documents.document import Spliced, Translated
+from nmt.documents.languages import Direction, base, differ
 from nmt.documents.markup import Kind, Sentence, Token
 from nmt.errors import NMTError
 
@@ -23,17 +24,23 @@ PAIRED = frozenset(("g", "pc", "mrk", "hi"))
 OPENS, CLOSES = ("bpt", "bx", "sc"), ("ept", "ex", "ec")
 """Code that opens or closes something has the same reference at both ends."""
 REFERENCE = re.compile(r"""\s(?:i|rid|startRef|id(?!.*\srid))\s*=\s*["']([^"']*)""", re.DOTALL)
-LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[a-zA-Z]+)""")
+LANGUAGE = re.compile(r"""\s(?:xml:|src)?lang\s*=\s*["'](\*all\*|[\w-]+)""")
+FILE_SOURCE = re.compile(r"""\s(?:source-language|srcLang)\s*=\s*["']([\w-]+)""")
+FILE_TARGET = re.compile(r"""\s(?:target-language|trgLang)\s*=\s*["']([\w-]+)""")
 TRANSLATE = re.compile(r"""\stranslate\s*=\s*["'](yes|no)["']""")
 PROTECTED = re.compile(r"""<mrk\s(?:[^>]*\s)?(?:translate\s*=\s*["']no|mtype\s*=\s*["']protected)["']""")
 UNTRANSLATED = re.compile(r"""\sstate\s*=\s*["'](?:new|needs-translation|initial)["']""")
 """What a target of version 1.2, or a segment of version 2, says that has no translation yet."""
+STATE, SUBSTATE = re.compile(r"\sstate\s*="), re.compile(r"""\ssubState\s*=\s*(?:"[^"]*"|'[^']*')""")
+"""The second tells more about the first, and has to go with it."""
 IGNORED = re.compile(r"(?s)<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(alt-trans|matches|glossary)\b[^>]*(?<!/)>.*?</\1>")
 SEGMENT = re.compile(r"<(?P<name>trans-unit|segment)(?P<rest>[^>]*)(?<!/)>(?P<inside>.*?)</(?P=name)>", re.DOTALL)
 SOURCE = re.compile(r"<source(?:\s[^>]*)?>(?P<text>.*?)</source>", re.DOTALL)
 DONE = re.compile(r"<target(?P<rest>\s[^>]*?)?(?:/>|>(?P<text>.*?)</target>)", re.DOTALL)
 UNIT = re.compile(r"<tu(?P<rest>\s[^>]*(?<!/))?>(?P<inside>.*?)</tu>", re.DOTALL)
-VARIANT = re.compile(r"(?s)<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?<seg\b[^>]*(?<!/)>(?P<text>.*?)</seg>.*?</tuv>")
+VARIANT = re.compile(
+    r"<tuv(?P<rest>\s[^>]*)>(?:(?!</?tuv).)*?(?P<seg><seg\b[^>]*?(?:/>|>(?P<text>.*?)</seg>)).*?</tuv>", re.DOTALL
+)
 SEGMENTED = re.compile(r"<seg-source[\s>].*?</seg-source>", re.DOTALL)
 TARGET = {"trans-unit": '<target state="needs-review-translation">', "segment": "<target>"}
 """The beginning of a target, in each kind of unit."""
@@ -93,6 +100,11 @@ class Target:
         return self.source.render(translations).join(self.tags)
 
 
+def is_blank(content: str) -> bool:
+    """True where there is nothing but tags and white space."""
+    return not TAG.sub(lambda found: found["data"] or "", content).strip()
+
+
 def fixed_in(text: str) -> set[int]:
     """Where elements begin that are not to be translated, as they or the nearest around them that tells say."""
     found, around = set[int](), [False]
@@ -106,6 +118,13 @@ def fixed_in(text: str) -> set[int]:
     return found
 
 
+def with_state(attributes: str) -> str:
+    """Attributes of a segment of version 2 that has a translation now; without a state, it would be `initial`."""
+    if UNTRANSLATED.search(attributes):
+        attributes = SUBSTATE.sub("", UNTRANSLATED.sub(' state="translated"', attributes))
+    return attributes if STATE.search(attributes) else f'{attributes} state="translated"'
+
+
 def targets_of(text: str) -> Iterator[Target]:
     """The targets that are missing."""
     fixed = fixed_in(text)
@@ -115,45 +134,65 @@ def targets_of(text: str) -> Iterator[Target]:
         first = unit.start("inside")
         done = text[first + target.start("text") : first + target.end("text")] if target and target["text"] else ""
         new = UNTRANSLATED.search(unit["rest"] + (target["rest"] or "" if target else ""))
-        missing = new or not TAG.sub(lambda found: found["data"] or "", done).strip()
+        missing = new or is_blank(done)
         if source and missing and unit.start() not in fixed:
             behind = SEGMENTED.search(unit["inside"]) or source
             begin, end = target.span() if target else (behind.end(), behind.end())
             content = text[first + source.start("text") : first + source.end("text")]
-            before = UNTRANSLATED.sub(' state="translated"', unit["rest"]) + text[unit.end("rest") : first + begin]
+            rest = with_state(unit["rest"]) if unit["name"] == "segment" else unit["rest"]
+            before = rest + text[unit.end("rest") : first + begin]
             yield Target((unit.start("rest"), first + end), (before + TARGET[unit["name"]], "</target>"), content)
 
 
 def language_of(text: str) -> str:
     """The language that attributes or a tag name, without its country."""
     found = LANGUAGE.search(text)
-    return found[1].lower() if found else ""
+    return (base(found[1]) or found[1]) if found else ""
 
 
-def tuvs_of(text: str, target: str) -> Iterator[Target]:
+def tuvs_of(text: str, model: Direction) -> Iterator[Target]:
     """The variants in a target language that are missing in a translation memory."""
-    header = re.search(r"<header\s[^>]*>", text)
-    usual, own = language_of(header[0]) if header else "", language_of(f" lang='{target}'")
+    usual, own = usual_language(text), language_of(f" lang='{model.target}'")
     searched = IGNORED.sub(lambda found: " " * len(found[0]), text)
     for unit in UNIT.finditer(searched):
-        variants = {language_of(each["rest"]): each for each in VARIANT.finditer(searched, *unit.span("inside"))}
+        found = [(language_of(each["rest"]), each) for each in VARIANT.finditer(searched, *unit.span("inside"))]
+        variants = {code: each for code, each in found if not is_blank(text[slice(*each.span("text"))])}
         wanted = language_of(unit["rest"] or "") or usual
-        source = variants.get(next(iter(variants), "") if wanted == "*all*" else wanted)
-        there = own in map(language_of, re.findall(r"<tuv\s[^>]*", unit["inside"]))  # with nothing in it, too
-        if source and not there:
-            opening = f'<tuv xml:lang="{escape(target)}" creationtool="nmt"><seg>'
+        wanted = base(model.source) if base(model.source) in variants else wanted
+        wanted = next(iter(variants), "") if wanted == "*all*" else wanted
+        source = None if differ(wanted, model.source) else variants.get(wanted)
+        empty = [each.span("seg") for code, each in found if code == own]
+        if not source or own in variants:
+            continue
+        if empty:
+            yield Target(empty[0], ("<seg>", "</seg>"), text[slice(*source.span("text"))])
+        elif own not in map(language_of, re.findall(r"<tuv\s[^>]*", unit["inside"])):
+            opening = f'<tuv xml:lang="{escape(model.target)}" creationtool="nmt"><seg>'
             yield Target((source.end(), source.end()), (opening, "</seg></tuv>"), text[slice(*source.span("text"))])
 
 
-def read_xliff(text: str) -> Spliced:
-    """A file of XLIFF; NMTError where it is not well-formed."""
+def usual_language(text: str) -> str:
+    """The source language that the header of a translation memory names."""
+    header = re.search(r"<header\s[^>]*>", text)
+    return language_of(header[0]) if header else ""
+
+
+def read_xliff(text: str, model: Direction) -> Spliced:
+    """A file of XLIFF; NMTError where it is not well-formed, or in other languages than the model's."""
     check_xml(text)
+    for tag in TAG.finditer(text):
+        if tag["name"] in ("xliff", "file") and not tag["end"]:
+            source, target = FILE_SOURCE.search(tag["rest"]), FILE_TARGET.search(tag["rest"])
+            Direction(source[1] if source else "", target[1] if target else "").check(model)
     return Spliced(text, [target for target in targets_of(text) if target.lines])
 
 
-def read_tmx(text: str, target: str) -> Spliced:
-    """A translation memory, of which units without this language get it; NMTError where it is not well-formed."""
+def read_tmx(text: str, model: Direction) -> Spliced:
+    """A translation memory, of which units without the target language get it; NMTError as for XLIFF."""
     check_xml(text)
-    if not target:
+    if not model.target:
         raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
-    return Spliced(text, [variant for variant in tuvs_of(text, target) if variant.lines])
+    variants = [variant for variant in tuvs_of(text, model) if variant.lines]
+    if not variants and (usual := usual_language(text)) != "*all*":
+        Direction(usual).check(model)
+    return Spliced(text, variants)

@@ -276,8 +276,10 @@ def add_translation(app: FastAPI) -> None:
         server = server_of(request)
         asked, fields = await server.admit(request, FileRequest)
         name, content = await forms.file_of(fields)
+        able = [each for each, targets in server.models.pairs().items() if asked.target in targets]
+        source = asked.source if asked.source != "auto" else able[0] if len(able) == 1 else ""
         try:
-            document = await asyncio.to_thread(read_file, name, content, asked.target)
+            document = await asyncio.to_thread(read_file, name, content, asked.target, source)
         except NMTError as error:
             raise HTTPException(400, f"file: {error}") from error
         route = find_route(server.models, asked.source, asked.target, "\n".join(document.lines[:20]))

@@ -59,6 +59,11 @@ def target_language(config: TranslateConfig) -> str:
     return language_of(config.target or "") if languages(tokenizer) else descriptions[0].target or ""
 
 
+def source_language(config: TranslateConfig) -> str:
+    """The language that is translated from, or "" where a model does not say it."""
+    return find_models(config.run)[1][0].source or ""
+
+
 def reporter(config: TranslateConfig, counts: dict[str, int]) -> TermReport | None:
     """The report about a glossary's terms."""
     if not config.glossary:
@@ -139,7 +144,7 @@ def translate_document(config: TranslateConfig) -> None:
     with ExitStack() as stack:
         content, output = open_document(config, stack)
         try:
-            document = read_document(config.format, content, target_language(config) if config.format == "tmx" else "")
+            document = read_document(config.format, content, target_language(config), source_language(config))
         except NMTError as error:
             raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
         lines, found = document.lines, list[Translated]()

@@ -131,7 +131,9 @@ def test_a_file_is_translated_and_fetched_once_or_more(server, expected):
     with urllib.request.urlopen(url) as answer:
         assert answer.headers["Content-Disposition"] == 'attachment; filename="my_notes_de.txt"'
         assert answer.read().decode() == "\n".join(expected[:4])
-    for damaged in (body.replace("notes.txt", "notes.exe"), body.replace('name="file"', 'name="other"')):
+    memory = "<tmx><header srclang='fr'/><tu><tuv xml:lang='fr'><seg>a</seg></tuv></tu></tmx>"
+    foreign = body.replace("notes.txt", "notes.tmx").replace("\n".join(LINES[:4]), memory)
+    for damaged in (body.replace("notes.txt", "notes.exe"), body.replace('name="file"', 'name="other"'), foreign):
         status, found = server.ask("/translate_file", f"{damaged}\r\n--b--\r\n".encode(), Content_Type=kind)
         assert status == 400
         assert found["error"].startswith("file:")

@@ -2,8 +2,10 @@
 
 import html
 import io
+import random
 import re
 import zipfile
+from collections import Counter
 from html.parser import HTMLParser
 from itertools import accumulate
 from xml.etree import ElementTree
@@ -105,6 +107,15 @@ def aligned(translation: str, pairs: str):
         ("A <code>a</code> is a", "Ein a ist ein a", "0-0 1-1 2-2 3-3 3-4", "Ein <code>a</code> ist ein a"),
         ("Run <code>x</code>", "Los", "0-0", "Los <code>x</code>"),
         ("Hit <kbd>A</kbd>+<kbd>B</kbd>!", "A+B drücken!", "0-1 1-0", "<kbd>A</kbd>+<kbd>B</kbd> drücken!"),
+        # What is protected stays whole, as an element does whose content it is.
+        ("About <b>1.5 GB</b> now", "Jetzt etwa 1,5 GB", "0-1 1-2 3-0", "Jetzt etwa <b>1,5 GB</b>"),
+        ("Delete <b>{{ x }}</b>?", "{{ x }} löschen?", "1-3 2-2", "<b>{{ x }}</b> löschen?"),
+        ("Run --quick <b>app</b>", "Starte --quick-App", "0-0 2-1", "Starte <b>--quick-App</b>"),
+        ("<i><b>All</b> %s</i> of", "Von %s", "0-1 1-1 2-0", "Von <i><b>%s</b></i>"),
+        ("Hit <b>Ctrl</b>+<i>S</i> now", "Jetzt Ctrl+S", "0-0 1-1", "Jetzt <b>Ctrl</b>+<i>S</i>"),
+        # Signs stay where they stood, and the model does not see them.
+        ("<h2>Open it<a href='#x'>¶</a></h2>", "Mach auf", "0-1", "<h2>Mach auf<a href='#x'>¶</a></h2>"),
+        ("<a><i>→</i></a> Open it<sup>*</sup> now", "Jetzt los", "1-1 2-0", "<a><i>→</i></a> Jetzt los<sup>*</sup>"),
         # Around everything, and broken.
         ("<b><i>All of it</i></b> ", "Alles", "0-0", "<b><i>Alles</i></b> "),
         ("A <b>bold <i>and</b> more", "Ein fetter und mehr", "0-0 1-1 2-2 3-3", "Ein <b>fetter <i>und</b> mehr"),
@@ -184,6 +195,35 @@ def test_turned_sentences_have_the_same_elements_around_the_same_words(page):
     assert sorted(word for each in found.seen if each[0] == "text" for word in each[1]) == sorted(words)
 
 
+PROTECTED_ITEMS = ["{{ user.name }}", "{n, plural, one {# file} other {# files}}", "`a b`", "20 %", "5 GB", "--verbose"]
+PROTECTED_ITEMS += ["%s", "%(name)s", "{0}", "/etc/hosts", "Ctrl+S", "https://a.b/c_d", "x@y.zz", "MAX_SIZE"]
+AROUND_ITEMS = st.recursive(
+    several(WORDS | st.sampled_from(PROTECTED_ITEMS).map("\0{}\0".format), st.sampled_from([" "])),
+    lambda inside: several(element(inside, ["b", "a", "em"]) | inside, st.sampled_from([" ", ", "])),
+    max_leaves=6,
+)
+TAGS = re.compile("</?(?:b|a|em)(?: id='x>y')?>")
+
+
+@given(AROUND_ITEMS, st.randoms(use_true_random=False), st.booleans())
+@example("<b>\0{{ user.name }}\0</b>?", random.Random(1), False)
+def test_no_tag_is_put_inside_a_protected_item(inside, generator, aligned):
+    """The translator gives each item as it is, and turns round the words and items."""
+    source = f"a {inside} b".replace("\0", "")
+    document = read_document("html", source.encode())
+    plain = TAGS.sub("", f"a {inside} b")
+    pieces = re.findall("(?:\0[^\0]*\0|[^\0 ])+", plain)
+    generator.shuffle(pieces)
+    items = Counter(re.findall("\0(.*?)\0", plain))
+    text = html.unescape(" ".join(pieces).replace("\0", ""))
+    words = range(len(text.split()))
+    pairs = [(generator.choice(words), generator.choice(words)) for _ in words] if aligned else None
+    found = document.join([Translated(text, pairs)]).decode()
+    assert html.unescape(TAGS.sub("", found)) == text
+    for item, count in items.items():
+        assert found.count(item) >= count
+
+
 DAMAGED = """< > </ <b <b> </b> <p> <!-- --> <script> </script <a_title=' " ' = & &#0; &amp word \0 <code> </code>
 <img_alt=x_y> _translate=no /> <title> <br> \ufeff _ \r\n"""
 PIECES = st.sampled_from(re.split("[ \n]", DAMAGED)).map(lambda piece: piece.replace("_", " "))
@@ -199,12 +239,25 @@ def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
 
 @pytest.mark.parametrize(
     "piece",
-    ["<b>", "<b><i></b>", "<code>", "<!--", "<a '", "<a title=", "x <b>y</b> `z` ", "</b>", "<", "<code>x</code> "],
+    [
+        "<b>",
+        "<b><i></b>",
+        "<code>",
+        "<!--",
+        "<a '",
+        "<a title=",
+        "x <b>y</b> `z` ",
+        "</b>",
+        "<",
+        "<code>x</code> ",
+        "<b>5 %</b> ",
+    ],
 )
 def test_time_is_linear(piece):
     text = piece * (60_000 // len(piece))
     assert translated("html", text, same) == text
     translated("html", text)
+    translated("html", text, lambda lines: [Translated(line + " x", []) for line in lines])
 
 
 @pytest.mark.parametrize(
@@ -217,6 +270,9 @@ def test_time_is_linear(piece):
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
         ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
         ("<p>12:30</p>&nbsp;—", []),
+        ("<h2>Open it<a title='a link'>¶</a></h2>", ["Open it", "a link"]),
+        ("<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
+        ("<dl><dt class='sig sig-object py'>open(a file)</dt><dd>Opens it</dd></dl>", ["Opens it"]),
     ],
 )
 def test_what_is_translated(source, lines):
@@ -313,6 +369,14 @@ def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
         ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
         ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
         ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
+        # What stands for itself in a paragraph, and metadata.
+        ("[^a_b]: Do it\n[^2]:\n  Open\n  it", "mach es", "0-0", "[^a_b]: mach es\n[^2]:\n  Open\n  it"),
+        ("> [!NOTE]\n> Do it\n> now", "mach es", "0-0", "> [!NOTE]\n> mach es"),
+        ("> [!tip]- Do it\n> Open", "mach es", "0-0", "> [!tip]- mach es\n> Open"),
+        ("# Do it {#x_y .z_z}", "mach es", "0-0", "# mach es {#x_y .z_z}"),
+        ("{: .a_b}\n*Do* it\n{: .c_c}", "mach es", "0-0", "{: .a_b}\n*mach* es\n{: .c_c}"),
+        ("+++\na = 'b'\n+++\nText\n", "Wort", "0-0", "+++\na = 'b'\n+++\nWort\n"),
+        ("---\na: b\n...\nText\n", "Wort", "0-0", "---\na: b\n...\nWort\n"),
         # What HTML copies.
         ("A <kbd>x</kbd> was", "Ein war", "0-0 2-1", "Ein <kbd>x</kbd> war"),
         ("Hit <kbd>A</kbd>+<kbd>*B*</kbd>", "A+B drücken", "0-1 1-0", "<kbd>A</kbd>+<kbd>*B*</kbd> drücken"),
@@ -396,6 +460,35 @@ msgstr ""
     )
     for end in ("\n", "\r\n"):
         assert translated("po", source.replace("\n", end)) == expected.replace("\n", end)
+
+
+def test_po_fills_the_forms_that_are_missing():
+    head = 'msgid ""\nmsgstr "Plural-Forms: nplurals=3;\\n"\n\n'
+    message = 'msgid "a file"\nmsgid_plural "b files"\nmsgstr[0] ""\n"one"\n'
+    for end in ("\n", "\r\n"):
+        source = (head + message + 'msgstr[1] ""\nmsgstr[2] "many"\n').replace("\n", end)
+        filled = (head + "#, fuzzy\n" + message + 'msgstr[1] "B FILES"\nmsgstr[2] "many"\n').replace("\n", end)
+        assert translated("po", source) == filled
+
+
+@pytest.mark.parametrize("flags", ["#, fuzzy, c-format\n", "#, fuzzy\n#, c-format\n", "#, c-format\n#: a\n#,fuzzy\n"])
+def test_po_has_the_flag_of_a_new_translation_once(flags):
+    source = flags + 'msgid "an hour"\nmsgstr ""\n'
+    assert translated("po", source) == source.replace('msgstr ""', 'msgstr "AN HOUR"')
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("Content-Type: text/plain; charset=CHARSET", "a template: .* `msginit -l de`"),
+        ("Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;", "a template"),
+        ("Content-Type: text/plain; charset=ISO-2022-JP", "it is in ISO-2022-JP: .* `msgconv -t UTF-8`"),
+        ("\xff", "not UTF-8 at byte 18: .* `msgconv -t UTF-8`"),
+    ],
+)
+def test_po_that_cannot_be_translated_is_told(header, told):
+    with pytest.raises(NMTError, match=told):
+        read_document("po", f'msgid ""\nmsgstr "{header}\\n"\n'.encode("latin-1"), "de")
 
 
 def test_subtitles_keep_times_tags_and_lines():
@@ -497,6 +590,12 @@ def test_xliff_replaces_what_is_no_translation_yet():
     found = translated("xliff", f"<x>{source}{unit.format('')}</x>")
     assert re.findall("<target.*?>(.*?)</target>", found) == ["A", "A", "a", "a", "a"]
     assert len(re.findall('<target state="needs-review-translation">A', found)) == 2
+    segment = "<segment{}><source>a</source></segment>"
+    for before, after in (("", " state='translated'"), (" state='reviewed'", " state='reviewed'")):
+        expected = segment.format(after.replace("'", '"')).replace("</source>", "</source><target>A</target>")
+        assert translated("xliff", f"<x>{segment.format(before)}</x>").replace("'", '"') == f"<x>{expected}</x>"
+    new = segment.format(' state="initial" subState="x:y"')
+    assert translated("xliff", f"<x>{new}</x>").startswith('<x><segment state="translated"><source>')
     segment = '<segment id="1" state="{}"><source>a</source>{}</segment>'
     source = segment.format("initial", "<target>b</target>") + segment.format("reviewed", "<target>b</target>")
     expected = source.replace("initial", "translated").replace("b</target>", "A</target>", 1)
@@ -565,8 +664,12 @@ def test_places_that_xml_has_already():
     assert translated("xliff", unit) == unit.replace("</seg-source>", added)
     page = "<p>a <![CDATA[b > c]]> d</p>"
     assert translated("html", page) == "<p>A <![CDATA[b > c]]> D</p>"
-    empty = b'<tmx><tu srclang="en"><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de"><seg/></tuv></tu></tmx>'
-    assert read_document("tmx", empty, "de").lines == []
+    memory = '<tmx><tu srclang="en"><tuv xml:lang="de">{}</tuv><tuv xml:lang="en"><seg>a</seg></tuv></tu></tmx>'
+    for empty in ("<seg/>", "<seg></seg>", "<seg a='b'> </seg>"):
+        document = read_document("tmx", memory.format(empty).encode(), "de")
+        assert document.join(upper(document.lines)).decode() == memory.format("<seg>A</seg>")
+    for done in ("", "<seg>b</seg>", "<seg><![CDATA[b]]></seg>"):
+        assert read_document("tmx", memory.format(done).encode(), "de").lines == []
 
 
 def test_tmx_gets_the_missing_variants_alone():
@@ -582,6 +685,43 @@ def test_tmx_gets_the_missing_variants_alone():
     for format in ("tmx", "xliff"):
         with pytest.raises(NMTError, match="declares the entity 'x'"):
             read_document(format, b'<!DOCTYPE tmx [<!ENTITY x "xx">]><tmx>&x;</tmx>', "de")
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "told"),
+    [
+        ("xliff", '<xliff><file source-language="fr-CA" target-language="ja"/></xliff>', "from fr-CA into ja, but"),
+        ("xliff", '<xliff><file source-language="en"/><file target-language="ja"/></xliff>', "is into ja, but"),
+        ("xliff", "<xliff srcLang='fr' trgLang='de'/>", "is from fr into de, but the model translates from en into de"),
+        (
+            "xliff",
+            '<xliff><!--<file source-language="fr">--><file source-language="EN" target-language="deu"/></xliff>',
+            "",
+        ),
+        ("po", 'msgid ""\nmsgstr "Language: fr\\n"\n', "is into fr, but"),
+        ("po", 'msgid ""\nmsgstr "Language: de_AT\\n"\n', ""),
+        ("po", 'msgid ""\nmsgstr "Language: \\nContent-Type: text/plain\\n"\n', ""),
+        ("tmx", '<tmx><header srclang="fr"/><tu><tuv xml:lang="fr"><seg>a</seg></tuv></tu></tmx>', "is from fr, but"),
+        ("tmx", '<tmx><header srclang="*all*"/></tmx>', ""),
+    ],
+)
+def test_a_file_in_other_languages_than_the_model_is_refused(format, content, told):
+    if told:
+        with pytest.raises(NMTError, match=told):
+            read_document(format, content.encode(), "de", "en")
+    else:
+        read_document(format, content.encode(), "de", "en")
+    read_document(format, content.encode(), "x-klingon")
+
+
+def test_a_translation_memory_is_translated_from_the_language_of_the_model():
+    unit = "<tu{}><tuv xml:lang='fr'><seg>b</seg></tuv>{}</tu>"
+    own = "<tuv xml:lang='en-US'><seg>a</seg></tuv>"
+    memory = f"<tmx><header srclang='fr'/>{unit.format('', own)}{unit.format('', '')}"
+    memory += f"{unit.format(' srclang=' + repr('*all*'), own)}</tmx>"
+    document = read_document("tmx", memory.encode(), "de", "en")
+    assert document.lines == ["a", "a"]
+    assert document.join(upper(document.lines)).decode().count('</seg></tuv><tuv xml:lang="de"') == 2
 
 
 LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>the link</w:t></w:r></w:hyperlink>'
@@ -673,6 +813,10 @@ def test_docx_joins_runs_that_look_alike_and_moves_the_others():
 def test_time_for_units_is_linear(format, before, piece, after):
     text = f"<x>{before}{piece * (400_000 // max(len(piece), 1) * bool(piece))}{after}</x>"
     assert read_document(format, text.encode(), "de").join([]) == text.encode()
+
+
+def test_time_for_a_long_text_that_is_copied_is_linear():
+    assert "x</code>" in translated("html", f"Run <code>{'ab ' * 30_000}x</code>")
 
 
 def test_time_for_runs_is_linear():
