@@ -117,6 +117,10 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
         raise NMTError(f"run={config.run}: exported already; pass the run or model directory")
     description = read_description(folder)
     lines, origin = sample_lines(config, description)
+    if config.vmap is not None:
+        from nmt.interchange.vocabulary_map import corpus_of, write_map
+
+        corpus_of(folder)  # refused before anything is written
     status("writing")
     if config.format == "argos":
         exported = write_argos(config, folder, description)
@@ -126,8 +130,6 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     precision = f" precision={config.precision}" if config.format != "huggingface" else ""
     yield f"{exported.path}: {folder} with format={config.format}{precision}"
     if config.vmap is not None:
-        from nmt.interchange.vocabulary_map import write_map
-
         status("learning which tokens translate which")
         yield write_map(folder, exported.path, config.vmap, exported.search)
     if not lines:

@@ -37,7 +37,7 @@ def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
     words = ["data=files", f"data.name={name}", f"data.source={summary.source}", f"data.target={summary.target}"]
     words += [set_text(*each) for each in held_out]
     if config.kind == "distillation":
-        words.append(set_text("data.train", f"{config.output}/train"))
+        words += [set_text("data.train", f"{config.output}/train"), set_text("init", config.run[0])]
     else:
         words.append(
             f"data.sources=[{mapping({'train': original[0] if len(original) == 1 else original})},{mapping(own)}]"

@@ -12,10 +12,10 @@ class SynthesiseConfig(TranslateConfig):
     """The tree of `nmt synthesise`."""
 
     kind: str = "back_translation"
-    """back_translation: each translation is the source of its line (Sennrich et al. 2016), by a model of the other
-    direction; distillation: it is the target, for a student to learn from (Kim and Rush 2016)."""
+    """back_translation: each translation is the source of its line, by a model of the other direction (Sennrich 2016);
+    distillation: it is the target, for a student to learn from (Kim and Rush 2016)."""
     tag: str | None = None
-    """A symbol before each synthetic source, BT for <BT> (Caswell et al. 2019): the tag of these pairs in training."""
+    """A symbol before each back-translation when it is prepared, BT for <BT> (Caswell 2019), in the printed command."""
     reference: str | None = None
     """File of references, a line for each of input: of decode.n_best translations, the one most like it is taken."""
     metric: str = "chrf"
@@ -39,6 +39,7 @@ class SynthesiseConfig(TranslateConfig):
         if self.tag is not None:
             self.tag = f"<{self.tag.strip('<>')}>"
             require(bool(TAG.fullmatch(self.tag)), f"tag={self.tag!r:.60}: a word such as BT, please")
+        require(self.kind == "back_translation" or self.tag is None, "tag: of back-translations; leave it out")
         several = self.decode.n_best > 1
         require(
             several == (self.reference is not None),

@@ -5,6 +5,7 @@ line without a token are always there. The candidates are the likeliest of IBM m
 frequent tokens; their number is doubled until the translations of a sample change little.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import ne
@@ -19,8 +20,8 @@ from nmt.data.prepared import open_corpus
 from nmt.errors import NMTError
 from nmt.interchange.ctranslate2 import vocabularies
 from nmt.interchange.word_translation import Tokens, Translations, word_translations
-from nmt.model_directory.description import read_description, read_tokenizer, within
-from nmt.search.ctranslate2_engine import MAP, CTranslate2Engine
+from nmt.model_directory.description import EXPORTED, read_description, read_tokenizer, within
+from nmt.search.ctranslate2_engine import MAP, MAP_BEAM, CTranslate2Engine
 from nmt.storage.whole import write_file
 from nmt.text.tokenizers import SOURCE
 
@@ -37,13 +38,20 @@ Candidates = dict[int, NDArray[np.int64]]
 NULL = 0
 
 
+def corpus_of(folder: Path) -> Path:
+    """The prepared corpus that a model was trained on; NMTError where that is not there any more."""
+    description = read_description(folder)
+    prepared = within(description.training, "config", "prepared")
+    require(isinstance(prepared, str), "vmap: the model does not say what it was trained on; leave vmap out")
+    corpus = Path(str(prepared))
+    if open_corpus(corpus).manifest.tokenizer != description.tokenizer:
+        raise NMTError(f"vmap: {corpus} has another vocabulary than the model; prepare it again, or leave vmap out")
+    return corpus
+
+
 def learn(folder: Path, corpus: Path) -> tuple[Translations, NDArray[np.int64]]:
     """The probabilities of translations, NULL included, and how often each token of the target occurs."""
-    prepared = open_corpus(corpus)
-    description = read_description(folder)
-    if prepared.manifest.tokenizer != description.tokenizer:
-        raise NMTError(f"vmap: {corpus} has another vocabulary than the model; prepare it again, or leave vmap out")
-    split, size = prepared.split("train"), description.vocabulary_size
+    split, size = open_corpus(corpus).split("train"), read_description(folder).vocabulary_size
     table = split.table[np.arange(0, len(split), max(1, -(-len(split) // PAIRS)))]
     source, target = (table.column(side).combine_chunks() for side in ("source", "target"))
     lengths, wanted = (side.value_lengths().to_numpy().astype(np.int64) for side in (source, target))
@@ -96,7 +104,15 @@ def sample_of(folder: Path, corpus: Path) -> list[list[int]]:
 def best_tokens(output: Path, decode: DecodeConfig, sentences: Sequence[list[int]]) -> list[list[int]]:
     """The translation of each sentence by itself: in a batch, they would share their candidates."""
     engine = CTranslate2Engine(output, replace(decode, batch_tokens=1), scores=False)
+    engine.map_beam = decode.beam_size * (output / MAP).is_file()
     return [row[0].tokens for row in engine.search(sentences, [[]] * len(sentences))]
+
+
+def note_beam(file: Path, size: int) -> None:
+    """Write the largest beam that the map is for into the model's description."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content["training"][MAP_BEAM] = size
+    write_file(file, json.dumps(content, indent=2) + "\n")
 
 
 def write_map(folder: Path, output: Path, share: float, decode: DecodeConfig) -> str:
@@ -104,9 +120,7 @@ def write_map(folder: Path, output: Path, share: float, decode: DecodeConfig) ->
 
     At most that share of a sample's lines has another translation. Raises NMTError where the corpus is not there.
     """
-    prepared = within(read_description(folder).training, "config", "prepared")
-    require(isinstance(prepared, str), "vmap: the model does not say what it was trained on; leave vmap out")
-    corpus = Path(str(prepared))
+    corpus = corpus_of(folder)
     found, counts = learn(folder, corpus)
     sentences, entries = sample_of(folder, corpus), vocabularies(read_tokenizer(folder))
     expected = best_tokens(output, decode, sentences)
@@ -123,5 +137,6 @@ def write_map(folder: Path, output: Path, share: float, decode: DecodeConfig) ->
             (output / MAP).unlink()
             return f"no vmap: it saves no time where {told}; a larger share, or a larger vocabulary, would"
         if changed <= share * len(sentences):
+            note_beam(output / EXPORTED, decode.beam_size)
             return f"{output / MAP}: {told}"
         each, frequent = 2 * each, 2 * frequent

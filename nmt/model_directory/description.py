@@ -29,6 +29,7 @@ TRAINING = {
     "score": dict[str, Any],
     "corpus": str,
     "config": dict[str, Any],
+    "vmap_beam_size": int,
     "init": str,
     "length_penalty": float,
     "length_penalty_kind": str,

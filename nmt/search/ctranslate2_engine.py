@@ -24,7 +24,7 @@ import numpy.typing as npt
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.hardware import usable_cores
-from nmt.model_directory.description import ModelDescription, read_description
+from nmt.model_directory.description import ModelDescription, read_description, within
 from nmt.search.constraints import Constraints
 from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length, penalty
 
@@ -35,7 +35,7 @@ BATCH_TOKENS = {"int8": 512, "float32": 1024}
 no faster on a processor."""
 Batch = tuple[int, list[int], list[Any]]
 """A batch that is searched: its maximal length, the indices of its sentences, and CTranslate2's promises of results."""
-MAP = "vmap.txt"
+MAP, MAP_BEAM = "vmap.txt", "vmap_beam_size"
 """Name of the vocabulary map in a model's folder."""
 NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
@@ -86,8 +86,9 @@ class CTranslate2Engine:
         scores: bool = True,
         vmap: bool = True,
     ) -> None:
-        self.has_map = vmap and (folder / MAP).is_file()
-        self.config, self.longest, self.scores = config, positions(read_description(folder)), scores
+        description = read_description(folder)
+        self.config, self.longest, self.scores = config, positions(description), scores
+        self.map_beam = within(description.training, MAP_BEAM) or 0 if vmap and (folder / MAP).is_file() else 0
         self.workers = threads or usable_cores()
         try:
             self.translator = ctranslate2.Translator(
@@ -106,6 +107,11 @@ class CTranslate2Engine:
         self.source_symbols: list[str] = both[0]
         self.symbols: list[str] = both[1]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
+
+    @property
+    def has_map(self) -> bool:
+        """True if it searches by the map, which was tried with beams up to that size."""
+        return int(self.config.beam_size) <= self.map_beam
 
     @property
     def batch_tokens(self) -> int:

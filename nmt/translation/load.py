@@ -147,7 +147,10 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
         folder = converted(folder, config.precision, notice)
     # Plain text shows no scores, but the Parquet files that Ray writes do.
     scores = config.format != "text" or config.ray.enabled
-    return CTranslate2Engine(folder, config.decode, precision, config.threads, scores, config.vmap)
+    engine = CTranslate2Engine(folder, config.decode, precision, config.threads, scores, config.vmap)
+    if engine.map_beam and not engine.has_map:
+        notice(f"{folder}: its vocabulary map is for decode.beam_size={engine.map_beam} at most, and is left out")
+    return engine
 
 
 def converted_folder(folder: Path, precision: str) -> Path:

@@ -9,11 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nmt.config.rules import require
 from nmt.config.synthesis import SynthesiseConfig
+from nmt.errors import NMTError
 from nmt.storage.whole import whole_file, write_file
 from nmt.translation.load import find_models
 
@@ -59,7 +61,10 @@ def fates(
     """
     reasons, scores, flags = [np.zeros(0, np.int8)], [np.zeros(0)], Counter[str]()
     for file in files:
-        columns = pq.read_table(file).to_pydict()
+        try:
+            columns = pq.read_table(file).to_pydict()
+        except (pa.ArrowException, OSError) as error:
+            raise NMTError(f"{file}: damaged; remove it, and the same command writes it again") from error
         pairs = map(is_pair, columns["source"], columns["translation"])
         found = list(zip(pairs, columns["flags"], strict=True))
         flags.update(flag for pair, own in found if pair for flag in own)
@@ -89,6 +94,9 @@ def write_pairs(config: SynthesiseConfig, files: Sequence[Path], folder: Path) -
     kept = reasons == KEPT
     require(bool(kept.any()), f"{folder}: none of {len(kept):,} pairs is left; pass flagged=keep, or a lower drop")
     sides = (description.target, description.source)  # of a translation, and of its line
+    # After a kill no file is there that belongs to others.
+    for name in ("summary.json", *(f"train.{side}" for side in sides)):
+        (folder / name).unlink(missing_ok=True)
     with ExitStack() as stack:
         names = [stack.enter_context(whole_file(folder / f"train.{side}")) for side in sides]
         line_file, translation_file = (

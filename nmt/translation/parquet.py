@@ -157,8 +157,11 @@ def write_block(
             zip(lines, translations, more or [{}] * len(lines), strict=True), block.first
         )
     ]
+    table = pa.Table.from_pylist(rows)
+    if "flags" in table.column_names:  # where no line has one, their type would be another
+        table = table.set_column(table.column_names.index("flags"), "flags", table["flags"].cast(pa.list_(pa.string())))
     with whole_file(folder / block.name) as temporary:
-        pq.write_table(pa.Table.from_pylist(rows), temporary)
+        pq.write_table(table, temporary)
 
 
 def claim(folder: Path, description: dict[str, Any]) -> None:

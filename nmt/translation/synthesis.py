@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config.rules import require
 from nmt.config.synthesis import SynthesiseConfig
+from nmt.errors import NMTError
 from nmt.evaluation.scores import sentence_scorer
-from nmt.model_directory.description import find_model_directory
+from nmt.model_directory.description import find_model_directory, read_description
 from nmt.storage.whole import remove_leftovers
 from nmt.text.files import not_parallel
 from nmt.text.tokenizers import TARGET
@@ -28,6 +30,7 @@ from nmt.translation.load import load_translator
 from nmt.translation.on_ray import require_ray, translate_blocks
 from nmt.translation.pairs import Summary, is_pair, write_pairs
 from nmt.translation.parquet import (
+    DESCRIPTION,
     Block,
     check_complete,
     claim,
@@ -156,6 +159,21 @@ def find_parts(config: SynthesiseConfig) -> tuple[list[Part], dict[str, Any]]:
     return parts, found
 
 
+def write_parts(config: SynthesiseConfig, parts: Sequence[Part], console: "Console") -> None:
+    if config.ray.enabled:
+        translate_blocks(config, parts, console, PartSynthesiser)
+    else:
+        with ExitStack() as stack, console.status("loading") as status:
+            notice = lambda words: console.print(f"nmt: {words}")  # noqa: E731
+            tell(written_here(config, parts, stack), status.update, notice)
+
+
+def disclaim(folder: Path) -> None:
+    """Leave a folder without parts to other commands."""
+    (folder / PARTS).rmdir()
+    (folder / DESCRIPTION).unlink()
+
+
 def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
     """Write the pairs of `config.input` to the folder `config.output`.
 
@@ -167,20 +185,28 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
     folder = Path(config.output).absolute()
     with console.status("reading the input"):
         parts, hashes = find_parts(config)
+        require(bool(parts), f"input={config.input}: it is empty")
         models = [find_model_directory(name).resolve() for name in config.run]
         reverse = find_model_directory(config.reverse, "reverse").resolve() if config.reverse else None
+        if reverse:
+            forth, back = map(read_description, (models[0], reverse))
+            if (back.source, back.target) != (forth.target, forth.source):
+                raise NMTError(
+                    f"reverse={config.reverse}: it translates {back.source} to {back.target}; pass a model from "
+                    f"{forth.target} to {forth.source}, the other direction"
+                )
         decides = {key: value for key, value in what_decides(config).items() if key not in (*FREE, "metric")}
         claim(Path(config.output), {**decides, **hashes, "reverse": reverse and model_hash(reverse)})
         (folder / PARTS).mkdir(exist_ok=True)
         remove_leftovers(folder / PARTS)
     own = replace(config, run=[*map(str, models)], reverse=str(reverse) if reverse else None, output=str(folder))
     if missing := missing_blocks(parts, folder / PARTS, console):
-        if config.ray.enabled:
-            translate_blocks(own, missing, console, PartSynthesiser)
-        else:
-            with ExitStack() as stack, console.status("loading") as status:
-                notice = lambda words: console.print(f"nmt: {words}")  # noqa: E731
-                tell(written_here(own, missing, stack), status.update, notice)
+        try:
+            write_parts(own, missing, console)
+        except NMTError:
+            if len(missing) == len(parts) and not any((folder / PARTS).iterdir()):
+                disclaim(folder)
+            raise
     check_complete(parts, folder / PARTS)
     with console.status("choosing pairs"):
         return write_pairs(config, [folder / PARTS / part.name for part in parts], folder)

@@ -18,7 +18,7 @@ from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
 from nmt.interchange import word_translation
 from nmt.interchange.ctranslate2 import check_exported, write
-from nmt.interchange.vocabulary_map import NULL, render
+from nmt.interchange.vocabulary_map import NULL, note_beam, render
 from nmt.interchange.word_translation import Tokens, word_translations
 from nmt.model_directory.description import find_model_directory, read_tokenizer
 from nmt.search.ctranslate2_engine import CTranslate2Engine
@@ -93,6 +93,7 @@ def test_with_a_map_of_the_whole_vocabulary_nothing_changes(exported, beam_size)
     size = len(read_tokenizer(exported).vocabulary(TARGET))
     entries = [read_tokenizer(exported).vocabulary(side) for side in (SOURCE, TARGET)]
     (exported / "vmap.txt").write_text(render({NULL: np.arange(size)}, *entries))
+    note_beam(exported / "nmt.json", 4)
     check_exported(exported)
     assert searched(exported, beam_size=beam_size) == [(ids, pytest.approx(logp, abs=1e-4)) for ids, logp in expected]
     (exported / "vmap.txt").unlink()
@@ -102,6 +103,7 @@ def test_with_a_map_nothing_else_is_written_and_scores_are_those_of_the_whole_so
     entries = [read_tokenizer(exported).vocabulary(side) for side in (SOURCE, TARGET)]
     allowed = range(20, 60)
     (exported / "vmap.txt").write_text(render({NULL: np.array(allowed)}, [""], entries[1]))
+    note_beam(exported / "nmt.json", 4)
     found = searched(exported)
     engine = CTranslate2Engine(exported, DecodeConfig(), vmap=False)
     (exported / "vmap.txt").unlink()
@@ -134,6 +136,10 @@ def test_export_writes_a_map_and_says_how_many_lines_change(finished, tmp_path, 
         for vmap in (True, False)
     )
     assert (with_map.engine.has_map, without.engine.has_map) == (True, False)
+    said, wider = list[str](), replace(decode, beam_size=4)
+    other = load_translator(TranslateConfig(str(output), engine="ctranslate2", decode=wider), said.append)
+    assert not other.engine.has_map
+    assert said == [f"{output}: its vocabulary map is for decode.beam_size=1 at most, and is left out"]
     told = list(export(replace(settings, vmap=0.0), lambda words: None))
     [line] = [line for line in told if "candidates of a line" in line]
     assert "0.00%" in line or line.startswith("no vmap")

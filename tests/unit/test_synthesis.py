@@ -3,6 +3,7 @@
 import json
 import random
 import shlex
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -86,7 +87,10 @@ def test_the_best_of_several_is_the_one_most_like_its_reference(make, nmt, mono,
 @pytest.mark.parametrize("reverse", [False, True])
 def test_the_worst_share_by_log_p_is_dropped(make, nmt, checkpoint, word_model, reverse):
     # Random models write no tokens that a tokenizer would find again in their text.
-    words = ["flagged=keep", *([f"reverse={checkpoint}"] if reverse else [])]
+    other = Path(shutil.copytree(checkpoint, "other_direction"))
+    about = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**about, "source": about["target"], "target": about["source"]}))
+    words = ["flagged=keep", *([f"reverse={other}"] if reverse else [])]
     everything = make(*words, run=word_model)
     sources, targets = (list(side) for side in zip(*everything, strict=True))
     run, ways = (checkpoint, (targets, sources)) if reverse else (str(word_model), (sources, targets))
@@ -149,16 +153,56 @@ def test_a_killed_command_goes_on_and_writes_the_same_files(make, mono, checkpoi
 
 @pytest.mark.parametrize("kind", ["back_translation", "distillation"])
 def test_the_next_command_takes_the_pairs(make, nmt, checkpoint, kind):
-    result = nmt("synthesise", "mono", f"run={checkpoint}", *SEARCH, "output=my bt", f"kind={kind}", "tag=BT")
+    tag = ["tag=BT"] * (kind == "back_translation")
+    result = nmt("synthesise", "mono", f"run={checkpoint}", *SEARCH, "output=my bt", f"kind={kind}", *tag)
     command = next(line for line in result.out.splitlines() if line.startswith("nmt preprocess"))
-    data = compose("preprocess", shlex.split(command)[2:]).data
+    config = compose("preprocess", shlex.split(command)[2:])
+    data = config.data
     if kind == "distillation":
         assert (data.train, data.source, data.target) == (["my bt/train"], "en", "de")
+        assert config.init == str(checkpoint)
         return
     sources = sources_of(data)
     assert (data.source, data.target) == ("de", "en")
     assert [source.data.tag for source in sources] == [None, "<BT>"]
     assert sources[1].data.train == ["my bt/train"]
+
+
+def test_parts_are_one_table_whatever_their_flags(make, monkeypatch):
+    monkeypatch.setattr(
+        "nmt.translation.synthesis.flagger", lambda config: lambda line, found: ["number"] if line == "x" else []
+    )
+    Path("mono").write_text("ka\nlo\nx\nmi\n")
+    make("lines=2", "flagged=keep")
+    assert pq.read_table("out/parts").column("flags").to_pylist() == [[], [], ["number"], []]
+
+
+def test_pairs_that_were_not_written_to_their_end_are_not_there(make, monkeypatch):
+    make("flagged=keep")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nmt.translation.pairs.kept_pairs", stop)
+    with pytest.raises(AssertionError, match="130"):
+        make("flagged=keep", "drop=0.5")
+    assert not any(Path("out", name).exists() for name in ("train.en", "train.de", "summary.json"))
+
+
+def test_a_damaged_part_is_named_and_a_refused_search_claims_no_folder(make, nmt, checkpoint):
+    make("lines=20")
+    part = sorted(Path("out/parts").iterdir())[1]
+    part.write_bytes(b"")
+    again = ["synthesise", "mono", f"run={checkpoint}", *SEARCH]
+    found = nmt(*again, "output=out", "lines=20")
+    assert (found.code, found.err.splitlines()[1:]) == (
+        2,
+        [f"nmt: {part.resolve()}: damaged; remove it, and the same command writes it again"],
+    )
+    nmt(*again, "output=new", "engine=ctranslate2", "device=auto", "decode.do_sample=true").refused("engine=torch")
+    assert not any(Path("new").iterdir())
+    Path("empty").touch()
+    nmt("synthesise", "empty", f"run={checkpoint}", *SEARCH, "output=e").refused("it is empty")
 
 
 def test_mistakes_are_named(make, nmt, mono, checkpoint):
@@ -168,6 +212,8 @@ def test_mistakes_are_named(make, nmt, mono, checkpoint):
         (["output=new", "decode.n_best=2"], "reference=None with decode.n_best=2"),
         (["output=new", "tag=s"], "tag='<s>'"),
         (["output=new", "kind=copy"], "kind=copy"),
+        (["output=new", "kind=distillation", "tag=BT"], "tag: of back-translations"),
+        (["output=new", f"reverse={checkpoint}"], "pass a model from de to en"),
         (["output=new", "drop=1"], "drop=1"),
         ([], "pass output=FOLDER"),
         (["output=new", "reference=out/train.de", "decode.n_best=2"], "they are not parallel"),
