@@ -54,5 +54,8 @@ class SynthesiseConfig(TranslateConfig):
 
     def check_paths(self) -> None:
         """NMTError for standard input or output, which cannot be gone on with."""
-        require(self.input != "-" and self.text is None, "input: lines to translate are needed; pass input=FILE")
+        require(
+            self.input != "-" and self.text is None,
+            "input: of files, not of standard input, nor a text; pass input=FILE",
+        )
         require(self.output != "-", "output: the pairs are written to a folder; pass output=FOLDER")

@@ -170,9 +170,10 @@ def edges(line: str, stretch: Stretch) -> tuple[str, str]:
     first, last = line[stretch.start], line[stretch.end - 1]
     classes = [f"[{PART_OF if re.match('[A-Za-z0-9_]', own) else re.escape(own)}]" for own in (first, last)]
     before, after = f"(?<!{classes[0]})", f"(?!\\.?{classes[1]})"
-    if ADDRESS.fullmatch(item(line, stretch)):  # https://a.org/api is another one in https://a.org/api-Server
+    own = item(line, stretch)
+    if own.startswith("--") or ADDRESS.fullmatch(own):  # https://a.org/api is another one in https://a.org/api-Server
         after += r"(?!-\w)"
-    if MEASURE.fullmatch(item(line, stretch)):
+    if MEASURE.fullmatch(own):
         before, after = BEFORE_MEASURE, after + AFTER_MEASURE
     return before * bool(re.compile(before).match(line, stretch.start)), after * bool(
         re.compile(after).match(line, stretch.end)
