@@ -22,8 +22,9 @@ synthesis=(engine=ctranslate2 protect=none "${search[@]}" output=synthetic/stude
 nmt synthesise "$corpus/train.en" runs/student/teacher "${synthesis[@]}"
 nmt preprocess experiment=multi30k data.name=student data.train=synthetic/student/train "${held_out[@]}"
 nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled
-longer=(init=runs/student/distilled optim.learning_rate=0.003 optim.warmup=100 trainer.max_steps=3500)
-nmt train data/student "${training[@]}" "${longer[@]}" name=student/longer
+longer=(optim.learning_rate=0.003 optim.warmup=100 trainer.max_steps=3500)
+nmt train data/student "${training[@]}" "${longer[@]}" init=runs/student/distilled name=student/longer
+nmt train $data "${training[@]}" "${longer[@]}" init=runs/student/alone name=student/alone_longer
 
 # Sentences/s and memory, in float32 and int8, on one and two threads, by beams and greedy.
 models=(runs/student/teacher runs/student/longer)
@@ -43,6 +44,8 @@ int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" "input=$data
 nmt translate runs/student/alone "${int8[@]}" output=runs/student/alone.de
 nmt translate runs/student/distilled "${int8[@]}" output=runs/student/distilled.de
 nmt translate runs/student/longer "${int8[@]}" output=runs/student/longer.de
+nmt translate runs/student/alone_longer "${int8[@]}" output=runs/student/alone_longer.de
 cd runs/student
 nmt compare teacher.de longer.de distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de"
+nmt compare longer.de alone_longer.de "source=../../$data/test.en" "reference=../../$data/test.de" output=null
 nmt compare distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de" output=null
