@@ -57,6 +57,7 @@ class Projection:
         source = Words(plain, edges_of(nodes))
         self.translation = Words(target, cuts=source.cuts)
         self.sources, self.targets, self.items = source.spans, self.translation.spans, frozenset(source.items)
+        self.source_items = source.items
         self.starts, self.target_starts = source.starts, self.translation.starts
         if alignment is None:  # as if both had the same order
             count, own = len(self.targets), len(self.sources)
@@ -98,11 +99,12 @@ class Projection:
         low, _ = parent.words
         owners = self.owners(nodes, parent.words)
         copies = self.find_copies(nodes, owners, parent)
+        self.claim_items([index for index, node in enumerate(nodes) if index not in copies], nodes, owners, low)
         placed, runs, between = list[Placed](), dict[int, Placed](), list[Node]()
         for index, run in enumerate(best_runs(owners, len(nodes))):
             if index in copies:
                 placed.append(copies[index])
-            elif run:
+            elif run and not self.holds_another_item(nodes[index], low + run[0], low + run[1]):
                 placed.append(self.covering(nodes[index], (low + run[0], low + run[1]), parent))
             else:
                 between.append(nodes[index])
@@ -112,6 +114,12 @@ class Projection:
             placed.append(self.between(node, parent, runs))
             runs.update(dict.fromkeys(range(*placed[-1].words), placed[-1]))
         return sorted(placed, key=lambda each: (each.begin, each.end))
+
+    def holds_another_item(self, node: Node, first: int, last: int) -> bool:
+        """True if what is copied would take the place of an item that it does not hold, in a word that joins both."""
+        own, (begin, end) = self.plain[node.begin : node.end], (self.targets[first][0], self.targets[last - 1][1])
+        found = (self.target[a:b] for a, b in self.translation.items if begin < b and a < end)
+        return node.copied and any(item not in own for item in found)
 
     def covering(self, node: Node, words: tuple[int, int], parent: Placed) -> Placed:
         """A node around these words of the translation."""
@@ -153,6 +161,26 @@ class Projection:
                     owners[word - low] = index
                 break
         return found
+
+    def claim_items(self, indices: list[int], nodes: Sequence[Node], owners: list[int | None], low: int) -> None:
+        """Let what is copied take the place of a word with an item that it holds: the item would be there twice."""
+        places = defaultdict[str, list[int]](list)
+        for begin, end in self.translation.items:
+            places[self.target[begin:end]].append(bisect_left(self.target_starts, begin + 1) - 1)
+        for index in (index for index in indices if nodes[index].copied):
+            begin, end = nodes[index].begin, nodes[index].end
+            held = [
+                at
+                for a, b in self.source_items[bisect_left(self.source_items, (begin, 0)) :][:1]
+                if b <= end
+                for at in places[self.plain[a:b]]
+                if low <= at < low + len(owners)
+            ]
+            if held:
+                aligned = (at for at in held if index == owners[at - low])
+                own = next(aligned, held[0])
+                owners[:] = [None if owner == index else owner for owner in owners]
+                owners[own - low] = index
 
     def is_item(self, node: Node) -> bool:
         """True for an element whose whole content is a protected item."""

@@ -106,6 +106,15 @@ def aligned(translation: str, pairs: str):
         ("Run <code>make</code> now", "Jetzt machen ausführen", "0-2 1-1 2-0", "Jetzt <code>make</code> ausführen"),
         ("A <code>a</code> is a", "Ein a ist ein a", "0-0 1-1 2-2 3-3 3-4", "Ein <code>a</code> ist ein a"),
         ("Run <code>x</code>", "Los", "0-0", "Los <code>x</code>"),
+        # An item that is copied is not there twice.
+        (
+            "Show <code>messages %s</code> now",
+            "Nachrichten %s-Jetzt zeigen",
+            "0-2 1-0 2-1",
+            "Nachrichten <code>messages %s</code> zeigen",
+        ),
+        # A word that joins what is copied to a protected item stays.
+        ("Press open() <code>now</code>", "open()-Nun drücken", "0-1 1-0 2-0", "<code>now</code> open()-Nun drücken"),
         ("Hit <kbd>A</kbd>+<kbd>B</kbd>!", "A+B drücken!", "0-1 1-0", "<kbd>A</kbd>+<kbd>B</kbd> drücken!"),
         # What is protected stays whole, as an element does whose content it is.
         ("About <b>1.5 GB</b> now", "Jetzt etwa 1,5 GB", "0-1 1-2 3-0", "Jetzt etwa <b>1,5 GB</b>"),

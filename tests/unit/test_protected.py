@@ -61,6 +61,12 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ),
         ("%1 of %L2, %n, %(user name)s, %1$,d", ["%1", "%L2", "%n", "%(user name)s", "%1$,d"]),
         ("Save&nbsp;all &#8230; <%= user.name %>", ["&nbsp;", "&#8230;", "<%= user.name %>"]),
+        ('At 12:30: open main.c, FOO.TXT, (*.mp3) or ".env"', ["12:30", "main.c", "FOO.TXT", "*.mp3", ".env"]),
+        ("Press Ctrl++, ctrl+s or Win+R for 1/2 kg of 1.2.3rc1", ["Ctrl++", "ctrl+s", "Win+R", "1/2 kg", "1.2.3rc1"]),
+        (
+            "See file:///etc, ssh://host/x at 2024-05-01T12:30:00Z",
+            ["file:///etc", "ssh://host/x", "2024-05-01T12:30:00Z"],
+        ),
         ("Run --to=a/b.x, *.txt or .env on \\\\a\\b", ["--to=a/b.x", "*.txt", ".env", "\\\\a\\b"]),
         (
             "mailto:a@b.de from 10.0.0.0/8 or fe80::1 by v1.2-rc1",
