@@ -120,7 +120,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     if config.vmap is not None:
         from nmt.interchange.vocabulary_map import corpus_of, write_map
 
-        corpus_of(folder)  # refused before anything is written
+        corpus = corpus_of(folder)  # refused before anything is written
     status("writing")
     if config.format == "argos":
         exported = write_argos(config, folder, description)
@@ -131,7 +131,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     yield f"{exported.path}: {folder} with format={config.format}{precision}"
     if config.vmap is not None:
         status("learning which tokens translate which")
-        yield write_map(folder, exported.path, config.vmap, exported.search)
+        yield write_map(folder, exported.path, corpus, config.vmap, exported.search)
     if not lines:
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return

@@ -120,7 +120,7 @@ def protected_kinds(value: Any) -> list[str]:
     for kind in kinds:
         if kind == "usual":
             continue
-        if get_close_matches(str(kind).lower(), MEANT, cutoff=0.7):  # else a misspelt word would turn all others off
+        if get_close_matches(str(kind).lower(), MEANT, cutoff=0.8):  # else a misspelt word would turn all others off
             raise NMTError(
                 f"protect={kind}: usual, none, or regular expressions; [{str(kind)[:1]}]{str(kind)[1:]} is one"
             )

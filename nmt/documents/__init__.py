@@ -16,7 +16,7 @@ from nmt.documents.xliff import read_tmx, read_xliff
 from nmt.errors import NMTError
 from nmt.text.files import BOM, LINE_BYTES, TOO_LONG
 
-__all__ = ["SUFFIXES", "Document", "PlainText", "Translated", "read_document", "read_file"]
+__all__ = ["SUFFIXES", "WITH_LANGUAGES", "Document", "PlainText", "Translated", "read_document", "read_file"]
 
 READERS: dict[str, Callable[[str], PlainText | Spliced]] = {
     "text": PlainText,

@@ -56,8 +56,7 @@ class Projection:
         self.plain, self.target = plain, target
         source = Words(plain, edges_of(nodes))
         self.translation = Words(target, cuts=source.cuts)
-        self.sources, self.targets, self.items = source.spans, self.translation.spans, frozenset(source.items)
-        self.source_items = source.items
+        self.sources, self.targets, self.source_items = source.spans, self.translation.spans, source.items
         self.starts, self.target_starts = source.starts, self.translation.starts
         if alignment is None:  # as if both had the same order
             count, own = len(self.targets), len(self.sources)
@@ -118,8 +117,9 @@ class Projection:
     def holds_another_item(self, node: Node, first: int, last: int) -> bool:
         """True if what is copied would take the place of an item that it does not hold, in a word that joins both."""
         own, (begin, end) = self.plain[node.begin : node.end], (self.targets[first][0], self.targets[last - 1][1])
-        found = (self.target[a:b] for a, b in self.translation.items if begin < b and a < end)
-        return node.copied and any(item not in own for item in found)
+        items = self.translation.items
+        near = items[max(bisect_left(items, (begin, 0)) - 1, 0) : bisect_left(items, (end, 0))]
+        return node.copied and any(begin < b and self.target[a:b] not in own for a, b in near)
 
     def covering(self, node: Node, words: tuple[int, int], parent: Placed) -> Placed:
         """A node around these words of the translation."""
@@ -168,14 +168,7 @@ class Projection:
         for begin, end in self.translation.items:
             places[self.target[begin:end]].append(bisect_left(self.target_starts, begin + 1) - 1)
         for index in (index for index in indices if nodes[index].copied):
-            begin, end = nodes[index].begin, nodes[index].end
-            held = [
-                at
-                for a, b in self.source_items[bisect_left(self.source_items, (begin, 0)) :][:1]
-                if b <= end
-                for at in places[self.plain[a:b]]
-                if low <= at < low + len(owners)
-            ]
+            held = [at for at in places[self.first_item(nodes[index])] if low <= at < low + len(owners)]
             if held:
                 aligned = (at for at in held if index == owners[at - low])
                 own = next(aligned, held[0])
@@ -184,8 +177,12 @@ class Projection:
 
     def is_item(self, node: Node) -> bool:
         """True for an element whose whole content is a protected item."""
-        own = self.plain[node.begin : node.end]
-        return (node.end - len(own.lstrip()), node.begin + len(own.rstrip())) in self.items
+        return bool(item := self.first_item(node)) and item == self.plain[node.begin : node.end].strip()
+
+    def first_item(self, node: Node) -> str:
+        """The first protected item that a node holds; empty if there is none."""
+        at = bisect_left(self.source_items, (node.begin, 0))
+        return next((self.plain[a:b] for a, b in self.source_items[at : at + 1] if b <= node.end), "")
 
     def places_of(self, node: Node, parent: Placed) -> Iterator[Placed]:
         """Where the translation has the text of a node: in the words that align to it, then anywhere."""

@@ -115,12 +115,11 @@ def note_beam(file: Path, size: int) -> None:
     write_file(file, json.dumps(content, indent=2) + "\n")
 
 
-def write_map(folder: Path, output: Path, share: float, decode: DecodeConfig) -> str:
+def write_map(folder: Path, output: Path, corpus: Path, share: float, decode: DecodeConfig) -> str:
     """Write the map of a model that was exported without one; returns what it came to.
 
     At most that share of a sample's lines has another translation. Raises NMTError where the corpus is not there.
     """
-    corpus = corpus_of(folder)
     found, counts = learn(folder, corpus)
     sentences, entries = sample_of(folder, corpus), vocabularies(read_tokenizer(folder))
     expected = best_tokens(output, decode, sentences)

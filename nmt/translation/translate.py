@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nmt.config import TranslateConfig
 from nmt.config.rules import shown
 from nmt.config.translation import DOCUMENTS
-from nmt.documents import Translated, read_document
+from nmt.documents import WITH_LANGUAGES, Translated, read_document
 from nmt.errors import NMTError
 from nmt.text.glossary import read_glossary
 from nmt.text.protected import Finder
@@ -144,7 +144,8 @@ def translate_document(config: TranslateConfig) -> None:
     with ExitStack() as stack:
         content, output = open_document(config, stack)
         try:
-            document = read_document(config.format, content, target_language(config), source_language(config))
+            own = (target_language(config), source_language(config)) if config.format in WITH_LANGUAGES else ()
+            document = read_document(config.format, content, *own)
         except NMTError as error:
             raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
         lines, found = document.lines, list[Translated]()
