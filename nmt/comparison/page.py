@@ -141,5 +141,5 @@ def compare_page(found: Comparison, details: Details, count: int) -> str:
         digest=digest,
         now=datetime.now().astimezone(),
         **{f.__name__: f for f in (differences, number_of, plot, signed)},
-        **{f.__name__: f for f in (summary.costs, summary.verdict, summary.how_tested, summary.devices)},
+        **{f.__name__: f for f in (summary.costs, summary.verdict, summary.how_tested, summary.how_translated)},
     )

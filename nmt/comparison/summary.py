@@ -94,9 +94,14 @@ def how_tested(found: Comparison) -> str:
     return f"{words}; ± is the 95 % confidence interval of the bootstrap; seed {found.sampling.seed}"
 
 
-def devices(found: Comparison) -> list[str]:
-    """Where models translated here."""
-    return sorted({seed.cost.device for seeds in found.translated for seed in seeds if seed.cost})
+def how_translated(found: Comparison) -> list[str]:
+    """By which keys, and where, models translated here; with their names where that differs."""
+    ways: dict[str, list[str]] = {}
+    for seeds in found.translated:
+        for seed in seeds:
+            if seed.cost:
+                ways.setdefault(f"{seed.cost.keys}, on {seed.cost.device}", []).append(seed.path)
+    return [way if len(ways) == 1 else f"{', '.join(paths)}: {way}" for way, paths in ways.items()]
 
 
 def as_text(found: Comparison) -> str:
@@ -110,7 +115,7 @@ def as_text(found: Comparison) -> str:
         for test, text in tests.items()
     ]
     lines += ["", *differences(found), "", how_tested(found), *signatures]
-    lines += [f"speed and memory: {device}" for device in devices(found)]
+    lines += [f"translated by {way}" for way in how_translated(found)]
     return "".join(f"{printable(line)}\n" for line in lines)
 
 

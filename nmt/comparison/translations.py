@@ -11,11 +11,12 @@ from pathlib import Path
 
 import nmt
 from nmt.comparison.systems import TestSet, is_model, model_folder
-from nmt.config import TranslateConfig
+from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
 from nmt.hardware import proc_value, processor, usable_cores
 from nmt.model_directory.description import EXPORTED, is_exported
 from nmt.preparation.workers import begin, worker_pool
+from nmt.search.engine import Engine
 from nmt.storage.cache import cache_folder
 from nmt.storage.foreign import LARGE, build, parse_json, read_mapping, sha256
 from nmt.storage.whole import write_file
@@ -25,7 +26,8 @@ from nmt.translation.job import warn
 from nmt.translation.load import choose_device, load_translator
 from nmt.translation.resumption import what_decides
 
-WEIGHTS = ("model.safetensors", "model.bin")
+SEARCH = ("beam_size", "length_penalty", "length_penalty_kind")
+"""Keys of `decode` that are told whatever they are."""
 
 
 @dataclass
@@ -42,6 +44,8 @@ class Cost:
     size: int
     """Of the weights on the disk, in bytes."""
     device: str
+    keys: str
+    """Those of `nmt translate` that decided: engine, precision, and of the search what is not as usual."""
 
 
 @dataclass
@@ -126,9 +130,26 @@ def translate_here(config: TranslateConfig, sources: list[str]) -> Kept:
     hypotheses = [found[0].text for found in translator.stream(sources, config.buffer)]
     seconds = time.perf_counter() - start
     tokens = sum(map(len, translator.tokenizer.encode(hypotheses, TARGET)))
-    weights = next(path for name in WEIGHTS if (path := Path(config.run[0]) / name).is_file())
+    weights, keys = what_translated(translator.engine, config)
     memory, device = peak_memory(config)
-    return Kept(hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, device))
+    return Kept(hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, device, keys))
+
+
+def what_translated(engine: Engine, config: TranslateConfig) -> tuple[Path, str]:
+    """The file of the weights, and the keys of `Cost`."""
+    weights, keys = Path(config.run[0]) / "model.safetensors", {"engine": config.engine, "precision": config.precision}
+    if config.engine == "ctranslate2":
+        from nmt.search.ctranslate2_engine import CTranslate2Engine
+
+        assert isinstance(engine, CTranslate2Engine)
+        weights, keys["precision"] = engine.folder / "model.bin", engine.precision  # an exported model has its own
+        keys |= {"vmap": "true"} if engine.has_map else {}
+    usual = asdict(DecodeConfig())
+    search = asdict(engine.config) | {"length_penalty_kind": engine.config.length_penalty_kind or "gnmt"}
+    usual["batch_tokens"] = search["batch_tokens"]  # it decides no translation
+    told = {key: value for key, value in search.items() if key in SEARCH or value != usual[key]}
+    keys |= {f"decode.{key}": str(value).lower() for key, value in told.items()}
+    return weights, " ".join(f"{key}={value}" for key, value in keys.items())
 
 
 def peak_memory(config: TranslateConfig) -> tuple[int, str]:
@@ -139,4 +160,5 @@ def peak_memory(config: TranslateConfig) -> tuple[int, str]:
         device = choose_device(config.device)
         return torch.cuda.max_memory_allocated(device), torch.cuda.get_device_name(device)
     peak = proc_value("self/status", "VmHWM")
-    return 1024 * int(peak.split()[0]) if peak else 0, f"{processor()}, {config.threads or usable_cores()} cores"
+    cores = config.threads or usable_cores()
+    return 1024 * int(peak.split()[0]) if peak else 0, f"{processor()}, {cores} core{'s' if cores > 1 else ''}"

@@ -89,7 +89,7 @@ class CTranslate2Engine:
         description = read_description(folder)
         self.config, self.longest, self.scores = config, positions(description), scores
         self.map_beam = within(description.training, MAP_BEAM) or 0 if vmap and (folder / MAP).is_file() else 0
-        self.workers = threads or usable_cores()
+        self.folder, self.workers = folder, threads or usable_cores()
         try:
             self.translator = ctranslate2.Translator(
                 str(folder),
@@ -114,9 +114,15 @@ class CTranslate2Engine:
         return int(self.config.beam_size) <= self.map_beam
 
     @property
+    def precision(self) -> str:
+        """Arithmetic: int8, or another one of CTranslate2's names."""
+        found: str = self.translator.compute_type
+        return "int8" if found.startswith("int8") else found
+
+    @property
     def batch_tokens(self) -> int:
         """Source tokens in a batch."""
-        most = BATCH_TOKENS["int8" if self.translator.compute_type.startswith("int8") else "float32"]
+        most = BATCH_TOKENS["int8" if self.precision == "int8" else "float32"]
         return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
 
     @property

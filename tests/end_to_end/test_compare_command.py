@@ -213,6 +213,8 @@ def test_a_run_is_translated_once_as_nmt_translate_does_on_its_own_test_set(nmt,
     assert cost["size"] == (finished / "model" / "model.safetensors").stat().st_size
     assert 2**20 < cost["memory"] < 2**36
     assert cost["seconds"] > 0
+    keys = "decode.beam_size=1 decode.length_penalty=0.6 decode.length_penalty_kind=gnmt decode.max_extra_length=5"
+    assert cost["keys"] == f"engine=torch precision=float32 {keys}"
     # Once: the same again takes what was kept, to the digit of its time, and another search does not.
     again = json.loads(
         nmt("compare", "run/model", "other", *search, *FAST, "split=test", "--json", f"prepared={prepared}").out
@@ -223,3 +225,24 @@ def test_a_run_is_translated_once_as_nmt_translate_does_on_its_own_test_set(nmt,
     assert json.loads(nmt("compare", "run", "other", *search, *FAST, "--json").out)["systems"][0]["scores"] == {
         metric: {"mean": each["value"], "deviation": None} for metric, each in seed["scores"].items()
     }
+
+
+def test_what_is_told_of_a_translation_is_what_made_it(nmt, finished, tmp_path, monkeypatch):
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    assert nmt("export", str(finished), "precision=int8", "output=small", "vmap=1", "decode=greedy").code == 0
+    shutil.copytree(finished, "run")
+    search = ("decode=greedy", "threads=1")
+    ended = nmt("compare", "run", "small", *search, *FAST, "output=page.html")
+    assert ended.code == 0, ended.err
+    usual = "decode.beam_size=1 decode.length_penalty=0.6 decode.length_penalty_kind=gnmt, on "
+    assert f"translated by run: engine=torch precision=float32 {usual}" in ended.out
+    assert f"translated by small: engine=ctranslate2 precision=int8 vmap=true {usual}" in ended.out
+    told = shown(section(parsed("page.html"), "Scores"))
+    assert f"Translated by small: engine=ctranslate2 precision=int8 vmap=true {usual}" in told
+    search += ("engine=ctranslate2", "precision=int8")
+    found = json.loads(nmt("compare", "run", "small", *search, *FAST, "--json").out)
+    converted, exported = (system["seeds"][0]["cost"] for system in found["systems"])
+    assert exported["size"] == Path("small/model.bin").stat().st_size == converted["size"]
+    assert converted["keys"] == exported["keys"].replace(" vmap=true", "")
