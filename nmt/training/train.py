@@ -189,7 +189,7 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
     mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
     return (
         f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
-        f"a pass over the corpus is {per_pass:,.0f} updates, and the learning rate rises to "
+        f"a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate rises to "
         f"{module.learning_rate(module.optim.warmup):.2g} at update {module.optim.warmup:,}{mixture}"
     )
 

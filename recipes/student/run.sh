@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A teacher on Multi30k, a student of it in int8, and one that learns from people: run.sh FOLDER, where FOLDER holds
+# A teacher on Multi30k, students of it in int8, and others that learn from people: run.sh FOLDER, where FOLDER holds
 # train, val and test_2016_flickr (.en and .de), uncompressed.
 set -euo pipefail
 corpus=${1:?usage: run.sh FOLDER_OF_MULTI30K}
@@ -8,44 +8,46 @@ held_out=("data.valid=$corpus/val" "data.test=$corpus/test_2016_flickr")
 training=(
     experiment=multi30k optim.optimizer=muon optim.schedule=linear optim.learning_rate=0.004 optim.factor=1
     optim.warmup=500 model.dropout=0.1 batching.tokens_per_update=1000 trainer.precision=bf16-mixed
-    checkpoints.every_steps=100 validation.bleu_sentences=0 logger=csv
+    trainer.max_steps=6000 checkpoints.every_steps=100 validation.bleu_sentences=0 logger=csv
 )
-student=(trainer.max_steps=2500 model.encoder_layers=6 model.decoder_layers=1)
+student=(model.encoder_layers=6 model.decoder_layers=1)
 search=(decode.length_penalty_kind=marian decode.length_penalty=1)
 
 nmt preprocess experiment=multi30k "data.train=$corpus/train" "${held_out[@]}"
-nmt train $data "${training[@]}" trainer.max_steps=6000 name=student/teacher
-nmt train $data "${training[@]}" "${student[@]}" name=student/alone
-
+nmt train $data "${training[@]}" name=student/teacher
 nmt export runs/student/teacher
-synthesis=(engine=ctranslate2 protect=none "${search[@]}" output=synthetic/student kind=distillation)
-nmt synthesise "$corpus/train.en" runs/student/teacher "${synthesis[@]}"
-nmt preprocess experiment=multi30k data.name=student data.train=synthetic/student/train "${held_out[@]}"
-nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled
-longer=(optim.learning_rate=0.003 optim.warmup=100 trainer.max_steps=3500)
-nmt train data/student "${training[@]}" "${longer[@]}" init=runs/student/distilled name=student/longer
-nmt train $data "${training[@]}" "${longer[@]}" init=runs/student/alone name=student/alone_longer
 
-# Sentences/s and memory, in float32 and int8, on one and two threads, by beams and greedy.
-models=(runs/student/teacher runs/student/longer)
-for threads in 1 2; do
-    for precision in float32 int8; do
-        engine=(engine=ctranslate2 precision=$precision threads=$threads output=null)
-        told=$precision.$threads.txt
-        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" > runs/student/beam4.$told
-        nmt compare "${models[@]}" "${engine[@]}" "${search[@]}" decode.beam_size=2 > runs/student/beam2.$told
-        nmt compare "${models[@]}" "${engine[@]}" decode=greedy > runs/student/greedy.$told
-    done
+# The training text in the teacher's words: its best translations, and of its eight best those most like the references.
+teaching=("$corpus/train.en" runs/student/teacher kind=distillation engine=ctranslate2 protect=none "${search[@]}")
+nmt synthesise "${teaching[@]}" output=synthetic/best
+closest=("reference=$corpus/train.de" metric=bleu decode.beam_size=8 decode.n_best=8)
+nmt synthesise "${teaching[@]}" "${closest[@]}" output=synthetic/closest
+sources="data.sources=[{name:best,train:synthetic/best/train},{name:closest,train:synthetic/closest/train}]"
+nmt preprocess experiment=multi30k data.name=student "$sources" "${held_out[@]}"
+
+# Students of that, and of people, each by two seeds.
+for seed in 1 2; do
+    nmt train data/student "${training[@]}" "${student[@]}" seed=$seed name=student/distilled$seed
+    nmt train $data "${training[@]}" "${student[@]}" seed=$seed name=student/alone$seed
 done
 
-# The students as they are to be used, in int8, beside the teacher as it was trained.
+# As they are to be used, in int8 by a beam of 2, beside the teacher as it was trained, by a beam of 4.
 nmt translate runs/student/teacher protect=none "${search[@]}" input=$data/test.en output=runs/student/teacher.de
-int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" "input=$data/test.en")
-nmt translate runs/student/alone "${int8[@]}" output=runs/student/alone.de
-nmt translate runs/student/distilled "${int8[@]}" output=runs/student/distilled.de
-nmt translate runs/student/longer "${int8[@]}" output=runs/student/longer.de
-nmt translate runs/student/alone_longer "${int8[@]}" output=runs/student/alone_longer.de
+int8=(engine=ctranslate2 precision=int8 protect=none "${search[@]}" decode.beam_size=2 input=$data/test.en)
+for name in distilled1 distilled2 alone1 alone2; do
+    nmt translate runs/student/$name "${int8[@]}" output=runs/student/$name.de
+done
 cd runs/student
-nmt compare teacher.de longer.de distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de"
-nmt compare longer.de alone_longer.de "source=../../$data/test.en" "reference=../../$data/test.de" output=null
-nmt compare distilled.de alone.de "source=../../$data/test.en" "reference=../../$data/test.de" output=null
+same=(source=../../$data/test.en reference=../../$data/test.de)
+nmt compare teacher.de distilled1.de distilled2.de alone1.de alone2.de "${same[@]}"
+nmt compare 'distilled=[distilled1.de,distilled2.de]' 'alone=[alone1.de,alone2.de]' "${same[@]}" output=seeds.html
+
+# Sentences/s and memory, in float32 and int8, on one and two threads, by beams and greedy.
+for threads in 1 2; do
+    for precision in float32 int8; do
+        engine=(teacher distilled1 engine=ctranslate2 precision=$precision threads=$threads output=null)
+        for beam in 4 2 1; do
+            nmt compare "${engine[@]}" "${search[@]}" decode.beam_size=$beam | tee beam$beam.$precision.$threads.txt
+        done
+    done
+done
