@@ -39,8 +39,8 @@ class ExportConfig:
     precision: str = "float32"
     """ctranslate2, argos: float32 or int8."""
     vmap: Any = None
-    """ctranslate2: write a vocabulary map, which makes the softmax smaller; the share of the validation set's lines
-    that may be translated otherwise, or true for 0.01."""
+    """ctranslate2: write a vocabulary map (a shortlist), for a smaller softmax, that changes this share of the
+    validation set's lines at most; true: 0.01."""
     output: str | None = None
     """The folder to write, of argos the file; null: ctranslate2-PRECISION, translate-SOURCE_TARGET-1_0.argosmodel or
     huggingface in the model directory."""

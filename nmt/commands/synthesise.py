@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
     """The commands that train on the pairs; back-translations together with the text of the teacher's training."""
+    from nmt.compose.groups import groups
     from nmt.compose.overrides import set_text
-    from nmt.model_directory.description import within
+    from nmt.model_directory.description import tokenizer_settings, within
     from nmt.translation.load import find_models
 
-    trained = within(find_models(config.run)[1][0].training, "config")
+    teacher = find_models(config.run)[1][0]
+    trained = within(teacher.training, "config")
     of_files = within(trained, "data", "kind") == "files" and not within(trained, "data", "sources")
     original = as_list(within(trained, "data", "train")) if of_files else ["corpus/train"]
     prepared = Path(str(within(trained, "prepared")))
@@ -42,7 +44,9 @@ def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
         words.append(
             f"data.sources=[{mapping({'train': original[0] if len(original) == 1 else original})},{mapping(own)}]"
         )
-    model = " model=student" if config.kind == "distillation" else ""
+        words += [f"tokenizer.{key}={value}" for key, value in tokenizer_settings(teacher).items() if trained]
+    preset = "student" if config.kind == "distillation" else within(teacher.model, "name")
+    model = f" model={preset}" if preset in groups()["model"] else ""
     return [shlex.join(["nmt", "preprocess", *words]), f"nmt train {shlex.quote(f'data/{name}')}{model}"]
 
 
@@ -80,7 +84,7 @@ COMMAND = Command(
     "Write synthetic pairs for training: back-translation, or distillation for a smaller model.",
     SynthesiseConfig,
     run,
-    partial(input_and_run, "synthesise"),
+    partial(input_and_run, "synthesise", forms="`nmt synthesise FILE RUN output=FOLDER`"),
     usage="FILE [RUN]... output=FOLDER",
     example="mono.de runs/de-en output=synthetic/bt tag=BT",
     keys=(

@@ -36,9 +36,9 @@ def one_run(words: list[str]) -> dict[str, Any]:
     return {"run": words[0]}
 
 
-def input_and_run(command: str, words: list[str]) -> dict[str, Any]:
+def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, Any]:
     """The file or text to translate or parse, and the run or runs to do it with."""
-    forms = f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both may be left out"
+    forms = forms or f"`nmt {command} FILE RUN`, or `nmt {command} 'A TEXT WITH BLANKS' RUN`; both may be left out"
     files, folders, texts = paths_and_texts(words, forms)
     if len(files) + len(texts) > 1:
         raise NMTError(f"{', '.join([*files, *texts])}: one file or text, please: {forms}")

@@ -27,7 +27,7 @@ from nmt.translation.load import choose_device, load_translator
 from nmt.translation.resumption import what_decides
 
 SEARCH = ("beam_size", "length_penalty", "length_penalty_kind")
-"""Keys of `decode` that are told whatever they are."""
+"""Keys of `decode` that are told of a beam search, whatever they are; the first one of greedy search."""
 
 
 @dataclass
@@ -146,8 +146,9 @@ def what_translated(engine: Engine, config: TranslateConfig) -> tuple[Path, str]
         keys |= {"vmap": "true"} if engine.has_map else {}
     usual = asdict(DecodeConfig())
     search = asdict(engine.config) | {"length_penalty_kind": engine.config.length_penalty_kind or "gnmt"}
-    usual["batch_tokens"] = search["batch_tokens"]  # it decides no translation
-    told = {key: value for key, value in search.items() if key in SEARCH or value != usual[key]}
+    usual |= {"length_penalty_kind": "gnmt", "batch_tokens": search["batch_tokens"]}  # that decides no translation
+    always = () if engine.config.do_sample else SEARCH[:1] if engine.config.beam_size == 1 else SEARCH
+    told = {key: value for key, value in search.items() if key in always or value != usual[key]}
     keys |= {f"decode.{key}": str(value).lower() for key, value in told.items()}
     return weights, " ".join(f"{key}={value}" for key, value in keys.items())
 

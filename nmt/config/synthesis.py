@@ -11,9 +11,13 @@ from nmt.config.translation import TranslateConfig
 class SynthesiseConfig(TranslateConfig):
     """The tree of `nmt synthesise`."""
 
+    input: str = "-"
+    """File of lines, plain or compressed, a folder of such files, or a pattern of their names in quotes."""
+    output: str = "-"
+    """Folder for the pairs and what they are made from; after a kill the same command goes on."""
     kind: str = "back_translation"
-    """back_translation: each translation is the source of its line, by a model of the other direction (Sennrich 2016);
-    distillation: it is the target, for a student to learn from (Kim and Rush 2016)."""
+    """back_translation (a translation is the source of its line, by a model of the other direction, Sennrich 2016) or
+    distillation (it is the target, for a student to learn from, Kim and Rush 2016)."""
     tag: str | None = None
     """A symbol before each back-translation when it is prepared, BT for <BT> (Caswell 2019), in the printed command."""
     reference: str | None = None
@@ -46,6 +50,8 @@ class SynthesiseConfig(TranslateConfig):
             f"reference={self.reference} with decode.n_best={self.decode.n_best}: the best of several needs both, "
             "reference=FILE and decode.n_best=8 decode.beam_size=8, or so",
         )
+        plain = (self.format, self.input_format) == (SynthesiseConfig.format, "text")
+        require(plain, "format, input_format: of `nmt translate`; here a line is a line, so leave them out")
         self.ray.lines = self.lines
 
     def require_files(self) -> None:

@@ -28,9 +28,16 @@ from nmt.errors import NMTError, one_line
 from nmt.interchange.ctranslate2_int8 import quantize
 from nmt.interchange.ctranslate2_positions import sinusoids
 from nmt.interchange.ctranslate2_variables import TYPES, VERSIONS, Content, read_index
-from nmt.model_directory.description import EXPORTED, ModelDescription, is_exported, read_description, read_tokenizer
+from nmt.model_directory.description import (
+    EXPORTED,
+    MAP,
+    ModelDescription,
+    is_exported,
+    read_description,
+    read_tokenizer,
+)
 from nmt.model_directory.stored import Shapes, check_positions, stored_as, stored_shapes, tied
-from nmt.search.ctranslate2_engine import MAP, positions, vocabulary_files
+from nmt.search.ctranslate2_engine import positions, vocabulary_files
 from nmt.search.engine import aligning_layer
 from nmt.storage.foreign import LARGE, check_regular, parse_json, read_mapping, read_text
 from nmt.storage.markdown import plain

@@ -6,10 +6,12 @@ frequent tokens; their number is doubled until the translations of a sample chan
 """
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import ne
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,8 @@ from nmt.data.prepared import open_corpus
 from nmt.errors import NMTError
 from nmt.interchange.ctranslate2 import vocabularies
 from nmt.interchange.word_translation import Tokens, Translations, word_translations
-from nmt.model_directory.description import EXPORTED, read_description, read_tokenizer, within
-from nmt.search.ctranslate2_engine import MAP, MAP_BEAM, CTranslate2Engine
+from nmt.model_directory.description import EXPORTED, MAP, read_description, read_tokenizer, within
+from nmt.search.ctranslate2_engine import MAP_BEAM, CTranslate2Engine
 from nmt.storage.whole import write_file
 from nmt.text.tokenizers import SOURCE
 
@@ -120,22 +122,33 @@ def write_map(folder: Path, output: Path, corpus: Path, share: float, decode: De
 
     At most that share of a sample's lines has another translation. Raises NMTError where the corpus is not there.
     """
+    with TemporaryDirectory() as scratch:  # after a kill, no map is left that was not tried to its end
+        trial = Path(shutil.copytree(output, Path(scratch) / "trial"))
+        content, told = find_map(folder, trial, corpus, share, decode)
+    if content is None:
+        return f"no vmap: it saves no time where {told}; a larger share, or a larger vocabulary, would"
+    write_file(output / MAP, content)
+    note_beam(output / EXPORTED, decode.beam_size)
+    return f"{output / MAP}: {told}"
+
+
+def find_map(folder: Path, trial: Path, corpus: Path, share: float, decode: DecodeConfig) -> tuple[str | None, str]:
+    """The smallest map that changes few enough lines, tried in a folder of its own, and how many; None for none."""
     found, counts = learn(folder, corpus)
     sentences, entries = sample_of(folder, corpus), vocabularies(read_tokenizer(folder))
-    expected = best_tokens(output, decode, sentences)
+    expected = best_tokens(trial, decode, sentences)
     each, frequent, size = FIRST, FREQUENT, len(counts)
     while True:
         rows = candidates(found, counts, each, frequent)
-        write_file(output / MAP, render(rows, *entries))
-        changed = sum(map(ne, best_tokens(output, decode, sentences), expected))
+        content, usual = render(rows, *entries), usual_count(rows, sentences)
+        write_file(trial / MAP, content)
+        changed = sum(map(ne, best_tokens(trial, decode, sentences), expected))
         told = (
-            f"{usual_count(rows, sentences):,.0f} of {size:,} tokens are candidates of a line, and {changed:,} of "
+            f"{usual:,.0f} of {size:,} tokens are candidates of a line, and {changed:,} of "
             f"{len(sentences):,} lines of {corpus}, valid, change ({changed / len(sentences):.2%})"
         )
-        if usual_count(rows, sentences) > WORTHLESS * size:
-            (output / MAP).unlink()
-            return f"no vmap: it saves no time where {told}; a larger share, or a larger vocabulary, would"
+        if usual > WORTHLESS * size:
+            return None, told
         if changed <= share * len(sentences):
-            note_beam(output / EXPORTED, decode.beam_size)
-            return f"{output / MAP}: {told}"
+            return content, told
         each, frequent = 2 * each, 2 * frequent

@@ -19,6 +19,8 @@ from nmt.text.tokenizers import Tokenizer, load_tokenizer
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
 """Name of config.json in the folder of an exported model, where config.json belongs to another program."""
+MAP = "vmap.txt"
+"""Name of the vocabulary map of an exported model, which decides translations, too."""
 TRAINING = {
     "updates": int,
     "averaged": list[int],

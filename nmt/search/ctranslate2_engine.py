@@ -24,7 +24,7 @@ import numpy.typing as npt
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.hardware import usable_cores
-from nmt.model_directory.description import ModelDescription, read_description, within
+from nmt.model_directory.description import MAP, ModelDescription, read_description, within
 from nmt.search.constraints import Constraints
 from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length, penalty
 
@@ -35,8 +35,8 @@ BATCH_TOKENS = {"int8": 512, "float32": 1024}
 no faster on a processor."""
 Batch = tuple[int, list[int], list[Any]]
 """A batch that is searched: its maximal length, the indices of its sentences, and CTranslate2's promises of results."""
-MAP, MAP_BEAM = "vmap.txt", "vmap_beam_size"
-"""Name of the vocabulary map in a model's folder."""
+MAP_BEAM = "vmap_beam_size"
+"""Where a model's description says how wide a beam its vocabulary map is for."""
 NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 

@@ -92,7 +92,9 @@ def write_pairs(config: SynthesiseConfig, files: Sequence[Path], folder: Path) -
     _, [description, *_], _ = find_models(config.run)
     reasons, scores, flags = fates(files, config.drop, config.flagged)
     kept = reasons == KEPT
-    require(bool(kept.any()), f"{folder}: none of {len(kept):,} pairs is left; pass flagged=keep, or a lower drop")
+    empty, flagged = (int((reasons == code).sum()) for code in (EMPTY, FLAGGED))
+    why = f"{empty:,} are empty and {flagged:,} have flags, which flagged=keep keeps"
+    require(bool(kept.any()), f"{folder}: none of {len(kept):,} pairs is left: {why}")
     sides = (description.target, description.source)  # of a translation, and of its line
     # After a kill no file is there that belongs to others.
     for name in ("summary.json", *(f"train.{side}" for side in sides)):

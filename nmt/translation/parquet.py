@@ -187,7 +187,7 @@ def missing_blocks(blocks: Sequence[AnyBlock], folder: Path, console: "Console")
     """The blocks whose files are not there yet."""
     missing = [block for block in blocks if not (folder / block.name).is_file()]
     if len(missing) < len(blocks):
-        console.print(f"{len(blocks) - len(missing):,} of {len(blocks):,} files are there already")
+        console.print(f"{len(blocks) - len(missing):,} of {len(blocks):,} parts are there already")
     return missing
 
 

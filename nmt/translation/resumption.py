@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from nmt.config import TranslateConfig
 from nmt.errors import NMTError
-from nmt.model_directory.description import find_model_directory
+from nmt.model_directory.description import MAP, find_model_directory
 from nmt.storage.foreign import build, parse_json, read_mapping, sha256
 from nmt.storage.whole import cannot_write, sync, write_file
 
@@ -42,9 +42,9 @@ def what_decides(config: TranslateConfig) -> dict[str, Any]:
 
 
 def model_hash(folder: Path) -> str:
-    """The SHA-256 of a model's weights, ours or exported ones."""
-    weights = folder / "model.safetensors"
-    return sha256(weights if weights.exists() else folder / "model.bin")
+    """The SHA-256 of a model's weights, ours or exported ones, and of its vocabulary map."""
+    names = ("model.safetensors",) if (folder / "model.safetensors").exists() else ("model.bin", MAP)
+    return " ".join(sha256(folder / name) for name in names if name != MAP or (folder / name).exists())
 
 
 @dataclass

@@ -88,7 +88,7 @@ def test_a_killed_run_goes_on_and_equals_a_translation_line_by_line(start, corpu
     process = start("ray.lines=2", "ray.workers=2")
     errors = process.communicate(timeout=200)[1]
     assert process.returncode == 0, errors
-    assert f"{len(before)} of 60 files are there already" in errors
+    assert f"{len(before)} of 60 parts are there already" in errors
     assert "120 lines are translated" in errors
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert len(list(output.iterdir())) == 60 + 1

@@ -16,7 +16,7 @@ pytest.importorskip("ctranslate2")
 from nmt.commands.export import ExportConfig, export
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
-from nmt.interchange import word_translation
+from nmt.interchange import vocabulary_map, word_translation
 from nmt.interchange.ctranslate2 import check_exported, write
 from nmt.interchange.vocabulary_map import NULL, note_beam, render
 from nmt.interchange.word_translation import Tokens, word_translations
@@ -24,6 +24,7 @@ from nmt.model_directory.description import find_model_directory, read_tokenizer
 from nmt.search.ctranslate2_engine import CTranslate2Engine
 from nmt.text.tokenizers import SOURCE, TARGET
 from nmt.translation.load import load_translator
+from nmt.translation.resumption import model_hash
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 
@@ -144,6 +145,33 @@ def test_export_writes_a_map_and_says_how_many_lines_change(finished, tmp_path, 
     [line] = [line for line in told if "candidates of a line" in line]
     assert "0.00%" in line or line.startswith("no vmap")
     assert (output / "vmap.txt").exists() == ("no vmap" not in line)
+
+
+def test_an_export_that_ends_while_maps_are_tried_has_none(finished, tmp_path, monkeypatch):
+    output, tried = tmp_path / "exported", []
+
+    def stop(folder, decode, sentences):
+        tried.append(folder)
+        if (folder / "vmap.txt").exists():
+            raise KeyboardInterrupt
+        return [[]] * len(sentences)
+
+    monkeypatch.setattr(vocabulary_map, "best_tokens", stop)
+    with pytest.raises(KeyboardInterrupt):
+        list(
+            export(ExportConfig(str(finished), output=str(output), decode=DecodeConfig(), vmap=1.0), lambda words: None)
+        )
+    assert len(tried) == 2
+    assert output not in tried
+    assert not (output / "vmap.txt").exists()
+
+
+def test_a_map_decides_translations(exported):
+    before = model_hash(exported)
+    (exported / "vmap.txt").write_text("\t\u2581\n")
+    assert model_hash(exported) != before
+    (exported / "vmap.txt").unlink()
+    assert model_hash(exported) == before
 
 
 def test_a_map_is_for_ctranslate2_alone():

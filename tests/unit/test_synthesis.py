@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from preloaded import python
@@ -168,6 +169,19 @@ def test_the_next_command_takes_the_pairs(make, nmt, checkpoint, kind):
     assert sources[1].data.train == ["my bt/train"]
 
 
+def test_the_next_commands_have_the_vocabulary_and_the_size_of_the_teacher(nmt, mono, finished):
+    result = nmt("synthesise", "mono", f"run={finished}", *SEARCH, "output=bt", "flagged=keep", "decode.min_length=2")
+    assert result.code == 0, result.err
+    prepare, train = (line for line in result.out.splitlines() if line.startswith("nmt "))
+    ours = compose("preprocess", shlex.split(prepare)[2:])
+    settings = yaml.safe_load((finished / "config.yaml").read_text())
+    assert (ours.tokenizer.kind, ours.tokenizer.vocabulary_size) == (
+        settings["tokenizer"]["kind"],
+        settings["tokenizer"]["vocabulary_size"],
+    )
+    assert train == f"nmt train data/bt model={settings['model']['name']}"
+
+
 def test_parts_are_one_table_whatever_their_flags(make, monkeypatch):
     monkeypatch.setattr(
         "nmt.translation.synthesis.flagger", lambda config: lambda line, found: ["number"] if line == "x" else []
@@ -215,6 +229,8 @@ def test_mistakes_are_named(make, nmt, mono, checkpoint):
         (["output=new", "kind=distillation", "tag=BT"], "tag: of back-translations"),
         (["output=new", f"reverse={checkpoint}"], "pass a model from de to en"),
         (["output=new", "drop=1"], "drop=1"),
+        (["output=new", "input_format=tsv"], "here a line is a line"),
+        (["output=new", "format=text"], "here a line is a line"),
         ([], "pass output=FOLDER"),
         (["output=new", "reference=out/train.de", "decode.n_best=2"], "they are not parallel"),
         (["output=.", "lines=5"], "output=. holds other files"),
