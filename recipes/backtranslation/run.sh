@@ -5,7 +5,7 @@ set -euo pipefail
 usage="run.sh NAME TRAIN VALID TEST UPDATES: run.sh multi30k F/train F/val F/test_2016_flickr 4000"
 name=backtranslation_${1:?$usage} train=${2:?$usage} updates=${5:?$usage}
 held_out=("data.valid=$3" "data.test=$4")
-work=data/$name
+work=data/$name-text
 sources="data.sources=[{name:real,train:$work/half},{name:bt,train:synthetic/$name/train,tag:'<BT>'}]"
 training=(
     experiment=multi30k optim.optimizer=muon optim.schedule=linear optim.learning_rate=0.004 optim.factor=1
@@ -20,21 +20,21 @@ tail -n +$((half + 1)) "$train.de" > $work/mono.de
 
 # The other direction, then its translations of the German text.
 real=(experiment=multi30k data.train=$work/half "${held_out[@]}")
-nmt preprocess "${real[@]}" data.name=${name}_de_en data.source=de data.target=en
-nmt train data/${name}_de_en "${training[@]}" name=$name/reverse
-nmt export runs/$name/reverse
+nmt preprocess "${real[@]}" data.name=$name-de_en data.source=de data.target=en
+nmt train data/$name-de_en "${training[@]}" name=$name/reverse
 synthesis=(engine=ctranslate2 "${search[@]}" output=synthetic/$name tag=BT drop=0.1)
 nmt synthesise $work/mono.de runs/$name/reverse "${synthesis[@]}"
 
 # English to German, with that and without, by two seeds.
-nmt preprocess experiment=multi30k data.name=${name}_with "$sources" "${held_out[@]}"
-nmt preprocess "${real[@]}" data.name=${name}_without
+nmt preprocess experiment=multi30k data.name=$name-with "$sources" "${held_out[@]}"
+nmt preprocess "${real[@]}" data.name=$name-without
 for seed in 1 2; do
+    seeded=("${training[@]}" seed=$seed)
     for kind in with without; do
         run=$name/$kind$seed
-        nmt train data/${name}_$kind "${training[@]}" seed=$seed name=$run
+        nmt train data/$name-$kind "${seeded[@]}" name=$run
         nmt translate runs/$run "${search[@]}" "input=$4.en" output=runs/$run.de
     done
-    pair=(runs/$name/with$seed.de runs/$name/without$seed.de)
-    nmt compare "${pair[@]}" "source=$4.en" "reference=$4.de" output=runs/$name/seed$seed.html
 done
+both=("with=[runs/$name/with1.de,runs/$name/with2.de]" "without=[runs/$name/without1.de,runs/$name/without2.de]")
+nmt compare "${both[@]}" "source=$4.en" "reference=$4.de" output=runs/$name/compare.html

@@ -10,12 +10,10 @@ training=(
     optim.warmup=500 model.dropout=0.1 batching.tokens_per_update=1000 trainer.precision=bf16-mixed
     trainer.max_steps=6000 checkpoints.every_steps=100 validation.bleu_sentences=0 logger=csv
 )
-student=(model.encoder_layers=6 model.decoder_layers=1)
 search=(decode.length_penalty_kind=marian decode.length_penalty=1)
 
 nmt preprocess experiment=multi30k "data.train=$corpus/train" "${held_out[@]}"
 nmt train $data "${training[@]}" name=student/teacher
-nmt export runs/student/teacher
 
 # The training text in the teacher's words: its best translations, and of its eight best those most like the references.
 teaching=("$corpus/train.en" runs/student/teacher kind=distillation engine=ctranslate2 protect=none "${search[@]}")
@@ -27,8 +25,9 @@ nmt preprocess experiment=multi30k data.name=student "$sources" "${held_out[@]}"
 
 # Students of that, and of people, each by two seeds.
 for seed in 1 2; do
-    nmt train data/student "${training[@]}" "${student[@]}" seed=$seed name=student/distilled$seed
-    nmt train $data "${training[@]}" "${student[@]}" seed=$seed name=student/alone$seed
+    student=(model.encoder_layers=6 model.decoder_layers=1 seed=$seed)
+    nmt train data/student "${training[@]}" "${student[@]}" name=student/distilled$seed
+    nmt train $data "${training[@]}" "${student[@]}" name=student/alone$seed
 done
 
 # As they are to be used, in int8 by a beam of 2, beside the teacher as it was trained, by a beam of 4.
@@ -45,9 +44,9 @@ nmt compare 'distilled=[distilled1.de,distilled2.de]' 'alone=[alone1.de,alone2.d
 # Sentences/s and memory, in float32 and int8, on one and two threads, by beams and greedy.
 for threads in 1 2; do
     for precision in float32 int8; do
-        engine=(teacher distilled1 engine=ctranslate2 precision=$precision threads=$threads output=null)
         for beam in 4 2 1; do
-            nmt compare "${engine[@]}" "${search[@]}" decode.beam_size=$beam | tee beam$beam.$precision.$threads.txt
+            engine=(engine=ctranslate2 precision=$precision threads=$threads decode.beam_size=$beam output=null)
+            nmt compare teacher distilled1 "${engine[@]}" "${search[@]}" | tee beam$beam.$precision.$threads.txt
         done
     done
 done
