@@ -92,8 +92,8 @@ def write_pairs(config: SynthesiseConfig, files: Sequence[Path], folder: Path) -
     _, [description, *_], _ = find_models(config.run)
     reasons, scores, flags = fates(files, config.drop, config.flagged)
     kept = reasons == KEPT
-    empty, flagged = (int((reasons == code).sum()) for code in (EMPTY, FLAGGED))
-    why = f"{empty:,} are empty and {flagged:,} have flags, which flagged=keep keeps"
+    dropped = {name: int((reasons == code).sum()) for code, name in REASONS.items()}
+    why = f"{dropped['empty']:,} are empty and {dropped['flagged']:,} have flags, which flagged=keep keeps"
     require(bool(kept.any()), f"{folder}: none of {len(kept):,} pairs is left: {why}")
     sides = (description.target, description.source)  # of a translation, and of its line
     # After a kill no file is there that belongs to others.
@@ -108,7 +108,6 @@ def write_pairs(config: SynthesiseConfig, files: Sequence[Path], folder: Path) -
             line_file.write(f"{line}\n")
             translation_file.write(f"{translation}\n")
     source, target = sides if config.kind == "back_translation" else sides[::-1]
-    dropped = {name: int((reasons == code).sum()) for code, name in REASONS.items()}
     least = float(scores[kept].min())
     summary = Summary(source, target, len(kept), int(kept.sum()), dropped, dict(flags.most_common()), least)
     write_file(folder / "summary.json", json.dumps(asdict(summary), indent=2) + "\n")
