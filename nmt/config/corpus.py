@@ -59,8 +59,9 @@ class DataConfig:
     target: str = "de"
     """Target language code; treebank: names the files of trees."""
     train: Any = None
-    """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), SOURCE:TARGET, or a .tsv or
-    .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21 for sections 02 to 21."""
+    """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of these two,
+    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21
+    for sections 02 to 21."""
     valid: Any = None
     """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
     test: Any = None

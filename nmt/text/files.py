@@ -210,12 +210,15 @@ def find(path: str) -> Path | None:
 def resolve(entry: str, config: DataConfig) -> list[Path]:
     """The files behind an entry of data.train, data.valid or data.test: one (TSV, JSONL), or source and target.
 
-    An entry is a file name, a prefix, or SOURCE:TARGET. As a name may hold a colon, the files that exist decide. Raises
-    NMTError for a missing file.
+    An entry is a file name, a prefix, either file of a prefix, or SOURCE:TARGET. As a name may hold a colon, the files
+    that exist decide. Raises NMTError for a missing file.
     """
-    prefix = [f"{entry}.{config.source}", f"{entry}.{config.target}"]
+    languages = (config.source, config.target)
+    side = without_compression(entry)
+    prefixes = [entry, *(side.removesuffix(f".{code}") for code in languages if side.endswith(f".{code}"))]
+    pairs = [[f"{prefix}.{code}" for code in languages] for prefix in prefixes]
     colons = [index for index, character in enumerate(entry) if character == ":"]
-    ways = [*([[entry]] if is_table(entry) else []), prefix, *([entry[:at], entry[at + 1 :]] for at in colons)]
+    ways = [*([[entry]] if is_table(entry) else []), *pairs, *([entry[:at], entry[at + 1 :]] for at in colons)]
     for names in ways:
         paths = [path for name in names if (path := find(name))]
         if len(paths) == len(names):
@@ -228,9 +231,12 @@ def resolve(entry: str, config: DataConfig) -> list[Path]:
 
 def is_table(name: str) -> bool:
     """True for the name of a file that holds both sides."""
-    for suffix in MAGIC:
-        name = name.removesuffix(suffix)
-    return name.endswith((".tsv", ".jsonl"))
+    return without_compression(name).endswith((".tsv", ".jsonl"))
+
+
+def without_compression(name: str) -> str:
+    """A name without the suffix of a compression."""
+    return next((name.removesuffix(suffix) for suffix in MAGIC if name.endswith(suffix)), name)
 
 
 def parse_tsv(line: str) -> Pair:

@@ -97,6 +97,16 @@ def test_entries_are_read_one_after_another(folder: Path) -> None:
     assert read(["c.tsv", "b", "a.en:a.de"]) == [("x", "y"), PAIRS[1], PAIRS[0]]
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_either_file_of_a_pair_names_it(folder: Path, suffix: str) -> None:
+    for language, lines in zip(("en", "de"), zip(*PAIRS, strict=True), strict=True):
+        (folder / f"valid.{language}{suffix}").write_bytes(COMPRESS[suffix]("\n".join(lines).encode()))
+    assert read(f"valid.en{suffix}") == read(f"valid.de{suffix}") == PAIRS
+    (folder / f"valid.de{suffix}").unlink()
+    with pytest.raises(NMTError, match=r"^valid\.de: no such file \(from 'valid\.en"):
+        read(f"valid.en{suffix}")
+
+
 def test_a_prefix_takes_the_languages_of_the_corpus(folder: Path) -> None:
     (folder / "corpus.cs").write_text("ahoj\n")
     (folder / "corpus.pt-br").write_text("olá\n")
