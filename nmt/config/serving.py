@@ -69,7 +69,7 @@ class ServeConfig:
     engine: str = "torch"
     """torch (any device) or ctranslate2 (fast on processors)."""
     precision: str = "float32"
-    """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16."""
+    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch)."""
     threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
     device: str = "auto"

@@ -76,8 +76,8 @@ class TrainerConfig:
     strategy: Any = "auto"
     """auto, ddp (a whole model on each device) or fsdp (a model sharded over the devices, where it is too large)."""
     precision: Any = "32-true"
-    """bf16-mixed is fast on GPUs and takes less memory; 16-mixed is for older GPUs. Also 32-true, bf16-true, 16-true
-    and 64-true. auto: bf16-mixed where it is faster than 32-true, measured as a run begins."""
+    """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true, 64-true, or auto:
+    bf16-mixed where it is faster than 32-true, measured as a run begins."""
     log_every_n_steps: int = number(50, 1, 10**9)
     """Updates between two rows of metrics.csv, and two reports."""
     deterministic: Any = None

@@ -84,7 +84,7 @@ class SearchConfig:
     engine: str = "torch"
     """torch (any device) or ctranslate2 (fast on processors); pip install '.[ctranslate2]' for that."""
     precision: str = "float32"
-    """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16, for devices with products of it."""
+    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices with products of it)."""
     vmap: bool = True
     """ctranslate2: search among the likely tokens of each line alone, where the exported model has a vocabulary map."""
     threads: int | None = number(None, 1, 4096)

@@ -52,6 +52,11 @@ def test_a_group_has_a_page_with_its_keys_alone():
         page("train", "optm")
 
 
+@pytest.mark.parametrize("command", ["translate", "serve"])
+def test_the_first_page_has_every_arithmetic(command):
+    assert "Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch" in page(command)
+
+
 def test_a_command_hides_what_it_does_not_read():
     assert "data." not in page("train")
     assert "optim" not in page("preprocess")
