@@ -24,6 +24,7 @@ from nmt.report.run import read_object
 from nmt.storage.foreign import LARGE, read_bytes
 from nmt.storage.whole import write_file
 from nmt.translation.load import choose_device, find_models
+from nmt.translation.targets import language_of
 
 SOFTWARE = f"""@software{{nmt,
   author = {{{{The nmt authors}}}},
@@ -69,18 +70,23 @@ def commands(config: CiteConfig, cited: Cited, decode: DecodeConfig) -> list[str
     trained = read_object(cited.run / "environment.json").get("command") if cited.run else None
     tag = [f"target={config.target}"] if config.target else []
     words = shlex.join([f"run={cited.run or cited.folder}", *tag, *search_words(decode)])
-    metrics = f"metrics=[{','.join(config.metrics)}] language={target}{' lowercase=true' if config.lowercase else ''}"
+    keys = f"metrics=[{','.join(config.metrics)}] language={language_of(config.target or target)}"
+    keys += f" tokenize={config.tokenize}" if config.tokenize else ""
+    keys += " lowercase=true" if config.lowercase else ""
     return [
         *([trained] if isinstance(trained, str) else []),
         f"nmt translate {words} < source.{source} > hypotheses.{target}",
-        f"nmt score hypotheses.{target} reference.{target} {metrics}",
+        f"nmt score hypotheses.{target} reference.{target} {keys}",
     ]
 
 
 def make_statement(config: CiteConfig, cited: Cited, name: str, texts: dict[str, list[str]]) -> Statement:
     """What the bundle states: the model, the test set, the search, and the scores of its hypotheses."""
     target, decode = cited.description.target, expected_search(config.decode, cited.description)
-    scores = score(texts["hypotheses"], texts["reference"], config.metrics, target, config.lowercase)
+    scores = score(
+        *(texts["hypotheses"], texts["reference"], config.metrics),
+        *(language_of(config.target or target), config.lowercase, config.tokenize),
+    )
     return Statement(
         run=cited.name,
         test_set=name,
@@ -117,9 +123,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     cited = find_cited(config.run)
     name, given = find_test_set(config, cited)
     output = find_output(config, cited, name)
-    settings = TranslateConfig(
-        config.run, target=config.target, device=config.device, decode=config.decode, protect="none"
-    )
+    settings = TranslateConfig(config.run, target=config.target, device=config.device, decode=config.decode)
     hypotheses = {"hypotheses": translate_lines(settings, given["source"], console)}
     statement = make_statement(config, cited, name, given | hypotheses)
     content = pack(with_sums(files_of(statement, cited, hypotheses | (given if config.text else {}))))

@@ -8,14 +8,15 @@ from typing import Any
 
 from nmt.citation.bundle import STATEMENT
 from nmt.config import DecodeConfig
-from nmt.config.citation import CITED_METRICS
 from nmt.config.corpus import LANGUAGE
+from nmt.config.scoring import TEXT_METRICS
 from nmt.errors import NMTError, one_line
 from nmt.evaluation.scores import Score
 from nmt.storage.foreign import build, check_version, parse_json
 from nmt.text.files import decoded
+from nmt.translation.targets import language_of
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass
@@ -49,7 +50,7 @@ class Statement:
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        for language in (self.source, self.target):
+        for language in (self.source, self.target, language_of(self.language_tag or self.target)):
             if not LANGUAGE.fullmatch(language):  # these name files
                 raise NMTError(f"{language[:40]!r} is not a language code")
 
@@ -62,9 +63,9 @@ class Statement:
         """The scores; NMTError where one has no metric that is known here."""
         scores = [build(Score, tree, f"{STATEMENT}, scores") for tree in self.scores]
         for score in scores:
-            if score.metric not in CITED_METRICS:
+            if score.metric not in TEXT_METRICS:
                 raise NMTError(
-                    f"{STATEMENT}, scores: metric {score.metric[:40]!r} is none of {', '.join(CITED_METRICS)}"
+                    f"{STATEMENT}, scores: metric {score.metric[:40]!r} is none of {', '.join(TEXT_METRICS)}"
                 )
         return scores
 

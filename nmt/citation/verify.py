@@ -13,10 +13,11 @@ from nmt.config import TranslateConfig
 from nmt.config.citation import VerifyConfig
 from nmt.config.rules import shown
 from nmt.errors import NMTError
-from nmt.evaluation.scores import Score, score
+from nmt.evaluation.scores import Score, score, signature_tokenizer
 from nmt.hardware import versions
 from nmt.storage.markdown import printable
 from nmt.text.files import read_texts
+from nmt.translation.targets import language_of
 
 SAME, DIFFERS, UNCHECKED = "same", "DIFFERS", "unchecked"
 DESCRIPTION = "config.json"
@@ -89,7 +90,9 @@ class Verification:
             if references is None:
                 yield Check(UNCHECKED, each.name, f"{text_of(each)}; needs the reference")
             else:
-                [found] = score(hypotheses, references, [each.metric], stated.target, stated.lowercase)
+                tokenize = signature_tokenizer(each.signature) if each.metric == "bleu" else None
+                language = language_of(stated.language_tag or stated.target)
+                [found] = score(hypotheses, references, [each.metric], language, stated.lowercase, tokenize)
                 yield compare_scores(each, found)
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
@@ -110,9 +113,7 @@ class Verification:
             return
         from nmt.citation.translate import translate_lines
 
-        settings = TranslateConfig(
-            run, target=stated.language_tag, device=self.config.device, decode=stated.search, protect="none"
-        )
+        settings = TranslateConfig(run, target=stated.language_tag, device=self.config.device, decode=stated.search)
         yield compare_translations(stated, hypotheses, translate_lines(settings, sources, self.console))
 
 

@@ -9,6 +9,7 @@ from nmt.commands.console import talker
 from nmt.compose import Command, Option
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice
+from nmt.config.scoring import SACREBLEU_METRICS, check_scoring
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ class CompareConfig:
     training: str | None = None
     """File of source lines, to count words of training in; null: the training text of the prepared corpus, if known."""
     metrics: Any = field(default_factory=list)
-    """bleu, chrf, ter: the first decides for fail_if, and is that of the buckets."""
+    """bleu, chrf, chrf++, ter: the first decides for fail_if, and is that of the buckets."""
+    tokenize: str | None = None
+    """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
     fail_if: str | None = None
     """worse: exit code 1 if the first system is significantly worse than the second; null: never."""
     seed: int = number(12345, 1, 2**63 - 1)
@@ -56,19 +59,20 @@ class CompareConfig:
     engine: str = "torch"
     """torch or ctranslate2, as of `nmt translate`; exported models are for ctranslate2."""
     precision: str = "float32"
-    """Arithmetic: float32; by ctranslate2 also int8; by torch also bfloat16."""
+    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch)."""
     threads: int | None = number(None, 1, 4096)
     """ctranslate2: processor cores to use; null: all."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, mps."""
+    protect: Any = "usual"
+    """What arrives as it is, as of `nmt translate`: usual, none, or a list of regular expressions and usual."""
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
         check_numbers(self)
         self.systems, self.metrics = as_list(self.systems), as_list(self.metrics)
-        for metric in self.metrics:
-            require_choice("metrics", metric, ("bleu", "chrf", "ter"))
-        require(bool(self.metrics), "metrics: name one at least of bleu, chrf, ter")
+        check_scoring(self.metrics, SACREBLEU_METRICS, self.tokenize)
+        require(bool(self.metrics), f"metrics: name one at least of {', '.join(SACREBLEU_METRICS)}")
         require(len(set(self.metrics)) == len(self.metrics), "metrics: one is given twice")
         require_choice("split", self.split, ("test", "valid"))
         require_choice("format", self.format, ("text", "json"))
@@ -85,7 +89,7 @@ class CompareConfig:
             device=self.device,
             target=self.target,
             decode=self.decode,
-            protect="none",
+            protect=self.protect,
         )
 
 
@@ -126,13 +130,15 @@ def run(config: CompareConfig) -> int:
 
     from nmt.comparison.buckets import look_closer
     from nmt.comparison.page import compare_page
-    from nmt.comparison.significance import Sampling, measure
+    from nmt.comparison.significance import FEWEST_LINES, Sampling, measure
     from nmt.comparison.summary import Comparison, as_json, as_text
+    from nmt.evaluation.scores import bleu_tokenizer
     from nmt.storage.whole import write_file
 
     console = talker()
     translated = translate_all(config, systems, test)
-    sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha)
+    tokenize = bleu_tokenizer(config.tokenize, test.language, test.references)
+    sampling = Sampling(config.seed, config.resamples, config.trials, config.alpha, tokenize)
     texts = [[seed.hypotheses for seed in seeds] for seeds in translated]
     with console.status("testing"):
         numbers = measure(texts, test.references, config.metrics, sampling)
@@ -147,6 +153,8 @@ def run(config: CompareConfig) -> int:
     if config.fail_if == "worse" and found.first_is_worse:
         console.print(f"nmt: {systems[0].name} is significantly worse than {systems[1].name} (fail_if=worse)")
         return 1
+    if config.fail_if == "worse" and len(test.references) < FEWEST_LINES:
+        console.print(f"nmt: fail_if=worse cannot fail with fewer than {FEWEST_LINES} lines")
     return 0
 
 

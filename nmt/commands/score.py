@@ -9,6 +9,7 @@ from nmt.commands.words import paths_and_texts
 from nmt.compose import Command, Option
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.config.rules import as_list, check_numbers, number, require, require_choice
+from nmt.config.scoring import TEXT_METRICS, check_scoring
 from nmt.errors import NMTError
 
 FORMS = "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN source=FILE hypothesis=FILE`"
@@ -25,12 +26,16 @@ class ScoreConfig:
     source: str | None = None
     """File of source lines; shown beside the examples, or read for flags or by the model."""
     metrics: Any = field(default_factory=list)
-    """bleu, chrf, ter, tokenised, split, brackets; the first three are sacreBLEU's, then the paper's BLEUs, then
-    EVALB's of trees."""
-    language: str = "de"
-    """Target language, for the paper's Moses tokenisation and for flags."""
+    """bleu, chrf, chrf++, ter, tokenised, split, brackets; the first four are sacreBLEU's, then the paper's BLEUs,
+    then EVALB's of trees."""
+    language: str | None = None
+    """Target language; null: as the name of the reference or the hypothesis ends in it, such as out.ja. It decides how
+    BLEU and the paper's BLEUs split words, and the script that flags expect."""
     lowercase: bool = False
     """Ignore case, in every metric."""
+    tokenize: str | None = None
+    """Tokenizer of BLEU, as of `sacrebleu --tokenize`; null: the recommended one for the target language. 13a, intl,
+    zh, ja-mecab, ko-mecab, char, flores101, flores200, spBLEU-1K, none."""
     examples: int = number(0, 0, 1_000_000)
     """Examples to show; source, reference and translation, spread evenly over the file."""
     format: str = "text"
@@ -58,8 +63,7 @@ class ScoreConfig:
         formats = ("text", "json", "tsv") if self.contrast else ("text", "json", "tsv", "jsonl")
         require_choice("format", self.format, formats if self.run else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
-        for metric in self.metrics:
-            require_choice("metrics", metric, ("bleu", "chrf", "ter", "tokenised", "split", "brackets"))
+        check_scoring(self.metrics, (*TEXT_METRICS, "brackets"), self.tokenize)
         if self.run:
             self.check_with_run()
         else:
@@ -121,16 +125,19 @@ def scores_of(config: ScoreConfig) -> str:
     """The scores and the flags, as text or JSON; NMTError if a file cannot be read or line counts differ."""
     from nmt.evaluation.flags import count_flags
     from nmt.evaluation.scores import score
-    from nmt.text.scripts import scripts_of_language
+    from nmt.text.scripts import language_of_file, scripts_of_language
 
+    language = config.language or next(
+        filter(None, map(language_of_file, (config.reference or "", config.hypothesis))), ""
+    )
     hypotheses, references, sources = read_files(config)
     scores, counts = [], []
     if config.reference:
-        scores = score(hypotheses, references, config.metrics, config.language, config.lowercase)
+        scores = score(hypotheses, references, config.metrics, language, config.lowercase, config.tokenize)
     if config.flags:
-        if scripts_of_language(config.language) is None:
-            print(f"nmt: language={config.language}: its script is not known, nor looked at", file=sys.stderr)
-        counts = count_flags(sources, hypotheses, references, scripts_of_language(config.language))
+        if scripts_of_language(language) is None:
+            print(f"nmt: language={language or 'null'}: its script is not known, nor looked at", file=sys.stderr)
+        counts = count_flags(sources, hypotheses, references, scripts_of_language(language))
     if config.format == "json":
         records = [asdict(item) for item in scores]
         tree = {"scores": records, "flags": [asdict(count) for count in counts]} if config.flags else records

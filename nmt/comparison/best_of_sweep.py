@@ -1,12 +1,16 @@
 """Which points of a sweep differ significantly from the best, by the translations that their validations kept."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from nmt.comparison.significance import Sampling, measure
+from nmt.comparison.significance import FEWEST_LINES, Sampling, measure
 from nmt.comparison.summary import STAR
-from nmt.evaluation.scores import score
-from nmt.training.run_folder import Texts, read_validation
+from nmt.errors import NMTError
+from nmt.evaluation.scores import bleu_tokenizer, score
+from nmt.model_directory.description import within
+from nmt.training.run_folder import Texts, read_config, read_validation
 
 SAME = "no"
 """Tested, and not significantly different."""
@@ -19,7 +23,16 @@ def kept_texts(run: Path, bleu: str) -> Texts | None:
     texts = read_validation(run)
     if not texts or not texts[0] or not bleu:
         return None
-    return texts if abs(score(*texts, ["bleu"])[0].value - float(bleu)) < ROUNDING else None
+    found = score(*texts, ["bleu"], tokenize=tokenizer_of(run, texts[1]))[0].value
+    return texts if abs(found - float(bleu)) < ROUNDING else None
+
+
+def tokenizer_of(run: Path, references: list[str]) -> str:
+    """The tokenizer of BLEU in a run's validations; where its configuration is unreadable, the references decide."""
+    config: dict[str, Any] = {}
+    with suppress(NMTError):
+        config = read_config(run)
+    return bleu_tokenizer(within(config, "validation", "tokenize"), within(config, "data", "target"), references)
 
 
 def differ_from_best(best: Mapping[str, str], others: list[dict[str, str]]) -> list[str]:
@@ -32,6 +45,8 @@ def differ_from_best(best: Mapping[str, str], others: list[dict[str, str]]) -> l
         if ours is None or theirs is None or theirs[1] != ours[1]:
             found.append("")
             continue
-        numbers = measure([[ours[0]], [theirs[0]]], ours[1], ["bleu"], Sampling())
-        found.append(STAR if numbers.differences[0]["bleu"].significant else SAME)
+        sampling = Sampling(tokenize=tokenizer_of(Path(best["run"]), ours[1]))
+        difference = measure([[ours[0]], [theirs[0]]], ours[1], ["bleu"], sampling).differences[0]["bleu"]
+        tested = len(ours[1]) >= FEWEST_LINES
+        found.append(STAR if difference.significant else SAME if tested else "")
     return found

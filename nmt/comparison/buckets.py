@@ -13,17 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from nmt.comparison.lines import FAULTS, Division, Line, divisions
-from nmt.comparison.significance import METRICS, NAMES, Sampling, lower_is_better
+from nmt.comparison.significance import FEWEST_LINES, NAMES, Sampling, lower_is_better
 from nmt.comparison.systems import TestSet
 from nmt.comparison.training_words import training_words
+from nmt.evaluation.scores import sacrebleu_metric
 
 Numbers = npt.NDArray[np.float64]
 CHUNK = 50
 """Resamples that are drawn at once."""
 SURE = 2.0
 """Standard deviations beyond which a difference is told of on top."""
-ENOUGH = 10
-"""Fewer lines than that show no difference."""
 
 
 @dataclass
@@ -59,15 +58,13 @@ class Row:
     """Of each system after the first."""
 
 
-def line_statistics(metric: str, texts: list[list[str]], references: list[str]) -> list[Numbers]:
-    """The statistics [N, K] of each text's lines, of which sacreBLEU's scores are made."""
-    scorer: Any = METRICS[metric]()
+def line_statistics(scorer: Any, texts: list[list[str]], references: list[str]) -> list[Numbers]:
+    """The statistics [N, K] of each text's lines, of which a metric of sacreBLEU makes its score."""
     return [np.array(scorer._extract_corpus_statistics(lines, [references]), dtype=np.float64) for lines in texts]
 
 
-def scorer_of(metric: str) -> Callable[[Numbers], Numbers]:
+def score_of(scorer: Any) -> Callable[[Numbers], Numbers]:
     """Scores [M] of summed statistics [M, K]."""
-    scorer: Any = METRICS[metric]()
     return lambda sums: np.array([scorer._compute_score_from_stats(row).score for row in sums])
 
 
@@ -112,7 +109,7 @@ def surely(value: float, samples: Numbers) -> float:
 def row(title: str, label: str, scale: Scale, parts: list[Numbers], rest: list[Numbers] | None = None) -> Row:
     """The row of some lines, whose statistics are `parts`; for a bucket, `rest` are those of all other lines."""
     values, own, samples = scale.gaps(parts)
-    beyond = scale.gaps(rest) if rest and len(rest[0]) >= ENOUGH else None
+    beyond = scale.gaps(rest) if rest and len(rest[0]) >= FEWEST_LINES else None
     gaps = []
     for index, gap in enumerate(own):
         low, high = (float(bound) for bound in np.quantile(samples[:, index], [0.025, 0.975]))
@@ -122,7 +119,7 @@ def row(title: str, label: str, scale: Scale, parts: list[Numbers], rest: list[N
             strength = min(strength, surely(gap - others[index], samples[:, index] - other_samples[:, index]))
         elif rest is not None:  # all lines are in it, or nearly all
             strength = 0.0
-        significant = len(parts[0]) >= ENOUGH and (low > 0 or high < 0)
+        significant = len(parts[0]) >= FEWEST_LINES and (low > 0 or high < 0)
         gaps.append(Gap(gap, low, high, strength, gap < 0 if scale.lower_is_better else gap > 0, significant))
     return Row(title, label, len(parts[0]), scale.unit, values, gaps)
 
@@ -132,9 +129,10 @@ def bucket_rows(
 ) -> list[Row]:
     """A row for each bucket that holds lines; `systems` are hypotheses, [system][seed][line]."""
     references = [line.reference for line in lines]
-    statistics = line_statistics(metric, [seed for system in systems for seed in system], references)
+    scorer = sacrebleu_metric(metric, sampling.tokenize)
+    statistics = line_statistics(scorer, [seed for system in systems for seed in system], references)
     seeds = [len(system) for system in systems]
-    scale = Scale(NAMES[metric], scorer_of(metric), lower_is_better(metric), seeds, sampling)
+    scale = Scale(NAMES[metric], score_of(scorer), lower_is_better(metric), seeds, sampling)
     rows = []
     for division in own:
         buckets = np.array([division.bucket(line) for line in lines])

@@ -8,14 +8,14 @@ from itertools import groupby
 from pathlib import Path
 
 from markupsafe import Markup
-from sacrebleu.metrics import CHRF
 
 import nmt.report
 from nmt.comparison import summary
-from nmt.comparison.buckets import ENOUGH, Details, Gap, Row, strongest
+from nmt.comparison.buckets import Details, Gap, Row, strongest
 from nmt.comparison.lines import FAULTS, Line
-from nmt.comparison.significance import NAMES, TESTS
+from nmt.comparison.significance import FEWEST_LINES, NAMES, TESTS
 from nmt.comparison.summary import Comparison
+from nmt.evaluation.scores import sentence_scorer
 from nmt.report.pages import render
 from nmt.report.quality import differences
 
@@ -46,11 +46,8 @@ class Example:
 
 def examples(details: Details, first: list[str], other: list[str], count: int) -> tuple[list[Example], list[Example]]:
     """The `count` lines that the other system wins by most, and those that it loses by most."""
-    chrf, lines, divisions = CHRF(), details.lines, details.divisions
-    scores = [
-        [chrf.sentence_score(text, [line.reference]).score for text, line in zip(texts, lines, strict=True)]
-        for texts in (first, other)
-    ]
+    chrf, lines, divisions = sentence_scorer("chrf"), details.lines, details.divisions
+    scores = [[chrf(text, line.reference) for text, line in zip(texts, lines, strict=True)] for texts in (first, other)]
     gaps = [b - a for a, b in zip(*scores, strict=True)]
     order = sorted(range(len(lines)), key=lambda index: -gaps[index])
 
@@ -128,7 +125,7 @@ def compare_page(found: Comparison, details: Details, count: int) -> str:
         groups=groups,
         largest=largest,
         findings=[(row.gaps[index].better, finding(found, row, index)) for row, index in strongest(rows, FINDINGS)],
-        least=ENOUGH,
+        least=FEWEST_LINES,
         marked=sum(gap.significant for row in rows for gap in row.gaps),
         tested=sum(len(row.gaps) for row in rows),
         pairs=pairs,
@@ -141,5 +138,5 @@ def compare_page(found: Comparison, details: Details, count: int) -> str:
         digest=digest,
         now=datetime.now().astimezone(),
         **{f.__name__: f for f in (differences, number_of, plot, signed)},
-        **{f.__name__: f for f in (summary.costs, summary.verdict, summary.how_tested, summary.how_translated)},
+        **{f.__name__: f for f in (summary.costs, summary.p_value, summary.how_tested, summary.how_translated)},
     )

@@ -10,19 +10,21 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
 
-METRICS = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
-NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
+from nmt.evaluation.scores import sacrebleu_metric
+
+NAMES = {"bleu": "BLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 TESTS = {"bs": "paired bootstrap", "ar": "approximate randomisation"}
 """sacreBLEU's name of a test -> its name for people."""
 SEED = "SACREBLEU_SEED"
+FEWEST_LINES = 50
+"""Lines that a test needs. Fewer have too few different resamples: those of one line are all the same."""
 
 
 @dataclass
 class Sampling:
-    """How significance is tested."""
+    """How systems are scored and tested."""
 
     seed: int = 12345
     resamples: int = 1000
@@ -30,6 +32,12 @@ class Sampling:
     trials: int = 10000
     """Of approximate randomisation (Riezler and Maxwell 2005)."""
     alpha: float = 0.05
+    tokenize: str = "13a"
+    """Of BLEU."""
+
+    def least_p(self, test: str) -> float:
+        """The least p-value that a test can give."""
+        return 1 / (1 + {"bs": self.resamples, "ar": self.trials}[test])
 
 
 @dataclass
@@ -49,9 +57,11 @@ class Difference:
     """The mean score of its seeds minus that of the first system's."""
     better: bool
     p: dict[str, float]
-    """Test -> p-value; of several seeds, the largest of all pairs of them."""
+    """Test -> p-value; of several seeds, the largest of all pairs of them. Empty where there is nothing to test."""
     significant: bool
     """True where both tests are below alpha, for every pair of seeds, and all pairs agree which is better."""
+    verdict: str
+    """The outcome in words; where a test is below alpha and the difference is not significant, with the reason."""
 
 
 @dataclass
@@ -100,7 +110,7 @@ def paired(
     test: str, hypotheses: list[list[str]], references: list[str], metrics: list[str], sampling: Sampling
 ) -> Tested:
     """Test the first hypotheses against each of the others; by metric, the signature, and the result of all."""
-    scorers = {NAMES[metric]: METRICS[metric]() for metric in metrics}
+    scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
     systems: list[tuple[str, Sequence[str]]] = [(str(number), lines) for number, lines in enumerate(hypotheses)]
     samples = {"bs": sampling.resamples, "ar": sampling.trials}[test]
     with sacrebleu_seed(sampling.seed):
@@ -128,7 +138,9 @@ def measure(systems: list[list[list[str]]], references: list[str], metrics: list
         first_column = start - len(first) + 1
         columns = range(first_column, first_column + len(own))
         p = {m: {t: p_values(found[t], m, columns) for t in TESTS} for m in metrics}
-        differences.append({m: difference(m, estimates[0], own, p[m], sampling.alpha) for m in metrics})
+        differences.append(
+            {m: difference(m, estimates[0], own, p[m], sampling.alpha, len(references)) for m in metrics}
+        )
     return Numbers(estimates, differences, signatures)
 
 
@@ -150,11 +162,23 @@ def difference(
     other: list[dict[str, Estimate]],
     p: dict[str, list[float]],
     alpha: float,
+    lines: int,
 ) -> Difference:
     """The difference of two systems by a metric; `p` has, for each test, the p-values of all pairs of seeds."""
     gaps = [theirs[metric].value - ours[metric].value for ours in first for theirs in other]
-    agree = all(gap > 0 for gap in gaps) or all(gap < 0 for gap in gaps)
-    largest = {test: max(values) for test, values in p.items()}
     value = fmean(gaps)
     better = value < 0 if lower_is_better(metric) else value > 0
-    return Difference(value, better, largest, agree and max(largest.values()) < alpha)
+    if not any(gaps):  # sacreBLEU gives equal scores the least p-value
+        return Difference(value, better, {}, False, "not different at all")
+    if lines < FEWEST_LINES:
+        return Difference(value, better, {}, False, f"not tested: fewer than {FEWEST_LINES} lines")
+    largest = {test: max(values) for test, values in p.items()}
+    below = [TESTS[test] for test, most in largest.items() if most < alpha]
+    verdict = "not significantly different"
+    if len(below) < len(TESTS):
+        verdict += f": only the {below[0]} has p < {alpha:g}" if below else ""
+    elif not (all(gap > 0 for gap in gaps) or all(gap < 0 for gap in gaps)):
+        verdict += ": pairs of seeds disagree which is better"
+    else:
+        verdict = f"significantly {'better' if better else 'worse'}"
+    return Difference(value, better, largest, verdict.startswith("significantly"), verdict)

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from nmt.comparison.buckets import Row
-from nmt.comparison.significance import NAMES, TESTS, Difference, Numbers, Sampling
+from nmt.comparison.significance import FEWEST_LINES, NAMES, TESTS, Difference, Numbers, Sampling
 from nmt.comparison.systems import System, TestSet
 from nmt.comparison.translations import Cost, Translated
 from nmt.storage.markdown import printable
@@ -31,13 +31,12 @@ class Comparison:
         return found.significant and found.better
 
 
-def verdict(found: Difference) -> str:
-    """What the tests say of a system against the first."""
-    if found.value == 0:
-        return "not different at all"
-    if not found.significant:
-        return "not significantly different"
-    return f"significantly {'better' if found.better else 'worse'}"
+def p_value(found: Difference, test: str, sampling: Sampling) -> str:
+    """A p-value with its sign, such as = 0.0123; empty where nothing was tested."""
+    least = sampling.least_p(test)
+    if test not in found.p:
+        return ""
+    return f"<= {least:.2g}" if found.p[test] <= least else f"= {found.p[test]:.4f}"
 
 
 def megabytes(size: int) -> str:
@@ -78,20 +77,24 @@ def differences(found: Comparison) -> list[str]:
     lines = []
     for system, own in zip(found.systems[1:], found.numbers.differences, strict=True):
         for metric, each in own.items():
-            p = ", ".join(f"{name} p = {each.p[test]:.4f}" for test, name in TESTS.items())
+            p = ", ".join(f"{TESTS[test]} p {p_value(each, test, found.sampling)}" for test in each.p)
             versus = f"{system.name} against {found.systems[0].name}"
-            lines.append(f"{versus}: {NAMES[metric]} {each.value:+.2f}, {verdict(each)} ({p})")
+            lines.append(f"{versus}: {NAMES[metric]} {each.value:+.2f}, {each.verdict}" + (f" ({p})" if p else ""))
     return lines
 
 
 def how_tested(found: Comparison) -> str:
     """What a star means, in words."""
+    margins = f"± is the 95 % confidence interval of the bootstrap; seed {found.sampling.seed}"
+    if len(found.test.references) < FEWEST_LINES:
+        words = f"no {STAR}: tests need {FEWEST_LINES} lines, and there are {len(found.test.references)}"
+        return f"{words}; {margins}"
     seeds = any(len(seeds) > 1 for seeds in found.translated)
     alpha = f"{found.sampling.alpha:g}"
     words = f"{STAR} differs from {found.systems[0].name}: both paired tests, on sentences, have p < {alpha}"
     if seeds:
         words += ", for each pair of seeds (the largest p is told), and all pairs agree"
-    return f"{words}; ± is the 95 % confidence interval of the bootstrap; seed {found.sampling.seed}"
+    return f"{words}; {margins}"
 
 
 def how_translated(found: Comparison) -> list[str]:

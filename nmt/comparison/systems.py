@@ -11,6 +11,7 @@ from nmt.errors import NMTError
 from nmt.model_directory.description import find_model_directory, is_exported, is_parser, read_description, within
 from nmt.report.run import find_corpus
 from nmt.text.files import not_parallel, read_texts
+from nmt.text.scripts import language_of_file
 
 if TYPE_CHECKING:
     from nmt.data.prepared import PreparedCorpus
@@ -38,6 +39,8 @@ class TestSet:
     references: list[str]
     corpus: "PreparedCorpus | None" = None
     """The prepared corpus that it is of."""
+    language: str | None = None
+    """Of the references, where it is known."""
 
     __test__ = False  # it is none of pytest's
 
@@ -107,7 +110,8 @@ def read_test_set(first: str, source: str | None, reference: str | None, prepare
         raise not_parallel((str(source), reference), (len(sources), len(references)))
     if not references:
         raise NMTError(f"reference={reference}: is empty")
-    return TestSet(reference, sources, references, corpus_of(first, prepared) if prepared else None)
+    corpus = corpus_of(first, prepared) if prepared else None
+    return TestSet(reference, sources, references, corpus, language_of_file(reference))
 
 
 def corpus_of(first: str, prepared: str | None) -> "PreparedCorpus":
@@ -144,4 +148,4 @@ def held_out(first: str, prepared: str | None, split: str) -> TestSet:
             f"split={split}: {corpus.folder} holds no {name} set; pass split=valid, or source= and reference="
         )
     sources, references = corpus.text(split)
-    return TestSet(f"{name} set of {corpus.folder}", sources, references, corpus)
+    return TestSet(f"{name} set of {corpus.folder}", sources, references, corpus, corpus.target_language)

@@ -6,8 +6,7 @@ from typing import Any
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import MISSING, as_list, check_numbers, require, require_choice, shown
-
-CITED_METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
+from nmt.config.scoring import TEXT_METRICS, check_scoring
 
 
 @dataclass
@@ -25,7 +24,9 @@ class CiteConfig:
     text: bool = False
     """Put source and reference lines into the bundle, not only their SHA-256: only where their licence allows it."""
     metrics: Any = field(default_factory=list)
-    """bleu, chrf, ter, tokenised, split, as in `nmt score`."""
+    """bleu, chrf, chrf++, ter, tokenised, split, as in `nmt score`."""
+    tokenize: str | None = None
+    """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
     lowercase: bool = False
     """Ignore case, in every metric."""
     target: str | None = None
@@ -39,9 +40,8 @@ class CiteConfig:
     def __post_init__(self) -> None:
         check_numbers(self)
         self.metrics = as_list(self.metrics)
-        require(bool(self.metrics), f"metrics: name some of {', '.join(CITED_METRICS)}")
-        for metric in self.metrics:
-            require_choice("metrics", metric, CITED_METRICS)
+        require(bool(self.metrics), f"metrics: name some of {', '.join(TEXT_METRICS)}")
+        check_scoring(self.metrics, TEXT_METRICS, self.tokenize)
         for given, other in (("source", "reference"), ("reference", "source")):
             missing = getattr(self, given) is not None and getattr(self, other) is None
             require(not missing, f"{given}={getattr(self, given)}: needs {other}=FILE beside it")

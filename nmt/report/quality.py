@@ -66,14 +66,16 @@ def length_label(bucket: int) -> str:
     return f"{first}+" if bucket == MAX_BUCKETS - 1 else f"{first}-{end}"
 
 
-def by_length(metric: str, sources: list[str], references: list[str], hypotheses: list[str]) -> list[Bucket]:
+def by_length(
+    metric: str, sources: list[str], references: list[str], hypotheses: list[str], tokenize: str = "13a"
+) -> list[Bucket]:
     """The score of the sentences with 1-5 source words, 6-10, ..., from the shortest to the longest that occur."""
     numbers = [length_bucket(source) for source in sources]
     buckets = []
     for bucket in range(min(numbers), max(numbers) + 1):
         chosen = [index for index, number in enumerate(numbers) if number == bucket]
         pairs = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
-        value = score(*pairs, [metric])[0].value if chosen else 0.0
+        value = score(*pairs, [metric], tokenize=tokenize)[0].value if chosen else 0.0
         buckets.append(Bucket(length_label(bucket), len(chosen), value))
     return buckets
 
@@ -92,15 +94,17 @@ def pick(examples: list[Example], count: int) -> dict[str, list[Example]]:
     return {name: group for name, group in groups.items() if group}
 
 
-def assess(sources: list[str], references: list[str], hypotheses: list[str], trees: bool) -> Quality:
-    """Scores of translations, or of trees."""
+def assess(
+    sources: list[str], references: list[str], hypotheses: list[str], trees: bool, tokenize: str = "13a"
+) -> Quality:
+    """Scores of translations, or of trees; `tokenize` is for BLEU."""
     triples = zip(sources, references, hypotheses, strict=True)
     rated = [Example(s, r, h, sentence_score(h, r, trees)) for s, r, h in triples]
     metrics = ["brackets"] if trees else ["bleu", "chrf"]
     return Quality(
         trees=trees,
-        scores=score(hypotheses, references, metrics),
-        buckets=by_length(metrics[0], sources, references, hypotheses),
+        scores=score(hypotheses, references, metrics, tokenize=tokenize),
+        buckets=by_length(metrics[0], sources, references, hypotheses, tokenize),
         histogram=[sum(min(int(e.value // 10), 9) == tenth for e in rated) for tenth in range(10)],
         examples=rated,
     )

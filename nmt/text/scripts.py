@@ -3,7 +3,9 @@
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
+from pathlib import PurePath
 
 SCRIPTS = {
     "LATIN": "af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lb lt lv ms mt nb nl nn no pl pt ro "
@@ -23,17 +25,17 @@ SCRIPTS = {
     "SINHALA": "si",
     "TAMIL": "ta",
     "TELUGU": "te",
-    "THAI": "th",
-    "LAO": "lo",
-    "KHMER": "km",
-    "MYANMAR": "my",
-    "TIBETAN": "bo dz",
+    "THAI": "th tha",
+    "LAO": "lo lao",
+    "KHMER": "km khm",
+    "MYANMAR": "my mya",
+    "TIBETAN": "bo bod dz dzo",
     "GEORGIAN": "ka",
     "ARMENIAN": "hy",
     "ETHIOPIC": "am ti",
-    "HANGUL CJK": "ko",
-    "CJK HIRAGANA KATAKANA": "ja",
-    "CJK BOPOMOFO": "zh",
+    "HANGUL CJK": "ko kor",
+    "CJK HIRAGANA KATAKANA": "ja jpn",
+    "CJK BOPOMOFO": "zh zho cmn yue",
 }
 """Languages by the scripts that they are written in, as the Unicode names of letters have these; CJK is Han."""
 ALPHABET = 20
@@ -53,6 +55,21 @@ def scripts_of_language(code: str) -> frozenset[str] | None:
     """The scripts of a language such as de, pt_BR or zh-Hans; None for one that is not known."""
     code = re.split("[-_]", code.lower())[0]
     return next((frozenset(names.split()) for names, codes in SCRIPTS.items() if code in codes.split()), None)
+
+
+def language_of_file(name: str) -> str | None:
+    """The language that the name of a file, plain or compressed, ends in; None for any other name."""
+    endings = [ending[1:] for ending in PurePath(name).suffixes if ending not in (".gz", ".bz2", ".xz", ".zst")]
+    return endings[-1] if endings and scripts_of_language(endings[-1]) else None
+
+
+def scripts_of_text(lines: Iterable[str]) -> frozenset[str]:
+    """The scripts of at least a tenth of the letters of a text."""
+    letters = Counter[str]()
+    for character, count in Counter("".join(lines)).items():
+        letters[script(character)] += count
+    del letters[""]
+    return frozenset(name for name, count in letters.items() if count >= letters.total() / 10)
 
 
 def scripts_of_characters(characters: str) -> frozenset[str]:

@@ -208,7 +208,7 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
         average.model.to(make_trainer(config).strategy.root_device)
         translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(corpus.tokenizer_file))
         domains = corpus.domains("valid", config.data)
-        score = joint_score(corpus, translated(translator, corpus, domains, wanted))
+        score = joint_score(corpus, translated(translator, corpus, domains, wanted), config.validation.tokenize)
         average.model.cpu()
         scored = score, sum(len(domain.rows[:wanted]) for domain in domains)
         console.print(

@@ -22,7 +22,7 @@ from nmt.config.decoding import MAX_TOKENS
 from nmt.data.mixture import last_stage
 from nmt.data.prepared import Domain, PreparedCorpus, dummy_batch
 from nmt.errors import enough_memory_or
-from nmt.evaluation.scores import Score, score
+from nmt.evaluation.scores import Score, bleu_tokenizer, score
 from nmt.search.beam_search import beam_search
 from nmt.search.engine import batches_by_length
 from nmt.search.torch_engine import TorchEngine
@@ -73,9 +73,10 @@ def together(parts: list[Texts]) -> Texts:
     return hypotheses, references
 
 
-def joint_score(corpus: PreparedCorpus, parts: list[Texts]) -> Score:
+def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
     """BLEU, or the F1 of trees, of translations and references of several domains together."""
-    return score(*together(parts), ["brackets" if corpus.manifest.is_treebank else "bleu"])[0]
+    metric = "brackets" if corpus.manifest.is_treebank else "bleu"
+    return score(*together(parts), [metric], corpus.target_language, tokenize=tokenize)[0]
 
 
 class Validation(UpdateCallback):
@@ -86,6 +87,8 @@ class Validation(UpdateCallback):
         self.run = Path(config.run)
         self.split = corpus.split("valid")
         corpus.text("valid")  # so that damage is found before training
+        if self.config.bleu_sentences != 0 and not corpus.manifest.is_treebank:  # one that is not installed is refused
+            bleu_tokenizer(self.config.tokenize, corpus.target_language, corpus.text("valid")[1])
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.domains = corpus.domains("valid", config.data)
         self.last_stage = last_stage(sources_of(config.data))
@@ -162,13 +165,13 @@ class Validation(UpdateCallback):
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
             if trainer.is_global_zero:
                 write_validation(self.run, together(texts))
-            scored = joint_score(self.corpus, texts)
+            scored = joint_score(self.corpus, texts, self.config.tokenize)
             metrics[self.score_key] = scored.value
             words += f", {scored.name} {scored.value:.1f}"
         for domain, own_sums, own_texts in zip_longest(self.domains, sums, texts) if len(self.domains) > 1 else ():
             own = losses(own_sums)
             if own_texts:
-                own[self.score_key] = joint_score(self.corpus, [own_texts]).value
+                own[self.score_key] = joint_score(self.corpus, [own_texts], self.config.tokenize).value
             metrics |= {source_column(key, domain.name): value for key, value in own.items()}
             bleu = f", {own[self.score_key]:.1f}" if own_texts else ""
             words += f"; {domain.name} {own['valid_perplexity']:.2f}{bleu}"

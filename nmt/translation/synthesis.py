@@ -17,7 +17,7 @@ from nmt.config import DecodeConfig, TranslateConfig
 from nmt.config.rules import require
 from nmt.config.synthesis import SynthesiseConfig
 from nmt.errors import NMTError
-from nmt.evaluation.scores import sentence_scorer
+from nmt.evaluation.scores import bleu_tokenizer, sentence_scorer
 from nmt.model_directory.description import find_model_directory, read_description
 from nmt.storage.whole import remove_leftovers
 from nmt.text.files import not_parallel
@@ -41,7 +41,7 @@ from nmt.translation.parquet import (
     write_block,
 )
 from nmt.translation.resumption import model_hash, what_decides
-from nmt.translation.translate import flagger, open_translator
+from nmt.translation.translate import flagger, open_translator, target_language
 from nmt.translation.translator import Translation, Translator
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class PartSynthesiser(BlockTranslator):
     def closest(self, part: Part, found: list[list[Translation]]) -> list[Translation]:
         """Of each line's translations the one most like its reference; of equal ones, the likeliest."""
         references = read_block(part.references(), self.config.ray.column, self.notices.append)
-        like = sentence_scorer(self.config.metric)
+        like = sentence_scorer(self.config.metric, bleu_tokenizer(None, target_language(self.config), references))
         return [
             max(several, key=lambda each: like(each.text, reference))
             for several, reference in zip(found, references, strict=True)

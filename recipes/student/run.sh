@@ -46,7 +46,7 @@ for threads in 1 2; do
     for precision in float32 int8; do
         for beam in 4 2 1; do
             engine=(engine=ctranslate2 precision=$precision threads=$threads decode.beam_size=$beam output=null)
-            nmt compare teacher distilled1 "${engine[@]}" "${search[@]}" | tee beam$beam.$precision.$threads.txt
+            nmt compare teacher distilled1 protect=none "${engine[@]}" "${search[@]}" | tee beam$beam.$precision.$threads.txt
         done
     done
 done

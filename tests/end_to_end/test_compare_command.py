@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import xml.etree.ElementTree as ET
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_numbers_of_files_as_json_and_as_text(nmt, files):
     assert (found["seed"], found["lines"], found["first_is_worse"]) == (12345, 80, False)
     text = nmt("compare", "good", "bad", *files, "seed=3").out
     assert "bad against good: BLEU -" in text
-    assert "significantly worse (paired bootstrap p = 0.0" in text
+    assert "significantly worse (paired bootstrap p <= 0.0099, approximate randomisation p <= 0.0099)" in text
     assert "seed:3|" in text
     assert "sentences/s" not in text  # no model was compared
 
@@ -66,6 +67,38 @@ def test_the_exit_code_is_1_only_where_the_first_is_significantly_worse(nmt, fil
     write("nearly", [lines[0].replace("e", "ee"), *lines[1:]])
     assert nmt("compare", "nearly", "good", *files, NO_PAGE, "fail_if=worse").code == 0
     assert nmt("compare", "bad", "good", *files, NO_PAGE, "fail_if=worse", "metrics=[ter]").code == 1
+
+
+@pytest.mark.parametrize("lines", [1, 49])
+def test_below_50_lines_nothing_is_significant_and_everything_says_why(nmt, files, lines):
+    for name in ("source", "reference", "good", "bad"):
+        write(name, Path(name).read_text().splitlines()[:lines])
+    shutil.copy("reference", "good")
+    write("bad", ["x"] * lines)
+    ended = nmt("compare", "bad", "good", *files, "fail_if=worse", "metrics=[bleu,chrf++,ter]")
+    assert ended.code == 0, ended.err
+    assert "fail_if=worse cannot fail with fewer than 50 lines" in ended.err
+    assert "BLEU +100.00, not tested: fewer than 50 lines\n" in ended.out
+    assert "chrF2++, paired bootstrap: nrefs:1|" in ended.out
+    assert f"\nno *: tests need 50 lines, and there are {lines};" in ended.out
+    assert ended.out.count("*") == 1
+    assert " p " not in ended.out
+    page = parsed("compare.html")
+    assert "good against bad: BLEU +100.00, not tested: fewer than 50 lines" in shown(page)
+    assert not [star for star in page.iter("b") if star.get("class") == "star"]
+    found = json.loads(nmt("compare", "bad", "good", *files, "fail_if=worse", "--json").out)
+    for each in found["comparisons"][0]["metrics"].values():
+        assert (each["significant"], each["p"], each["verdict"]) == (False, {}, "not tested: fewer than 50 lines")
+
+
+def test_text_page_and_json_name_the_test_that_disagrees(nmt, files):
+    lines = Path("good").read_text().splitlines()
+    write("nearly", [lines[0].replace("e", "ee"), *lines[1:]])
+    verdict = "not significantly different: only the approximate randomisation has p < 0.05"
+    assert f"{verdict} (paired" in nmt("compare", "nearly", "good", *files, "metrics=bleu").out
+    assert verdict in shown(parsed("compare.html"))
+    found = json.loads(nmt("compare", "nearly", "good", *files, "metrics=bleu", "--json").out)
+    assert found["comparisons"][0]["metrics"]["bleu"]["verdict"] == verdict
 
 
 def test_seeds_of_a_system_are_a_group(nmt, files):
@@ -224,6 +257,39 @@ def test_a_run_is_translated_once_as_nmt_translate_does_on_its_own_test_set(nmt,
     assert json.loads(nmt("compare", "run", "other", *search, *FAST, "--json").out)["systems"][0]["scores"] == {
         metric: {"mean": each["value"], "deviation": None} for metric, each in seed["scores"].items()
     }
+
+
+def test_compare_cite_report_and_translate_make_the_same_lines(nmt, finished, toy, tmp_path, monkeypatch):
+    """Of lines with items to protect, and of one that is longer than those of the training."""
+    from nmt.data.prepared import PreparedCorpus
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(finished, "run")
+    text = (Path(toy[-1].removeprefix("prepared=")) / "test.en").read_text().splitlines()
+    sources = [f"{line} %d {line} http://a.org/{number}" for number, line in enumerate(text)] + [" ".join(text)]
+    write("test.en", sources)
+    write("test.de", sources)
+    write("other.de", ["x"] * len(sources))
+    monkeypatch.setattr(PreparedCorpus, "text", lambda self, split: (sources, sources))
+    search, files = ("decode=greedy", "decode.max_extra_length=5"), ("source=test.en", "reference=test.de")
+    assert nmt("translate", "run", "input=test.en", "output=out.de", *search).code == 0
+    assert nmt("translate", "run", "input=test.en", "output=bare.de", "protect=none", *search).code == 0
+    assert Path("out.de").read_text() != Path("bare.de").read_text()
+    [bleu, *_] = json.loads(nmt("score", "out.de", "test.de", "--json").out)
+    assert nmt("cite", "run", *files, "output=cited.zip", *search).code == 0
+    with zipfile.ZipFile("cited.zip") as bundle:
+        assert bundle.read("hypotheses.de") == Path("out.de").read_bytes()
+    assert nmt("verify", "cited.zip", "run=run", *files).code == 0
+    found = json.loads(nmt("compare", "run", "other.de", *files, *FAST, *search, "--json").out)
+    assert found["systems"][0]["seeds"][0]["scores"]["bleu"]["value"] == bleu["value"]
+    assert nmt("average", "run=run", "last=1", "output=last").code == 0
+    for model in ("run", "last"):
+        assert nmt("translate", model, "input=test.en", "output=out.de", *search).code == 0
+        [bleu, *_] = json.loads(nmt("score", "out.de", "test.de", "--json").out)
+        assert nmt("report", "run", "split=test", "sentences=null", *search).code == 0
+        assert f"{bleu['value']:.2f}" in shown(section(parsed("run/report.html"), "Scores"))
+        shutil.rmtree("run/model", ignore_errors=True)  # then the report is of the last checkpoint
 
 
 def test_what_is_told_of_a_translation_is_what_made_it(nmt, finished, tmp_path, monkeypatch):

@@ -12,6 +12,8 @@ import yaml
 from preloaded import python
 from safetensors.torch import load_file
 
+from nmt.evaluation import scores
+
 SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0")
 
 
@@ -149,6 +151,19 @@ def test_a_changed_configuration_is_refused_with_the_key(toy, nmt, finished, cha
     before = files(finished)
     nmt("train", *toy, f"run={finished}", change).refused(str(finished), shown, "name=")
     assert files(finished) == before
+
+
+def test_validation_splits_words_by_its_tokenizer(toy, nmt, monkeypatch):
+    options = (*toy, "trainer.max_steps=2", "run=run")
+    assert nmt("train", *options, "validation.tokenize=char").code == 0
+    assert "tok:char" in Path("run/model/README.md").read_text()
+    report = nmt("report", "run", "output=page.html", "decode=greedy")
+    assert report.code == 0, report.err
+    assert "tok:char" in Path("page.html").read_text()
+    monkeypatch.setattr(scores, "command_for", lambda tokenize: "pip install it")
+    refused = nmt("train", *toy, "trainer.max_steps=2", "run=other", "validation.tokenize=ja-mecab")
+    refused.refused("tokenize=ja-mecab: not installed; run `pip install it`")
+    assert not Path("other").exists()
 
 
 def test_a_corpus_that_is_not_prepared_is_refused(other_text, nmt):

@@ -6,15 +6,19 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import sacrebleu
 from hypothesis import given, strategies
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
+from nmt.config.scoring import BLEU_TOKENIZERS
 from nmt.errors import NMTError
-from nmt.evaluation.scores import Score, moses, score, split_compounds
+from nmt.evaluation import scores
+from nmt.evaluation.scores import Score, bleu_tokenizer, moses, score, signature_tokenizer, split_compounds
 
 REFERENCES = [
     "Die Katze saß auf der Matte und schlief.",
@@ -30,12 +34,17 @@ HYPOTHESES = [
     "Es regnete.",
     "Die deutsch-französische Grenze ist offen… oder?",
 ]
-METRICS = ("bleu", "chrf", "ter", "tokenised", "split")
-SACREBLEU = {"bleu": sacrebleu.corpus_bleu, "chrf": sacrebleu.corpus_chrf, "ter": sacrebleu.corpus_ter}
+SACREBLEU = {
+    "bleu": sacrebleu.corpus_bleu,
+    "chrf": sacrebleu.corpus_chrf,
+    "chrf++": partial(sacrebleu.corpus_chrf, word_order=2),
+    "ter": sacrebleu.corpus_ter,
+}
+METRICS = (*SACREBLEU, "tokenised", "split")
 
 
 def one(hypotheses: list[str], references: list[str], metric: str, **settings) -> Score:
-    [found] = score(hypotheses, references, [metric], **settings)
+    [found] = score(hypotheses, references, [metric], **{"language": "de"} | settings)
     return found
 
 
@@ -108,22 +117,91 @@ def test_lowercase_is_sacrebleu_on_lowercased_lines(metric):
     assert one(hypotheses, REFERENCES, metric, lowercase=True).value == pytest.approx(expected, abs=1e-9)
 
 
+def sacrebleu_command(folder: Path, hypotheses: list[str], references: list[str], *options: str) -> list[tuple]:
+    """Name, value and signature of each metric, as the sacrebleu command prints them."""
+    for name, lines in (("hyp", hypotheses), ("ref", references)):
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "sacrebleu", "ref", "-i", "hyp", "-w", "6", *options]
+    found = json.loads(subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout)
+    return [(m["name"], m["score"], m["signature"]) for m in (found if isinstance(found, list) else [found])]
+
+
 @pytest.fixture(scope="module")
 def command_output(tmp_path_factory) -> dict[str, tuple[str, float, str]]:
-    """Name, value and signature of each metric, as the sacrebleu command prints them by default."""
+    """What the sacrebleu command prints by default, and with --chrf-word-order 2, its option for chrF++."""
     folder = tmp_path_factory.mktemp("sacrebleu")
-    for name, lines in (("hyp", HYPOTHESES), ("ref", REFERENCES)):
-        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "sacrebleu", "ref", "-i", "hyp", "-m", *SACREBLEU, "-w", "6"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
-    found = [(m["name"], m["score"], m["signature"]) for m in json.loads(done.stdout)]
-    return dict(zip(SACREBLEU, found, strict=True))
+    found = sacrebleu_command(folder, HYPOTHESES, REFERENCES, "-m", "bleu", "chrf", "ter")
+    [plus] = sacrebleu_command(folder, HYPOTHESES, REFERENCES, "-m", "chrf", "--chrf-word-order", "2")
+    return dict(zip(SACREBLEU, [*found[:2], plus, found[2]], strict=True))
 
 
 @pytest.mark.parametrize("metric", SACREBLEU)
 def test_name_value_and_signature_are_those_of_the_sacrebleu_command(metric, command_output):
     found = one(HYPOTHESES, REFERENCES, metric)
     assert (found.name, round(found.value, 6), found.signature) == command_output[metric]
+
+
+JAPANESE = ["今日は天気がよいですね。", "私は東京に住んでいます。", "猫がマットの上で寝ている。"]
+CHINESE = ["今天天气很好。", "我住在北京。", "猫在垫子上睡觉。"]
+KOREAN = ["오늘은 날씨가 좋네요.", "저는 서울에 살고 있습니다.", "고양이가 매트 위에서 자고 있다."]
+THAI = ["วันนี้อากาศดีมาก", "ฉันอาศัยอยู่ในกรุงเทพ", "แมวนอนหลับอยู่บนเสื่อ"]
+
+
+@pytest.fixture
+def installed(monkeypatch) -> set[str]:
+    """The tokenizers that are installed, as far as bleu_tokenizer can tell."""
+    names = set[str]()
+    monkeypatch.setattr(scores, "command_for", lambda tokenize: "" if tokenize in names else f"install {tokenize}")
+    scores.note_fallback.cache_clear()
+    return names
+
+
+@pytest.mark.parametrize(
+    ("language", "lines", "expected"),
+    [
+        *(("ja", JAPANESE, "ja-mecab"), ("jpn_Jpan", JAPANESE, "ja-mecab"), ("zh", CHINESE, "zh")),
+        *(("zh-Hant", CHINESE, "zh"), ("yue", CHINESE, "zh"), ("ko", KOREAN, "ko-mecab"), ("th", THAI, "flores200")),
+        *(("km", ["x"], "flores200"), ("lo", ["x"], "flores200"), ("my", ["x"], "flores200")),
+        *(("de", REFERENCES, "13a"), (None, REFERENCES, "13a"), ("xx", ["123"], "13a"), ("ja", ["123"], "ja-mecab")),
+        # An unknown or wrong language: the text decides.
+        *((None, JAPANESE, "ja-mecab"), ("mul", CHINESE, "zh"), ("de", THAI, "flores200"), ("", KOREAN, "ko-mecab")),
+        (None, [*REFERENCES, "東"], "13a"),
+    ],
+)
+def test_bleu_splits_words_as_sacrebleu_recommends_for_the_language(language, lines, expected, installed, capsys):
+    installed |= {"zh", "ja-mecab", "ko-mecab", "flores200"}
+    assert bleu_tokenizer(None, language, lines) == expected
+    installed -= {"ja-mecab", "ko-mecab", "flores200"}
+    needs = expected not in ("13a", "zh")
+    for _ in range(2):
+        assert bleu_tokenizer(None, language, lines) == ("char" if needs else expected)
+    notice = f"tokenizer, {expected}, is not installed; run `install {expected}`"
+    assert capsys.readouterr().err.count(notice) == needs
+
+
+def test_a_tokenizer_that_is_asked_for_is_never_replaced(installed):
+    installed.add("13a")
+    assert bleu_tokenizer("13a", "ja", JAPANESE) == "13a"
+    with pytest.raises(NMTError, match="tokenize=ja-mecab: not installed; run `install ja-mecab`"):
+        bleu_tokenizer("ja-mecab", "ja", JAPANESE)
+
+
+def test_the_tokenizers_are_those_of_sacrebleu():
+    assert {*BLEU_TOKENIZERS, "spm"} == set(sacrebleu.BLEU.TOKENIZERS)
+
+
+@pytest.mark.parametrize("lines", [CHINESE, THAI, JAPANESE, KOREAN, REFERENCES], ids=["zh", "th", "ja", "ko", "de"])
+@pytest.mark.parametrize("tokenize", [None, "char", "intl"])
+def test_bleu_is_that_of_the_sacrebleu_command_with_the_tokenizer_of_the_signature(lines, tokenize, tmp_path):
+    hypotheses = [line.replace(line[3], line[4]) for line in lines]
+    [found] = score(hypotheses, lines, ["bleu"], tokenize=tokenize)
+    named = signature_tokenizer(found.signature)
+    assert tokenize in (None, named)
+    options = ("-m", "bleu", "--tokenize", named)
+    assert (found.name, round(found.value, 6), found.signature) == sacrebleu_command(
+        tmp_path, hypotheses, lines, *options
+    )[0]
+    assert found.value > 0 or tokenize == "intl"
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "en"])
@@ -324,7 +402,7 @@ def test_the_papers_bleus_tell_all_that_matters(metric, split):
 
 def test_scores_come_in_the_order_that_was_asked_for():
     order = ["split", "ter", "bleu", "tokenised", "chrf"]
-    assert [found.metric for found in score(HYPOTHESES, REFERENCES, order)] == order
+    assert [found.metric for found in score(HYPOTHESES, REFERENCES, order, "de")] == order
 
 
 def test_a_score_is_never_printed_without_its_signature():
@@ -335,6 +413,11 @@ def test_a_score_is_never_printed_without_its_signature():
 def test_differing_line_counts_are_refused_with_both(hypotheses, references):
     with pytest.raises(NMTError, match=rf"hypothesis has {hypotheses} lines but the reference has {references}"):
         score(["a"] * hypotheses, ["a"] * references, ["bleu"])
+
+
+def test_moses_has_no_default_language():
+    with pytest.raises(NMTError, match=r"metrics=split: .* pass language=CODE"):
+        score(["a"], ["a"], ["split"])
 
 
 def test_nothing_cannot_be_scored():

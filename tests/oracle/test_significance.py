@@ -11,9 +11,11 @@ from statistics import fmean, stdev
 import pytest
 import sacrebleu
 
-from nmt.comparison.significance import Sampling, measure
+from nmt.comparison.significance import Difference, Estimate, Sampling, difference, measure
+from nmt.comparison.summary import p_value
 
 METRICS = ["bleu", "chrf", "ter"]
+ALL = Sampling()
 SAMPLES = {"bs": 120, "ar": 300}
 
 
@@ -69,8 +71,52 @@ def test_scores_are_sacrebleus_and_a_system_against_itself_is_no_different():
     numbers = measure([[systems[0]], [systems[0]]], references, METRICS, Sampling(1, 120, 300))
     assert numbers.estimates[0][0]["bleu"].value == sacrebleu.corpus_bleu(systems[0], [references]).score
     assert numbers.estimates[1][0]["ter"].value == sacrebleu.corpus_ter(systems[0], [references]).score
-    for difference in numbers.differences[0].values():
-        assert (difference.value, difference.significant) == (0, False)
+    for found in numbers.differences[0].values():
+        assert (found.value, found.significant) == (0, False)
+
+
+@pytest.mark.parametrize(("lines", "tested"), [(1, False), (3, False), (49, False), (50, True)])
+def test_fewer_than_50_lines_are_not_tested(lines, tested):
+    """sacreBLEU gives one line the least p-value."""
+    references, systems = texts(lines)
+    numbers = measure([[systems[0]], [references]], references, METRICS, Sampling(1, 120, 300))
+    for found in numbers.differences[0].values():
+        assert found.significant == tested
+        assert bool(found.p) == tested
+        assert found.verdict == ("significantly better" if tested else "not tested: fewer than 50 lines")
+
+
+@pytest.mark.parametrize(
+    ("gaps", "p", "verdict"),
+    [
+        ([0], (0.001, 0.0001), "not different at all"),
+        ([1], (0.001, 0.0001), "significantly better"),
+        ([-1], (0.001, 0.0001), "significantly worse"),
+        ([1], (0.2, 0.3), "not significantly different"),
+        ([1], (0.2, 0.001), "not significantly different: only the approximate randomisation has p < 0.05"),
+        ([1], (0.001, 0.2), "not significantly different: only the paired bootstrap has p < 0.05"),
+        ([1, -1], (0.001, 0.001), "not significantly different: pairs of seeds disagree which is better"),
+    ],
+)
+def test_a_p_below_alpha_beside_no_difference_has_a_reason(gaps, p, verdict):
+    first, others = [{"bleu": Estimate(30, 30, 1)}], [{"bleu": Estimate(30 + gap, 30, 1)} for gap in gaps]
+    found = difference("bleu", first, others, {"bs": [p[0]], "ar": [p[1]]}, 0.05, 60)
+    assert found.verdict == verdict
+    assert found.significant == verdict.startswith("significantly")
+
+
+@pytest.mark.parametrize(
+    ("p", "sampling", "shown"),
+    [
+        ({"bs": 1 / 1001, "ar": 0.02}, ALL, ("<= 0.001", "= 0.0200")),
+        ({"bs": 2 / 1001, "ar": 1 / 10001}, ALL, ("= 0.0020", "<= 0.0001")),
+        ({"bs": 1 / 101, "ar": 1 / 10**6}, Sampling(1, 100, 999_999), ("<= 0.0099", "<= 1e-06")),
+        ({}, ALL, ("", "")),
+    ],
+)
+def test_the_least_p_that_resamples_can_give_is_a_bound(p, sampling, shown):
+    found = Difference(1.0, True, p, True, "")
+    assert (p_value(found, "bs", sampling), p_value(found, "ar", sampling)) == shown
 
 
 def test_one_line_alone_is_not_significant():

@@ -39,6 +39,8 @@ def test_a_star_is_a_paired_test_and_nothing_else_is_one(tmp_path):
         row(tmp_path, "same", spoilt(10)),
     ]
     assert differ_from_best(best, others) == ["*", "no", "no"]
+    few = [row(tmp_path, f"{name} few", spoilt(every)[:49], REFERENCES[:49]) for name, every in (("a", 50), ("b", 2))]
+    assert differ_from_best(few[0], few[1:]) == [""]
 
 
 @pytest.mark.parametrize("problem", ["missing", "of another update", "of other lines", "no BLEU"])

@@ -1,5 +1,6 @@
 """What `nmt score` reads and writes."""
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from nmt.commands.score import ScoreConfig, example_text
 from nmt.commands.score import scores_of as report
 from nmt.errors import NMTError
+from nmt.evaluation import scores
 from nmt.evaluation.scores import score
 from nmt.text.files import read_texts
 
@@ -59,12 +61,31 @@ def test_text_is_a_line_for_each_score(files, lowercase):
     assert report(config) == "".join(f"{s.name} = {s.value:.2f}  {s.signature}\n" for s in expected)
 
 
+@pytest.mark.parametrize(
+    ("names", "language", "tokenizer"),
+    [
+        (("out.ja", "ref.ja"), None, "char"),
+        (("out", "ref.th.gz"), None, "char"),
+        (("out.zh-Hans", "ref"), None, "zh"),
+        (("out.txt", "ref.en-de.de"), None, "13a"),
+        (("out.ja", "ref.ja"), "zh", "zh"),
+    ],
+)
+def test_the_language_is_that_of_the_key_or_of_a_files_name(names, language, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(scores, "command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x")
+    hypothesis, reference = (tmp_path / name for name in names)
+    for path in (hypothesis, reference):
+        path.write_bytes((gzip.compress if path.suffix == ".gz" else bytes)(b"1 2 3 4\n"))
+    config = ScoreConfig(str(hypothesis), str(reference), metrics=["bleu"], language=language)
+    assert f"|tok:{tokenizer}|" in report(config)
+
+
 def test_json_holds_every_digit_and_the_signature(files):
     metrics = ["tokenised", "chrf"]
-    config = ScoreConfig(files["hypothesis"], files["reference"], metrics=metrics, format="json")
+    config = ScoreConfig(files["hypothesis"], files["reference"], metrics=metrics, language="de", format="json")
     assert json.loads(report(config)) == [
         {"metric": s.metric, "name": s.name, "value": s.value, "signature": s.signature}
-        for s in score(HYPOTHESES, REFERENCES, metrics)
+        for s in score(HYPOTHESES, REFERENCES, metrics, "de")
     ]
 
 
