@@ -6,6 +6,8 @@ import os
 import pickle
 import shutil
 import struct
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -337,9 +339,8 @@ def hostile(folder: Path) -> None:
     vocabulary = f"vocabs: ['{COMMAND}', '{COMMAND}']\n"
     (folder / "decoder.yml").write_text(f"models: [model.npz]\n{vocabulary}normalize: 1\nlog: pwned\n")
     (folder / "pwned.py").write_text("")
-    rewrite(
-        folder, {"log": "pwned", "output": "pwned", "vocabs": f"['{COMMAND}']", "dump-config": "pwned", "seed": "7"}
-    )
+    lists = dict.fromkeys(("vocabs", "shortlist"), f"['{COMMAND}']")
+    rewrite(folder, {"log": "pwned", "output": "pwned", "dump-config": "pwned", **lists})
 
 
 def test_marian_gets_no_name_and_no_option_of_the_folder(nmt, folder, tmp_path, monkeypatch):
@@ -408,3 +409,11 @@ def test_pip_is_python_s_and_not_one_in_the_working_directory(tmp_path, monkeypa
     with pytest.raises(NMTError, match="cannot download"):
         pip_download(config, tmp_path)
     assert not Path("pwned").exists()
+
+
+@pytest.mark.parametrize("module", ["charts", "attention_page"])
+def test_matplotlib_has_its_own_settings_and_not_those_of_the_working_directory(tmp_path, module):
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    program = f"import nmt.report.{module}, matplotlib; print(matplotlib.rcParams['text.usetex'])"
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
