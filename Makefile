@@ -27,7 +27,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 install: $(INSTALLED) ## Install into .venv, and no more; then `. .venv/bin/activate`
 
 demo: $(INSTALLED) ## Train a real English-German translator, translate its test set, score it (9 to 26 minutes, 2 cores)
-	PATH="$(CURDIR)/$(BIN):$$PATH" recipes/quickstart/run.sh
+	PATH="$(abspath $(BIN)):$$PATH" recipes/quickstart/run.sh
 	@echo; echo "To use it in a browser: $(BIN)/nmt serve $(RUN) --open"
 
 reproduce: $(INSTALLED) ## The paper's Tables 1 to 4; SCALE=laptop: in small, on a processor

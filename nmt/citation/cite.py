@@ -80,8 +80,10 @@ def commands(config: CiteConfig, cited: Cited, decode: DecodeConfig) -> list[str
     ]
 
 
-def make_statement(config: CiteConfig, cited: Cited, name: str, texts: dict[str, list[str]]) -> Statement:
-    """What the bundle states: the model, the test set, the search, and the scores of its hypotheses."""
+def make_statement(
+    config: CiteConfig, cited: Cited, name: str, texts: dict[str, list[str]], files: list[str]
+) -> Statement:
+    """What the bundle with these files states: the model, the test set, the search, the scores of its hypotheses."""
     target, decode = cited.description.target, expected_search(config.decode, cited.description)
     scores = score(
         *(texts["hypotheses"], texts["reference"], config.metrics),
@@ -102,17 +104,18 @@ def make_statement(config: CiteConfig, cited: Cited, name: str, texts: dict[str,
         commands=commands(config, cited, decode),
         device=device_name(choose_device(config.device)),
         versions=versions(),
+        files=files,
     )
 
 
-def files_of(statement: Statement, cited: Cited, texts: dict[str, list[str]]) -> dict[str, bytes]:
-    """The files of a bundle; `texts` are those that go into it, by the first part of their names."""
+def files_of(cited: Cited, texts: dict[str, list[str]]) -> dict[str, bytes]:
+    """The files of a bundle but its statement; `texts` go into it, by the first part of their names."""
     known = [(cited.folder, "README.md"), (cited.folder, "config.json")]
     if cited.run:
         known += [(cited.run, "config.yaml"), (cited.run, "environment.json")]
-    languages = {"source": statement.source, "reference": statement.target, "hypotheses": statement.target}
+    source, target = cited.description.source, cited.description.target
+    languages = {"source": source, "reference": target, "hypotheses": target}
     return {
-        STATEMENT: (json.dumps(asdict(statement), indent=2) + "\n").encode(),
         **{name: read_bytes(folder / name) for folder, name in known if (folder / name).exists()},
         **{f"{kind}.{languages[kind]}": text_of(lines) for kind, lines in texts.items()},
     }
@@ -125,8 +128,10 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     output = find_output(config, cited, name)
     settings = TranslateConfig(config.run, target=config.target, device=config.device, decode=config.decode)
     hypotheses = {"hypotheses": translate_lines(settings, given["source"], console)}
-    statement = make_statement(config, cited, name, given | hypotheses)
-    content = pack(with_sums(files_of(statement, cited, hypotheses | (given if config.text else {}))))
+    files = files_of(cited, hypotheses | (given if config.text else {}))
+    statement = make_statement(config, cited, name, given | hypotheses, sorted(files))
+    stated = (json.dumps(asdict(statement), indent=2) + "\n").encode()
+    content = pack(with_sums({STATEMENT: stated, **files}))
     if len(content) > LARGE:
         raise NMTError(f"{output}: would have {len(content):,} bytes, but a bundle has {LARGE:,} at most")
     write_file(output, content)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from nmt.errors import NMTError, one_line
 from nmt.evaluation.scores import Score
 from nmt.storage.foreign import build, check_version, parse_json
 from nmt.text.files import decoded
+from nmt.translation.load import CONVERTED_FILES
 from nmt.translation.targets import language_of
 
 FORMAT_VERSION = 2
@@ -47,12 +48,24 @@ class Statement:
     """What was, or would be, typed for the same in a shell."""
     device: str
     versions: dict[str, str]
+    files: list[str]
+    """The other files of the bundle, without SHA256SUMS."""
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
         for language in (self.source, self.target, language_of(self.language_tag or self.target)):
             if not LANGUAGE.fullmatch(language):  # these name files
                 raise NMTError(f"{language[:40]!r} is not a language code")
+
+    def missing(self) -> list[str]:
+        """What `nmt cite` states and this does not, by the names of the keys."""
+        stated = {
+            **{f"texts.{kind}": self.texts.get(kind) for kind in ("source", "reference")},
+            **{f"model.{name}": self.model.get(name) for name in CONVERTED_FILES},
+            **{f"decode.{field.name}": field.name in self.decode for field in fields(DecodeConfig)},
+            **{key: getattr(self, key) for key in ("run", "test_set", "lines", "commands", "device", "versions")},
+        }
+        return [name for name, value in stated.items() if not value]
 
     @property
     def search(self) -> DecodeConfig:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from nmt.citation.bundle import STATEMENT, Bundle, digest, read_bundle
+from nmt.citation.bundle import STATEMENT, SUMS, Bundle, digest, read_bundle
 from nmt.citation.cited import find_cited, model_digests
 from nmt.citation.statement import Statement, lines_of, read_statement, text_digest
 from nmt.config import TranslateConfig
@@ -19,8 +19,12 @@ from nmt.storage.markdown import printable
 from nmt.text.files import read_texts
 from nmt.translation.targets import language_of
 
-SAME, DIFFERS, UNCHECKED = "same", "DIFFERS", "unchecked"
+SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
 DESCRIPTION = "config.json"
+CARD = "README.md"
+MODEL_AND_RUN = (CARD, DESCRIPTION, "config.yaml", "environment.json")
+ONLY_STATED = ("run", "test_set", "commands", "device", "versions")
+"""Fields of the statement that nothing can show again."""
 VERSION_FIELDS = ("version", "sacrebleu", "sacremoses")
 """Fields of a signature that name the version of a library."""
 SHOWN_LINES = 3
@@ -32,7 +36,7 @@ class Check:
     """One thing that was checked, or that could not be."""
 
     result: str
-    """same, DIFFERS, or unchecked."""
+    """same, DIFFERS, unchecked, or MISSING."""
     what: str
     detail: str
 
@@ -50,8 +54,9 @@ class Verification:
     console: Console
 
     def checks(self) -> Iterator[Check]:
-        """The checks of everything that is stated."""
+        """The checks of everything that is stated, and of nothing being left out."""
         stated = self.statement
+        yield from self.nothing_missing()
         same = digest(self.bundle.files.get(DESCRIPTION, b"")) == stated.model.get(DESCRIPTION)
         yield Check(SAME if same else DIFFERS, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
         hypotheses = self.lines(f"hypotheses.{stated.target}")
@@ -64,6 +69,22 @@ class Verification:
         references = yield from self.text("reference", stated.target, self.config.reference)
         yield from self.scores(hypotheses, references)
         yield from self.translations(hypotheses, sources)
+
+    def nothing_missing(self) -> Iterator[Check]:
+        """What is not there, though `nmt cite` writes it; and files that the statement does not name."""
+        files = {*self.bundle.files} - {STATEMENT, SUMS}
+        missing = dict.fromkeys(sorted({CARD, *self.statement.files} - files), "a file of the bundle")
+        missing |= dict.fromkeys(self.statement.missing(), f"not stated in {STATEMENT}")
+        if not self.statement.scores:
+            missing["unscored"] = f"{STATEMENT} states no score"
+        for name, reason in missing.items():
+            if name not in self.config.allow:
+                yield Check(MISSING, shown(name), f"{reason}; allow={shown(name)} accepts that")
+        source, target = self.statement.source, self.statement.target
+        texts = {f"source.{source}", f"reference.{target}", f"hypotheses.{target}"}
+        named = {*self.statement.files} & {*MODEL_AND_RUN, *texts}
+        for name in sorted(files - {*named, *self.bundle.changed}):
+            yield Check(DIFFERS, name, f"not a file that {STATEMENT} names")
 
     def lines(self, name: str) -> list[str] | None:
         """The lines of a text in the bundle; None where it does not hold it."""
@@ -122,27 +143,44 @@ def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
     path = Path(config.bundle)
     bundle = read_bundle(path)
     yield from check_files(bundle, config.sha256)
+    confirmed = set[str]()
     try:
         statement = read_statement(bundle.files[STATEMENT], path)
-        yield from Verification(config, bundle, statement, console).checks()
+        for check in Verification(config, bundle, statement, console).checks():
+            confirmed |= {check.what} if check.result == SAME else set()
+            yield check
     except NMTError as error:
         if not bundle.changed:
             raise
         yield Check(DIFFERS, "the rest", f"cannot be checked: {error}")
+    if config.sha256 is None:
+        unproven = ", ".join(only_stated(config, bundle, confirmed))
+        needed = f"SHA-256 {bundle.sha256}; pass sha256=DIGEST as it was published"
+        yield Check(UNCHECKED, "bundle", f"{needed}; not proven without it: {unproven}")
+
+
+def only_stated(config: VerifyConfig, bundle: Bundle, confirmed: set[str]) -> Iterator[str]:
+    """What whoever edits a bundle can change unseen, as nothing that was given shows it again."""
+    yield from (name for name in MODEL_AND_RUN if name in bundle.files and name != DESCRIPTION)
+    yield f"the {', '.join(ONLY_STATED)} in {STATEMENT}"
+    yield "that no score and no file was left out"
+    for kind, given in (("source", config.source), ("reference", config.reference)):
+        if not given or kind not in confirmed:
+            yield f"the {kind}"
+    if "translations" not in confirmed:
+        yield "the model, the search and the translations"
 
 
 def check_files(bundle: Bundle, sha256: str | None) -> Iterator[Check]:
-    """The bundle as a whole, and each file of it."""
-    if sha256 is None:
-        yield Check(UNCHECKED, "bundle", f"SHA-256 {bundle.sha256}; pass sha256=DIGEST as it was published")
-    elif sha256 == bundle.sha256:
+    """The bundle as a whole, if its published hash is given, and each file of it."""
+    if sha256 == bundle.sha256:
         yield Check(SAME, "bundle", f"SHA-256 {sha256}, as it was published")
-    else:
+    elif sha256 is not None:
         yield Check(DIFFERS, "bundle", f"not the one that was published: SHA-256 {bundle.sha256}")
     for name, problem in bundle.changed.items():
         yield Check(DIFFERS, shown(name), problem)
     if not bundle.changed:
-        yield Check(SAME, "files", f"all {len(bundle.files)} as they were written")
+        yield Check(SAME, "files", f"all {len(bundle.files)} as {SUMS} lists them")
 
 
 def text_of(score: Score) -> str:

@@ -3,13 +3,16 @@
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
 from nmt.compose import Command
 from nmt.config.rules import as_list, check_numbers, number
 from nmt.errors import NMTError
+
+if TYPE_CHECKING:
+    from nmt.training.averaging import Average
 
 
 @dataclass
@@ -21,7 +24,7 @@ class AverageConfig:
     checkpoints: Any = None
     """Checkpoint files to average instead of the run's last ones."""
     last: int | None = number(None, 1, 10_000)
-    """How many of the run's last checkpoints; null: as many as the run keeps."""
+    """How many of the run's last checkpoints; null: by the run's rule, `checkpoints.average`."""
     output: str | None = None
     """The model directory to write; null: model/ in the run."""
 
@@ -31,13 +34,12 @@ class AverageConfig:
 
 
 def choose_checkpoints(config: AverageConfig) -> list[Path]:
-    """The checkpoints to average; NMTError where there are none, or fewer than asked for."""
+    """The checkpoints to average, or to choose from; NMTError where there are none, or fewer than asked for."""
     if config.checkpoints:
         if config.last is not None:
             raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
         return [Path(path).resolve() for path in config.checkpoints]
-    from nmt.training.checkpoints import load_checkpoint
-    from nmt.training.run_folder import check_no_links, kept_checkpoints, list_checkpoints
+    from nmt.training.run_folder import check_no_links, list_checkpoints
 
     run = Path(config.run)
     check_no_links(run)
@@ -48,12 +50,33 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
         if config.last > len(paths):
             raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
         return paths[-config.last :]
-    checkpoints = load_checkpoint(paths[-1])["nmt"]["config"]["checkpoints"]
-    return kept_checkpoints(run, checkpoints["every_steps"] or 1, checkpoints["keep"])
+    return paths
+
+
+def average_of_run(folder: Path, newest: Path) -> "Average":
+    """The model that training would deliver now; NMTError where the run's corpus is needed and not there."""
+    import torch
+
+    from nmt.config import CheckpointConfig
+    from nmt.data.prepared import open_corpus
+    from nmt.storage.foreign import build
+    from nmt.training.averaging import delivered_model
+    from nmt.training.checkpoints import RunState, check_origin, load_checkpoint
+
+    state = RunState(**load_checkpoint(newest)["nmt"])
+    rule = build(CheckpointConfig, state.config["checkpoints"], f"{newest}, checkpoints")
+    try:
+        corpus = open_corpus(Path(state.config["prepared"]))
+        check_origin(newest, state, corpus)
+    except NMTError as error:
+        raise NMTError(f"{error}; last=N averages without validation") from error
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return delivered_model(folder, rule, corpus.split("valid"), device)
 
 
 def run(config: AverageConfig) -> None:
     """Write the average as a model directory, and say what it is and what it replaced."""
+    from nmt.model_directory.card import weights
     from nmt.model_directory.description import read_description
     from nmt.model_directory.weights import check_ours
     from nmt.storage.lock import only_process
@@ -66,7 +89,8 @@ def run(config: AverageConfig) -> None:
     there = (output / "config.json").is_file()
     replaced = read_description(output).training.get("averaged", []) if there else None
     with nullcontext() if config.output else only_process(folder, "output"):
-        averaged = averaged_model(paths)
+        by_rule = not config.checkpoints and config.last is None
+        averaged = average_of_run(folder, paths[-1]) if by_rule else averaged_model(paths)
         write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)
     if replaced is not None:
         hint = "" if config.output else "; output=FOLDER writes another one"
@@ -74,7 +98,7 @@ def run(config: AverageConfig) -> None:
             f"notice: {output} was the average of updates {', '.join(map(str, replaced))}, and is replaced{hint}. "
             "Its card has no score now: `nmt score` measures one"
         )
-    print(f"{output} is the average of {', '.join(path.name for path in paths)}")
+    print(f"{output} is the {weights(averaged.updates, averaged.losses)}")
 
 
 COMMAND = Command(

@@ -110,10 +110,10 @@ def compare(config: ImportConfig, found: "Foreign | ForeignCTranslate2", transla
     elif config.scores:
         theirs = word_scores(read_text(Path(config.scores)), config.scores)
         yield f"{certificate('Marian', sample.scores, theirs)}: {sample.origin}"
-    elif found.decoder is None:
+    elif found.arrays is None:
         yield from beside_transformers(found, sample, translator.engine.config)
     else:
-        yield from beside_marian(found, sample, translator.engine.config)
+        yield from beside_marian(found, sample, translator)
 
 
 @dataclass
@@ -185,17 +185,28 @@ def beside_transformers(found: "Foreign", sample: Sample, decode: DecodeConfig) 
     yield from same_translations(sample.lines, both, sample.origin)
 
 
-def beside_marian(found: "Foreign", sample: Sample, decode: DecodeConfig) -> Iterator[str]:
+def beside_marian(found: "Foreign", sample: Sample, translator: "Translator") -> Iterator[str]:
     """The certificate for Marian's own files."""
-    if importlib.util.find_spec("pymarian") is None:
+    if importlib.util.find_spec("_pymarian") is None:
         yield "not compared with Marian: pymarian is not installed; scores=FILE takes what it printed elsewhere"
         return
-    from nmt.interchange.certificate import Marian, certificate, same_translations
+    from nmt.interchange.certificate import certificate, same_translations
+    from nmt.interchange.marian_program import Marian, judge
+    from nmt.translation.likelihood import encode_pairs
 
-    marian = Marian(found.where, found.vocabularies, found.tokenizer)
-    yield str(certificate("Marian", sample.scores, marian.scores(sample.pairs)))
-    translations = marian.translations(sample.lines, decode)
-    yield from same_translations(sample.lines, {"Marian": translations, "nmt": sample.translations}, sample.origin)
+    with TemporaryDirectory() as folder:
+        marian, pairs = Marian(found, Path(folder)), encode_pairs(found.tokenizer, sample.pairs)
+        yield str(certificate("Marian", sample.scores, marian.scores(pairs)))
+        sentences = [source for source, _ in pairs]
+        best = marian.search(sentences, translator.engine.config)
+        texts = [" ".join(found.tokenizer.decode(each.tokens).split()) for each in best]
+        ended = [index for index, each in enumerate(best) if not each.cut]
+        lines, theirs, ours = ([rows[at] for at in ended] for rows in (sample.lines, texts, sample.translations))
+        cut = len(best) - len(ended)
+        rest = f", without {cut:,} that Marian does not end within the limit of length" if cut else ""
+        yield from same_translations(lines, {"Marian": theirs, "nmt": ours}, sample.origin + rest)
+        same = {at for at, one, other in zip(ended, theirs, ours, strict=True) if one == other}
+        yield from judge(marian, translator.engine, sentences, best, same)
 
 
 def beside_ctranslate2(found: "ForeignCTranslate2", sample: Sample, decode: DecodeConfig) -> Iterator[str]:

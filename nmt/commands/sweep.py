@@ -36,7 +36,7 @@ from nmt.training.run_folder import (
     read_metrics,
 )
 
-TRAIN = [sys.executable, "-m", "nmt", "train"]
+TRAIN = [sys.executable, "-P", "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
 """Column of metrics.csv that the table shows from the last validation -> its decimal places when printed."""
 

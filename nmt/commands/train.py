@@ -40,8 +40,8 @@ def run(config: ExperimentConfig) -> int | None:
     with console.status("loading"), without_collecting():
         from nmt.training.train import train
 
-    if config.minutes is not None:
-        config = settled_by_minutes(config, console)
+    if config.minutes is not None or config.trainer["max_steps"] is None:
+        config = settled_by_clock(config, console)
     number = train(config, console)
     if number is None:
         return None
@@ -49,14 +49,17 @@ def run(config: ExperimentConfig) -> int | None:
     return 128 + number
 
 
-def settled_by_minutes(config: ExperimentConfig, console: "Console") -> ExperimentConfig:
-    """The configuration with what suits the time that was given."""
+def settled_by_clock(config: ExperimentConfig, console: "Console") -> ExperimentConfig:
+    """The configuration with what suits the time that was given, as minutes= or as trainer.max_time."""
     from nmt.data.prepared import open_corpus
-    from nmt.training.minutes import settle_minutes
+    from nmt.training.minutes import settle_max_steps, settle_minutes
     from nmt.training.precision import settle_precision
 
     if config.trainer["precision"] == "auto":  # the models are tried in it
         config = settle_precision(config, Path(config.run), console)
+    if config.minutes is None:
+        with console.status("timing"):
+            return settle_max_steps(config, Path(config.run), open_corpus(Path(config.prepared)))
     sizes = [replace(compose(COMMAND, [f"model={name}"]).model, norm="pre") for name in SIZES]
     if not (Path(config.run) / "config.yaml").exists():
         console.print(f"minutes={config.minutes:g}: choosing a model and its batches by short trainings")
@@ -73,9 +76,12 @@ def settled_by_minutes(config: ExperimentConfig, console: "Console") -> Experime
     return settled
 
 
-def leave_to_minutes(tree: "DictConfig", keys: list[str]) -> None:
-    """Leave to minutes= what no key says; a model that training starts from has its size."""
+def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
+    """Leave to minutes= or max_time what no key says; a model that training starts from has its size."""
     if tree.minutes is None:
+        ends = tree.optim.schedule in ("linear", "cosine") and tree.optim.decay_steps is None
+        if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
+            tree.trainer.max_steps = None
         return
     if "trainer.max_steps" in keys:
         raise NMTError("minutes= settles trainer.max_steps: leave one of them out")
@@ -94,8 +100,8 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
         from nmt.commands.sweep import command_lines, plan, train_points
 
         points = plan(COMMAND, overrides, config_dir)
-    if any(point.config.minutes is not None for point in points):
-        raise NMTError("minutes= gives each training another number of updates: sweep with trainer.max_steps=")
+    if any(point.config.minutes is not None or point.config.trainer["max_steps"] is None for point in points):
+        raise NMTError("time gives each training another number of updates: sweep with trainer.max_steps=")
     if "--dry-run" not in options:
         return train_points(points, console)
     sys.stdout.write(command_lines(points))
@@ -145,7 +151,7 @@ COMMAND = Command(
     run,
     prepared_corpus,
     initial_model,
-    leave_to_minutes,
+    leave_to_the_clock,
     usage="[CORPUS]",
     example="data/mine experiment=laptop",
     keys=(

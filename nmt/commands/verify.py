@@ -11,15 +11,15 @@ from nmt.errors import NMTError
 
 
 def run(config: VerifyConfig) -> int:
-    """Print what was checked, and return 1 if anything differs."""
-    from nmt.citation.verify import DIFFERS, verify
+    """Print what was checked, and return 1 if anything differs or is missing."""
+    from nmt.citation.verify import DIFFERS, MISSING, verify
 
     checks = []
     for check in verify(config, talker()):
         checks.append(check)
         if config.format == "text":
             print(check, flush=True)
-    differs = any(check.result == DIFFERS for check in checks)
+    differs = any(check.result in (DIFFERS, MISSING) for check in checks)
     if config.format == "json":
         print(json.dumps({"differs": differs, "checks": [asdict(check) for check in checks]}, indent=2))
     return int(differs)

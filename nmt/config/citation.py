@@ -68,10 +68,13 @@ class VerifyConfig:
     """A run or model directory that should be the bundle's model, to translate the sources again."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
+    allow: Any = field(default_factory=list)
+    """What may be missing, by the names that are printed: unscored for scores, README.md for that file."""
     format: str = "text"
     """text or json."""
 
     def __post_init__(self) -> None:
+        self.allow = as_list(self.allow)
         require_choice("format", self.format, ("text", "json"))
         if self.sha256 is not None:
             self.sha256 = self.sha256.lower()

@@ -62,10 +62,13 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 class TrainerConfig:
     """Flags of lightning.Trainer: updates, devices, precision."""
 
-    max_steps: int = number(None, 1, 10**9)
-    """Total number of updates; a higher number extends a finished run."""
+    max_steps: int | None = number(None, 1, 10**9)
+    """Total number of updates; a higher number extends a finished run. null: as many as fit in `max_time`, by the speed
+    measured as the run begins."""
     max_time: str | None = None
-    """Time limit, such as 15m, 2h or 1d12h, after which training saves; the same command goes on. null: no limit."""
+    """Time limit, such as 15m, 2h or 1d12h, after which training saves; the same command resumes. null: no limit.
+    Where the learning rate ends with the last update (optim.schedule=linear or cosine), `max_time` without `max_steps`
+    also sets `max_steps`."""
     accelerator: Any = "auto"
     """auto, cpu, gpu, cuda or mps; auto takes a GPU where there is one."""
     devices: Any = "auto"
@@ -99,7 +102,10 @@ class TrainerConfig:
             known = value is None or any(type(value) is type(choice) and value == choice for choice in choices)
             words = ", ".join(str(choice).lower() for choice in choices)
             require(known, f"trainer.{flag}={shown(value)}: must be one of {words}, or null")
-        require(self.max_steps is not None, "trainer.max_steps: a number of updates is needed")
+        require(
+            self.max_steps is not None or self.max_time is not None,
+            "trainer.max_steps: a number of updates is needed, or trainer.max_time",
+        )
         check_numbers(self, "trainer.")
         check_devices("trainer.devices", self.devices)
         self.precision = whole_precision("trainer.precision", self.precision)

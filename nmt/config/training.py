@@ -91,15 +91,19 @@ class CheckpointConfig:
     """Saving, and averaging at the end (section 6.1)."""
 
     every_steps: int = number(1400, 1, 10**9)
-    """Updates between the checkpoints that are averaged. The paper's ten minutes are about 1,400 updates of base, and
+    """Updates between the checkpoints that are kept. The paper's ten minutes are about 1,400 updates of base, and
     600 of big, on its hardware."""
     keep: int = number(5, 1, 10_000)
-    """Checkpoints to keep and to average at the end, that of the last update among them."""
+    """Checkpoints to keep, that of the last update among them."""
+    average: str = "best"
+    """The model that training delivers: all (the mean of the last `keep` checkpoints, as in the paper) or best (the
+    lowest validation loss among best.ckpt and the means of the last 1, 2, ... `keep` checkpoints)."""
     every_minutes: float | None = number(10.0, 0.0001, 1e6)
     """Minutes between further checkpoints for safety, each replaced by the next checkpoint; null: none."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "checkpoints.")
+        require_choice("checkpoints.average", self.average, ("best", "all"))
 
 
 @dataclass

@@ -1,18 +1,11 @@
 """How far two programs agree on one model: log P of each token of a sample, and the translations."""
 
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from nmt.config import DecodeConfig
-from nmt.config.rules import require, shown
 from nmt.errors import NMTError, one_line
-from nmt.text.tokenizers import META, SOURCE, MarianTokenizer
 
 Scores = list[list[float]]
 """For each pair the log probabilities of the target's tokens and of the end symbol."""
@@ -53,55 +46,12 @@ def word_scores(text: str, where: str) -> Scores:
         raise NMTError(f"{where}: not what `marian score --word-scores` prints ({one_line(error)})") from error
 
 
-@dataclass
-class Marian:
-    """Marian, by pymarian, with a model. It reads pieces, or text if its vocabularies are sentencepiece models."""
-
-    model: Path
-    vocabularies: Sequence[Path]
-    tokenizer: MarianTokenizer
-
-    @property
-    def reads_pieces(self) -> bool:
-        return self.vocabularies[0].suffix != ".spm"
-
-    def lines(self, texts: Sequence[str], side: int) -> str:
-        """Lines as Marian reads them."""
-        if self.reads_pieces:
-            texts = [" ".join(self.tokenizer.subwords(ids, side)) for ids in self.tokenizer.encode(texts, side)]
-        return "".join(f"{text}\n" for text in texts)
-
-    def run(self, command: str, *arguments: str, text: str = "") -> str:
-        """What a command of Marian prints."""
-        names = ["-m", str(self.model), "-v", *map(str, self.vocabularies)]
-        words = [sys.executable, "-m", "pymarian", command, "--quiet", "--cpu-threads", "1", *names, *arguments]
-        done = subprocess.run(words, input=text, capture_output=True, text=True)
-        require(done.returncode == 0, f"pymarian cannot {command} with {self.model}: {shown(done.stderr)}")
-        return done.stdout
-
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """The log probabilities of clean pairs of lines."""
-        with TemporaryDirectory() as folder:
-            files = [Path(folder, name) for name in ("source", "target")]
-            for side, file in enumerate(files):
-                file.write_text(self.lines([pair[side] for pair in pairs], side), encoding="utf-8")
-            return word_scores(self.run("score", "--word-scores", "-t", *map(str, files)), "pymarian")
-
-    def translations(self, sources: Sequence[str], decode: DecodeConfig) -> list[str]:
-        """The best translation of each clean line."""
-        search = ["--beam-size", str(decode.beam_size), "--normalize", str(decode.length_penalty)]
-        found = self.run("decode", *search, text=self.lines(sources, SOURCE)).split("\n")[: len(sources)]
-        if self.reads_pieces:
-            found = [line.replace(" ", "").replace(META, " ") for line in found]
-        return [" ".join(line.split()) for line in found]
-
-
 def same_translations(lines: list[str], found: dict[str, list[str]], origin: str) -> Iterator[str]:
     """The share of lines that two programs, by name, translate alike, and some lines that they do not."""
     (first, expected), (second, others) = found.items()
     different = [index for index, (one, other) in enumerate(zip(expected, others, strict=True)) if one != other]
     same, width = len(lines) - len(different), max(map(len, found)) + 1
-    yield f"{same:,} of {len(lines):,} lines ({same / len(lines):.1%}) are translated as by {first}: {origin}"
+    yield f"{same:,} of {len(lines):,} lines ({same / max(len(lines), 1):.1%}) are translated as by {first}: {origin}"
     for index in different[:SHOWN_LINES]:
         yield f"line {index + 1}: {lines[index]}"
         yield f"  {first + ':':{width}} {expected[index]}"

@@ -22,7 +22,7 @@ from nmt.interchange.argos import is_package, open_package
 from nmt.interchange.certificate import Scores
 from nmt.interchange.ctranslate2 import vocabularies
 from nmt.interchange.foreign_model import tokenizer_of
-from nmt.interchange.from_ctranslate2 import CTranslate2Model, read_model
+from nmt.interchange.from_ctranslate2 import CTranslate2Model, checked_files, read_model
 from nmt.model import Transformer
 from nmt.model_directory.description import expected_search, is_exported, read_description, read_tokenizer
 from nmt.search.engine import Pair
@@ -71,10 +71,11 @@ class ForeignCTranslate2:
 
     @cached_property
     def translator(self) -> Any:
-        """CTranslate2 itself, in float32."""
+        """CTranslate2 itself, in float32. It opens no file of the folder, which may hold more than what was read."""
         import ctranslate2
 
-        return ctranslate2.Translator(str(self.where), compute_type="float32", intra_threads=1)
+        files = checked_files(self.where)
+        return ctranslate2.Translator("model", compute_type="float32", intra_threads=1, files=files)
 
     def run(self, method: str, *sides: list[list[str]], **options: Any) -> Any:
         """What CTranslate2 makes of whole sentences; NMTError where it cannot, as without positions for a long one."""

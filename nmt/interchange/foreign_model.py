@@ -14,7 +14,7 @@ from nmt.errors import NMTError, one_line
 from nmt.interchange.marian_weights import Weights, layers_from_marian, vocabulary_from_marian
 from nmt.model import Transformer
 from nmt.model_directory.weights import described
-from nmt.storage.foreign import read_bytes
+from nmt.storage.foreign import matches, read_bytes
 from nmt.text.tokenizers import MARIAN_SYMBOLS, MarianTokenizer, marian_tokenizer
 
 TRAINED_BY: dict[str, dict[str, Any]] = {
@@ -36,10 +36,8 @@ class Foreign:
     tokenizer: MarianTokenizer
     length_penalty: float
     """alpha in |Y|^alpha."""
-    vocabularies: list[Path] = field(default_factory=list)
-    """The files of Marian's own vocabularies; none for a folder of transformers."""
-    decoder: Path | None = None
-    """decoder.yml."""
+    arrays: Weights | None = None
+    """The weights as Marian stores them; None for a folder of transformers."""
     languages: tuple[str, str] = ("und", "und")
     trained_by: str = "marian"
     length_penalty_kind: str = "marian"
@@ -104,10 +102,21 @@ class Foreign:
         )
 
 
+KINDS: dict[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", list: "a list"}
+
+
+def setting(where: Path, tree: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
+    """The value of a key, which null leaves at its default; NMTError where it is missing, or of another type."""
+    value = default if tree.get(key) is None else tree[key]
+    fits = isinstance(value, list) if kind is list else matches(value, kind)
+    require(fits, f"{where}: {key} is {'missing' if value is None else shown(repr(value))}: it must be {KINDS[kind]}")
+    return value
+
+
 def check_flags(where: Path, found: dict[str, Any], supported: dict[str, tuple[Any, ...]]) -> None:
     """NMTError for a setting that changes what is computed; a missing one has its first value."""
     for key, values in supported.items():
-        value = found.get(key, values[0])
+        value = setting(where, found, key, type(values[0]), values[0])
         if value not in values:
             known = " or ".join(str(each) or "nothing" for each in values)
             raise NMTError(f"{where}: {key}={shown(value)}: only {known} can be imported")

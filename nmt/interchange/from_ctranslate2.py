@@ -5,6 +5,7 @@ config.json                   names of symbols, epsilon of LayerNorm; in older m
 shared_vocabulary.json        the tokens, in the order of ids; or source_vocabulary and target_vocabulary; older: .txt
 """
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from nmt.config import BOS, EOS, PAD, UNK
 from nmt.errors import NMTError
 from nmt.interchange.ctranslate2_positions import generated_positions, known_sinusoids
 from nmt.interchange.ctranslate2_variables import VERSIONS, Matrix, Variables
-from nmt.storage.foreign import LARGE, build, opened, parse_json, read_mapping, read_text, read_tree
+from nmt.storage.foreign import LARGE, build, opened, parse_json, read_bytes, read_mapping, read_text, read_tree
 from nmt.text.tokenizers import SYMBOLS
 
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu", 4: "quick_gelu"}
@@ -65,12 +66,15 @@ class Settings:
     quantization_type: int | None = 0
 
 
+SETTINGS = tuple(Settings.__dataclass_fields__)
+
+
 def read_settings(folder: Path, variables: Variables) -> Settings:
     """The settings of a model; NMTError where they are missing or of another type."""
     if variables.version == VERSIONS[-1]:
         path = folder / "config.json"
         tree = read_mapping(path, parse_json)
-        known = {name: tree[name] for name in Settings.__dataclass_fields__ if name in tree}
+        known = {name: tree[name] for name in SETTINGS if name in tree}
         return build(Settings, known, str(path))
     start = variables.text("bos_token", SYMBOLS[BOS])
     end = variables.text("eos_token", SYMBOLS[EOS])
@@ -85,14 +89,28 @@ def read_settings(folder: Path, variables: Variables) -> Settings:
     )
 
 
-def read_vocabulary(folder: Path, side: str) -> list[str]:
-    """The tokens of a side ("source", "target"), in the order of ids; NMTError where there are none."""
+def vocabulary_file(folder: Path, side: str) -> Path:
+    """The file with the tokens of a side ("source", "target"); NMTError where there is none, or two."""
     names = [f"{part}_vocabulary.{ending}" for part in ("shared", side) for ending in ("json", "txt")]
     paths = [folder / name for name in names if (folder / name).exists()]
     if len(paths) != 1:
         found = f"{paths[0].name} and {paths[1].name}" if paths else f"no {names[0]}, and no {names[2]}"
         raise NMTError(f"{folder}: {found}; each side has one vocabulary")
-    [path] = paths
+    return paths[0]
+
+
+def checked_files(folder: Path) -> dict[str, bytes]:
+    """What CTranslate2 may see of a folder that `read_model` accepts: the files and the settings that were read."""
+    paths = {folder / "model.bin", *(vocabulary_file(folder, side) for side in ("source", "target"))}
+    files = {path.name: read_bytes(path, path.stat().st_size) for path in paths}
+    path = folder / "config.json"
+    tree = read_mapping(path, parse_json) if path.exists() else {}
+    return {**files, path.name: json.dumps({name: tree[name] for name in SETTINGS if name in tree}).encode()}
+
+
+def read_vocabulary(folder: Path, side: str) -> list[str]:
+    """The tokens of a side, in the order of ids; NMTError where there are none."""
+    path = vocabulary_file(folder, side)
     if path.suffix == ".txt":
         lines = read_text(path, LARGE).removesuffix("\n").split("\n")
         return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines

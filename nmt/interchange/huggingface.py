@@ -17,6 +17,7 @@ import json
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -30,7 +31,6 @@ from nmt.errors import NMTError, how_to_install, one_line
 from nmt.interchange.certificate import Scores
 from nmt.interchange.foreign_model import Foreign
 from nmt.interchange.huggingface_tokenizer import fast_tokenizer
-from nmt.interchange.marian_hub import vocabulary_names
 from nmt.interchange.marian_weights import Weights, halves, ids_of, layers_to_marian, rows_of
 from nmt.model import Transformer
 from nmt.model.embedding import sinusoids
@@ -283,10 +283,15 @@ def original(found: Foreign) -> tuple[Any, Any]:
     model = transformers.MarianMTModel(config).eval()
     problems = model.load_state_dict({name: weight.float() for name, weight in found.weights.items()}, strict=False)
     assert all("embed_positions" in name for name in (*problems.missing_keys, *problems.unexpected_keys))
-    names = ("source.spm", "target.spm", *vocabulary_names(found.where))
-    files = dict(zip(("source_spm", "target_spm", "vocab", "target_vocab_file"), names, strict=False))
-    paths = {key: str(found.where / name) for key, name in files.items()}
-    return model, transformers.MarianTokenizer(**paths, separate_vocabs=len(tables) == 2)
+    numbers = (json.dumps({entry: number for number, entry in enumerate(table)}).encode() for table in tables)
+    keys = ("source_spm", "target_spm", "vocab", "target_vocab_file")
+    with TemporaryDirectory() as folder:
+        files = {key: Path(folder, key) for key in keys[: 2 + len(tables)]}
+        for path, content in zip(files.values(), (*found.tokenizer.models, *numbers), strict=True):
+            path.write_bytes(content)
+        paths = {key: str(path) for key, path in files.items()}
+        tokenizer = transformers.MarianTokenizer(**paths, separate_vocabs=len(tables) == 2)
+    return model, tokenizer
 
 
 @torch.no_grad()

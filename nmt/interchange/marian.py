@@ -6,6 +6,7 @@ vocab.yml, *.spm        the vocabularies
 source.spm, target.spm  the sentencepiece models, unless the vocabularies are such models themselves
 """
 
+import json
 import math
 import re
 import zipfile
@@ -20,11 +21,19 @@ from torch import Tensor
 
 from nmt.config.rules import require, shown
 from nmt.errors import NMTError, one_line
-from nmt.interchange.foreign_model import EMBEDDINGS, Foreign, check_flags, read_tokenizer, table_of, tokenizer_of
+from nmt.interchange.foreign_model import (
+    EMBEDDINGS,
+    Foreign,
+    check_flags,
+    read_tokenizer,
+    setting,
+    table_of,
+    tokenizer_of,
+)
 from nmt.interchange.marian_hub import read_huggingface
 from nmt.interchange.marian_weights import Weights
 from nmt.storage.archive import check_members
-from nmt.storage.foreign import check_regular, matches, parse_yaml, read_bytes, read_mapping, read_text
+from nmt.storage.foreign import check_regular, parse_yaml, read_bytes, read_mapping, read_text
 from nmt.text.tokenizers import MarianTokenizer
 
 MARIAN_FLAGS: dict[str, tuple[Any, ...]] = {
@@ -38,6 +47,12 @@ MARIAN_FLAGS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("output-omit-bias", "right-left", "ulr"), (False,)),
 }
 """Keys of special:model.yml, and the values that are supported; Marian's defaults come first."""
+SIZES = {
+    **{"encoder_layers": "enc-depth", "decoder_layers": "dec-depth", "d_model": "dim-emb"},
+    **{"d_ff": "transformer-dim-ffn", "heads": "transformer-heads"},
+}
+"""Our names of sizes -> keys of special:model.yml."""
+OPERATIONS = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
 NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 """Marian's operations before and after a sub-layer and on top of the stack, without dropout -> model.norm."""
 EXACT_GELU = (1, 12, 3)
@@ -75,13 +90,14 @@ def read_marian(path: Path) -> Foreign:
     models, names = (beside_it(folder, tree.get(key)) for key in ("models", "vocabs"))
     require(path != folder or len(models) == 1, f"{decoder}: name the .npz of one model, of {len(models)} there")
     require(len(names) == 2, f"{decoder}: it does not name two vocabularies, but {len(names)}")
-    penalty = tree.get("normalize", 0.0)
-    require(matches(penalty, float) and 0 <= penalty <= 10, f"{decoder}: normalize={shown(penalty)}")
+    penalty = setting(decoder, tree, "normalize", float, 0.0)
+    require(0 <= penalty <= 10, f"{decoder}: normalize={shown(penalty)}: it must be between 0 and 10")
     file = path if path != folder else models[0]
-    arrays = read_npz(file)
-    settings = marian_settings(file, arrays.pop("special:model.yml", None))
-    weights = named_as_transformers(file, arrays, settings)
-    return Foreign(file, settings, weights, marian_vocabularies(folder, names), float(penalty), names, decoder)
+    content = read_npz(file)
+    settings = marian_settings(file, content.pop("special:model.yml", None))
+    arrays = tensors_of(file, content)
+    weights = named_as_transformers(arrays, settings)
+    return Foreign(file, settings, weights, marian_vocabularies(folder, names), float(penalty), arrays)
 
 
 def beside_it(folder: Path, names: Any) -> list[Path]:
@@ -160,29 +176,35 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
         raise NMTError(f"{path}: its special:model.yml cannot be read ({one_line(error)})") from error
     require(isinstance(tree, dict) and "type" in tree, f"{path}: its special:model.yml has no type")
     check_flags(path, tree, MARIAN_FLAGS)
-    keys = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
-    operations = tuple(str(tree.get(key) or "").replace("d", "") for key in keys)
+    operations = tuple(setting(path, tree, key, str, "").replace("d", "") for key in OPERATIONS)
     if operations not in NORMS:
-        given = ", ".join(f"{key}={shown(tree.get(key))}" for key in keys)
+        given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
         raise NMTError(f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
-    activation = str(tree.get("transformer-ffn-activation", "swish"))
+    activation = setting(path, tree, "transformer-ffn-activation", str, "swish")
     require(activation in ("relu", "swish", "gelu"), f"{path}: transformer-ffn-activation={shown(activation)}")
     version = tuple(map(int, re.findall(r"\d+", str(tree.get("version")))[:3]))
-    d_ff = tree.get("transformer-dim-ffn")
-    require(tree.get("transformer-decoder-dim-ffn") in (None, 0, d_ff), f"{path}: transformer-decoder-dim-ffn differs")
+    sizes = {name: setting(path, tree, key, int) for name, key in SIZES.items()}
+    inner = setting(path, tree, "transformer-decoder-dim-ffn", int, 0)
+    require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs")
     return {
-        **{"encoder_layers": tree.get("enc-depth"), "decoder_layers": tree.get("dec-depth")},
-        **{"d_model": tree.get("dim-emb"), "d_ff": d_ff, "heads": tree.get("transformer-heads")},
+        **sizes,
         "activation": "quick_gelu" if activation == "gelu" and version < EXACT_GELU else activation,
         "norm": NORMS[operations],
     }
 
 
-def named_as_transformers(path: Path, arrays: dict[str, np.ndarray[Any, Any]], settings: dict[str, Any]) -> Weights:
+def tensors_of(path: Path, content: dict[str, np.ndarray[Any, Any]]) -> Weights:
+    """The arrays of an .npz in float32; NMTError for those of other numbers than a model has."""
+    for name, array in content.items():
+        if array.dtype not in (np.float16, np.float32):
+            kind = f"{path}: {shown(name)} holds {array.dtype}, not float32"
+            raise NMTError(f"{kind}; of an 8-bit model, import the one it was made from")
+    return {name: torch.from_numpy(array.astype(np.float32)) for name, array in content.items()}
+
+
+def named_as_transformers(arrays: Weights, settings: dict[str, Any]) -> Weights:
     """Marian's arrays under the names of MarianMTModel, matrices as [out, in]."""
-    if any(array.dtype.kind != "f" for array in arrays.values()):
-        raise NMTError(f"{path}: its weights are whole numbers, as of an 8-bit model: import the one it was made from")
-    found = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+    found = dict(arrays)
     shared = found.pop("Wemb", None)
     source, target = (found.pop(f"{stack}_Wemb", shared) for stack in ("encoder", "decoder"))
     output = found.pop("decoder_ff_logit_out_Wt", target)
@@ -221,3 +243,36 @@ def transformers_name(name: str, pre_norm: bool) -> str:
         part = f"fc{letter}" if found[3] == "ffn" else part
         return f"model.{found[1]}.layers.{int(found[2]) - 1}.{part}.{kind}"
     return name
+
+
+def write_marian(found: Foreign, folder: Path) -> tuple[str, str]:
+    """Write a model that was read here as Marian's own files, under names of ours; returns those of the vocabularies.
+
+    Marian gives a name that ends in | to a shell, and takes any of its options from special:model.yml, such as files to
+    write. So it gets no name, no setting and no file of the folder that the model came in.
+    """
+    assert found.arrays is not None
+    names, tables = ("source.yml", "target.yml"), (found.tokenizer.tables[0], found.tokenizer.tables[-1])
+    options = {**marian_options(found.settings, found.arrays), "dim-vocabs": list(map(len, tables))}
+    special = np.frombuffer(json.dumps(options).encode() + b"\0", np.int8)
+    arrays = {name: tensor.numpy() for name, tensor in found.arrays.items()}
+    np.savez(folder / "model.npz", **{**arrays, "special:model.yml": special})  # type: ignore[arg-type]
+    for name, table in zip(names, tables, strict=True):
+        numbers = {entry: number for number, entry in enumerate(table)}
+        (folder / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
+    return names
+
+
+def marian_options(settings: dict[str, Any], arrays: Weights) -> dict[str, Any]:
+    """special:model.yml for our settings. Every other option has Marian's default."""
+    norms = next(operations for operations, norm in NORMS.items() if norm == settings["norm"])
+    shared, output = "Wemb" in arrays, any(name.startswith("decoder_ff_logit_out_W") for name in arrays)
+    return {
+        "type": "transformer",
+        **{key: settings[name] for name, key in SIZES.items()},
+        **dict(zip(OPERATIONS, norms, strict=True)),
+        "transformer-ffn-activation": settings["activation"].removeprefix("quick_"),
+        "tied-embeddings-all": shared and not output,
+        "tied-embeddings-src": shared and output,
+        "tied-embeddings": not shared and not output,
+    }

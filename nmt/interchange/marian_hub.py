@@ -24,12 +24,12 @@ from torch import Tensor
 from nmt.config.corpus import LANGUAGE
 from nmt.config.rules import require, shown
 from nmt.errors import NMTError, one_line
-from nmt.interchange.foreign_model import EMBEDDINGS, Foreign, check_flags, read_tokenizer, table_of
+from nmt.interchange.foreign_model import EMBEDDINGS, Foreign, check_flags, read_tokenizer, setting, table_of
 from nmt.interchange.marian_weights import Weights, halves
 from nmt.model.embedding import sinusoids
 from nmt.model_directory.stored import stored_shapes
 from nmt.storage.archive import load_plain
-from nmt.storage.foreign import LARGE, matches, parse_json, read_mapping
+from nmt.storage.foreign import LARGE, parse_json, read_mapping
 from nmt.text.tokenizers import MARIAN_SYMBOLS
 
 FLAGS: dict[str, tuple[object, ...]] = {
@@ -47,25 +47,26 @@ def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
     require("model_type" in tree, f"{where}: it has no model_type")
     check_flags(where, tree, FLAGS)
     for key in ("attention_heads", "ffn_dim"):
-        one, other = tree.get(f"encoder_{key}"), tree.get(f"decoder_{key}")
-        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {shown(one)} and {shown(other)}")
-    activation = str(tree.get("activation_function"))
+        one, other = (setting(where, tree, f"{stack}_{key}", int) for stack in ("encoder", "decoder"))
+        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {one} and {other}")
+    activation = setting(where, tree, "activation_function", str)
     require(
         activation in ACTIVATIONS, f"{where}: activation_function={shown(activation)}: not {', '.join(ACTIVATIONS)}"
     )
     settings = {
-        **{key: tree.get(key) for key in ("encoder_layers", "decoder_layers", "d_model")},
-        "d_ff": tree.get("encoder_ffn_dim"),
-        "heads": tree.get("encoder_attention_heads"),
-        "dropout": tree.get("dropout", 0.1),
+        **{key: setting(where, tree, key, int) for key in ("encoder_layers", "decoder_layers", "d_model")},
+        "d_ff": tree["encoder_ffn_dim"],
+        "heads": tree["encoder_attention_heads"],
+        "dropout": setting(where, tree, "dropout", float, 0.1),
         "activation": "swish" if activation == "silu" else activation,
     }
     tokenizer = read_tokenizer(folder, [read_ids(folder / name) for name in vocabulary_names(folder)], tags=True)
     check_ids(where, tree, tokenizer.tables)
     weights = with_embeddings(folder, tensors(folder))
     search = folder / "generation_config.json"
-    penalty = (read_mapping(search, parse_json) if search.exists() else tree).get("length_penalty", 1.0)
-    require(matches(penalty, float) and 0 <= penalty <= 10, f"{search}: length_penalty={shown(penalty)}")
+    searched = (search, read_mapping(search, parse_json)) if search.exists() else (where, tree)
+    penalty = setting(*searched, "length_penalty", float, 1.0)
+    require(0 <= penalty <= 10, f"{searched[0]}: length_penalty={shown(penalty)}: it must be between 0 and 10")
     found = Foreign(folder, settings, weights, tokenizer, float(penalty), languages=languages(folder))
     padding = padding_row(found)
     found.trained_by = trained_by or ("transformers" if padding is not None and padding.any() else "marian")
@@ -79,14 +80,13 @@ def read_huggingface(folder: Path, trained_by: str | None) -> Foreign:
 def check_ids(where: Path, tree: dict[str, Any], tables: Sequence[Sequence[str]]) -> None:
     """NMTError where sizes and numbers of symbols in config.json are not those of the vocabularies."""
     for key, table in (("vocab_size", tables[0]), ("decoder_vocab_size", tables[-1])):
-        size = tree.get(key)
-        require(
-            size in (None, len(table)), f"{where}: {key}={shown(size)}, but the vocabulary has {len(table):,} entries"
-        )
+        size = setting(where, tree, key, int, len(table))
+        require(size == len(table), f"{where}: {key}={size}, but the vocabulary has {len(table):,} entries")
     end, padding = MARIAN_SYMBOLS[0], MARIAN_SYMBOLS[2]
     for key, symbol in (("eos_token_id", end), ("pad_token_id", padding), ("decoder_start_token_id", padding)):
-        id, own = tree.get(key), tables[-1].index(symbol) if symbol in tables[-1] else None
-        require(id in (None, own), f"{where}: {key}={shown(id)}, but {symbol} is {own} in the vocabulary")
+        own = tables[-1].index(symbol) if symbol in tables[-1] else None
+        id = setting(where, tree, key, int, own) if tree.get(key) is not None else own
+        require(id == own, f"{where}: {key}={id}, but {symbol} is {own} in the vocabulary")
 
 
 def padding_row(found: Foreign) -> Tensor | None:

@@ -22,6 +22,17 @@ def quality(score: dict[str, Any] | None) -> str:
     return f"validation {name} {value:.2f} on {sentences:,} sentences, {code(score['signature'])}"
 
 
+def weights(updates: list[int], losses: dict[str, float]) -> str:
+    """The checkpoints whose mean a model is, and the validation losses by which they were chosen."""
+    names = ", ".join(f"{update:,}" for update in updates)
+    text = f"mean of the checkpoints at updates {names}" if len(updates) > 1 else f"checkpoint at update {names}"
+    if len(losses) < 2:
+        return text
+    name = min(losses, key=losses.__getitem__)
+    rest = "; ".join(f"{loss:.3f} for {other}" for other, loss in losses.items() if other != name)
+    return f"{text}: validation loss {losses[name]:.3f}, the lowest of {len(losses)} candidates ({rest})"
+
+
 def imported_card(description: ModelDescription, parameters: int) -> str:
     """Origin and size of an imported model, in Markdown."""
     model, source, target = description.model, plain(description.source), plain(description.target)
@@ -61,7 +72,6 @@ def model_card(description: ModelDescription, parameters: int) -> str:
     counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens, seed {plain(config['seed'])}"
     init = training.get("init")
     start = f"| Start | {plain(config['init'])}, weights {code(init[:16])} |\n" if init else ""
-    averaged = ", ".join(f"{update:,}" for update in training["averaged"])
     return f"""# {data}, {plain(model["name"])}: {source}-{target}
 
 A Transformer (Vaswani et al. 2017) that {does}.
@@ -74,7 +84,7 @@ Trained with nmt {plain(training["versions"].get("nmt", __version__))}.
 | Model | {size}, {plain(model["norm"])}-norm; {parameters:,} parameters |
 | Training | {counts} |
 {start}| Cost | {duration(training["seconds"])} on {plain(training["devices"])} |
-| Weights | mean of the checkpoints at updates {averaged} |
+| Weights | {cell(weights(training["averaged"], training.get("candidates", {})))} |
 | Quality | {cell(quality(training.get("score")))} |
 
 {block(command)}

@@ -24,6 +24,7 @@ MAP = "vmap.txt"
 TRAINING = {
     "updates": int,
     "averaged": list[int],
+    "candidates": dict[str, float],
     "tokens": int,
     "seconds": float,
     "devices": str,

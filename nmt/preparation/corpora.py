@@ -32,25 +32,28 @@ def hub_answers() -> bool:
 
 def load_hub(config: DataConfig, split: str) -> Any:
     """Load a split of a dataset from the Hugging Face hub or a local copy; NMTError if that fails."""
-    where, parquet = config.path or config.hub, list[Path]()
-    assert where
+    where, arguments = config.hub, [config.subset]
+    options: dict[str, Any] = {"split": HUB_SPLITS[split]}
     if config.path:
         if not Path(config.path).exists():
             raise NMTError(f"data.path={config.path}: no such folder")
-        # A local copy needs only the files of this subset and split.
-        parquet = sorted(Path(config.path).glob(f"{config.subset}/{HUB_SPLITS[split]}-*.parquet"))
+        # datasets would read whatever files the README.md of the folder names, also outside of it.
+        pattern = f"{config.subset}/{HUB_SPLITS[split]}-*.parquet"
+        files = sorted(map(str, Path(config.path).glob(pattern)))
+        if not files:
+            raise NMTError(f"data.path={config.path}: no {pattern} there")
+        where, arguments, options = "parquet", [], {"data_files": files, "split": "train"}
     elif not hub_answers():
         os.environ["HF_HUB_OFFLINE"] = "1"  # what was downloaded before is still found
+    assert where
     import datasets
 
     try:
-        if parquet:
-            return datasets.load_dataset("parquet", data_files=list(map(str, parquet)), split="train")
-        return datasets.load_dataset(where, config.subset, split=HUB_SPLITS[split])
+        return datasets.load_dataset(where, *arguments, **options)
     except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise NMTError(
-            f"cannot load {where} ({config.subset}, {HUB_SPLITS[split]}): {first_line}; "
+            f"cannot load {config.path or where} ({config.subset}, {HUB_SPLITS[split]}): {first_line}; "
             "pass data.path=FOLDER of a local copy, or use data=files or data=quickstart"
         ) from error
 

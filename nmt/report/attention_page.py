@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -28,6 +29,8 @@ from nmt.search.torch_engine import TorchEngine
 from nmt.storage.whole import whole_file
 from nmt.text.tokenizers import META, TARGET
 from nmt.translation.load import choose_device, find_models
+
+matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 
 Weights = npt.NDArray[np.float32]
 

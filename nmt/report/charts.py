@@ -19,6 +19,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 from nmt.report.numbers import number
 
+matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 WIDTH, HEIGHT = 400, 216
 LEFT, RIGHT, TOP, BOTTOM = 52, 390, 24, 190
 """The edges of the plot within the chart."""

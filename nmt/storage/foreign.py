@@ -34,8 +34,8 @@ def check_regular(path: Path) -> None:
     """Raise NMTError where a file is missing, or is a link, a folder or a device."""
     try:
         mode = path.lstat().st_mode
-    except OSError as error:
-        raise NMTError(f"{path}: cannot be read ({error.strerror})") from error
+    except (OSError, ValueError) as error:  # the second for a name with a null byte
+        raise NMTError(f"{path}: cannot be read ({getattr(error, 'strerror', error)})") from error
     if not stat.S_ISREG(mode):
         reason = "a link, which is not followed" if stat.S_ISLNK(mode) else "not a regular file"
         raise NMTError(f"{path}: cannot be read ({reason})")

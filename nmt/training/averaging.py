@@ -1,16 +1,21 @@
-"""Checkpoint averaging (section 6.1): the last k checkpoints of a run become its model directory."""
+"""Checkpoint averaging (section 6.1): the mean of a run's last k checkpoints becomes its model directory.
 
-from dataclasses import asdict, dataclass
+The paper fixes k. While a model still learns fast, such a mean is much worse than the last checkpoint, so by default
+the validation loss chooses k.
+"""
+
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nmt.config import ModelConfig
+from nmt.config import CheckpointConfig, ModelConfig
 from nmt.config.renamed import with_defaults
 from nmt.data.manifest import difference
-from nmt.errors import NMTError
+from nmt.data.prepared import PreparedSplit
+from nmt.errors import NMTError, enough_memory_or
 from nmt.evaluation.scores import Score
 from nmt.model import Transformer
 from nmt.model_directory.card import model_card
@@ -18,46 +23,95 @@ from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import write_model_directory
 from nmt.storage.foreign import sha256
 from nmt.training.checkpoints import RunState, load_checkpoint, model_weights
+from nmt.training.run_folder import kept_checkpoints
+from nmt.training.validation import validation_loss
 
 
 @dataclass
 class Average:
-    """A model whose weights are the mean of several checkpoints."""
+    """A model whose weights are the mean of checkpoints."""
 
     model: Transformer
     updates: list[int]
     """Updates after which the checkpoints were saved."""
     state: RunState
-    """That of the last checkpoint."""
+    """That of the last checkpoint; of the run's newest one, where validation chose the checkpoints."""
+    made: int
+    """Updates that the run had made when `state` was saved."""
+    losses: dict[str, float] = field(default_factory=dict)
+    """Validation losses of the candidates, under the updates of their checkpoints, if validation chose."""
+
+
+class RunningMean:
+    """The mean of checkpoints of one model, summed in float64."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Tensor] = {}
+        self.paths: list[Path] = []
+        self.updates: list[int] = []
+        self.identity: dict[str, Any] = {}
+
+    def add(self, path: Path) -> None:
+        """Read another checkpoint; NMTError where it is of another model."""
+        checkpoint = load_checkpoint(path)
+        self.state = RunState(**checkpoint["nmt"])
+        identity = {
+            "model": with_defaults(ModelConfig, self.state.config["model"]),
+            "vocabulary_size": self.state.vocabulary_size,
+            "tokenizer": self.state.tokenizer,
+        }
+        self.identity = self.identity or identity
+        if identity != self.identity:
+            raise NMTError(
+                f"{path} is of another model than {self.paths[0]} ({difference(self.identity, identity)}): "
+                "they cannot be averaged"
+            )
+        for name, tensor in model_weights(checkpoint).items():
+            if name in self.sums:
+                self.sums[name] += tensor
+            else:
+                self.sums[name] = tensor.to(torch.float64, copy=True)
+        self.paths.append(path)
+        self.updates.append(checkpoint["global_step"])
+
+    def average(self) -> Average:
+        model = Transformer(ModelConfig(**self.state.config["model"]), self.state.vocabulary_size)
+        model.load_state_dict({name: (total / len(self.paths)).float() for name, total in self.sums.items()})
+        return Average(model.eval(), [*self.updates], self.state, self.updates[-1])
 
 
 def averaged_model(paths: list[Path]) -> Average:
-    """The mean of checkpoints (section 6.1), summed in float64; NMTError where they are of different models."""
-    sums: dict[str, Tensor] = {}
-    first: dict[str, Any] = {}
-    updates = []
+    """The mean of checkpoints (section 6.1); NMTError where they are of different models."""
+    mean = RunningMean()
     for path in paths:
-        checkpoint = load_checkpoint(path)
-        state = RunState(**checkpoint["nmt"])
-        identity = {
-            "model": with_defaults(ModelConfig, state.config["model"]),
-            "vocabulary_size": state.vocabulary_size,
-            "tokenizer": state.tokenizer,
-        }
-        first = first or identity
-        if identity != first:
-            raise NMTError(
-                f"{path} is of another model than {paths[0]} ({difference(first, identity)}): they cannot be averaged"
-            )
-        for name, tensor in model_weights(checkpoint).items():
-            if name in sums:
-                sums[name] += tensor
-            else:
-                sums[name] = tensor.to(torch.float64, copy=True)
-        updates.append(checkpoint["global_step"])
-    model = Transformer(ModelConfig(**state.config["model"]), state.vocabulary_size)
-    model.load_state_dict({name: (total / len(paths)).float() for name, total in sums.items()})
-    return Average(model.eval(), updates, state)
+        mean.add(path)
+    return mean.average()
+
+
+def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
+    """The model that a run delivers, by the rule `checkpoints.average`; `split` is its validation set."""
+    paths = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep)
+    if checkpoints.average == "all":
+        return averaged_model(paths)
+    newest, mean, best = averaged_model(paths[-1:]), RunningMean(), run / "checkpoints" / "best.ckpt"
+    smoothing = newest.state.config["optim"]["label_smoothing"]
+    losses: dict[str, float] = {}
+    sources: dict[str, list[Path]] = {}
+
+    def consider(average: Average, paths: list[Path]) -> None:
+        name = ", ".join(f"{update:,}" for update in sorted(average.updates))
+        if name not in losses:
+            losses[name] = validation_loss(average.model.to(device), split, smoothing)
+            sources[name] = paths
+
+    with enough_memory_or("validation of the candidates does not fit: pass checkpoints.average=all"):
+        for number, path in enumerate(reversed(paths), 1):
+            mean.add(path)
+            consider(mean.average(), paths[-number:])
+        if best.is_file():
+            consider(averaged_model([best]), [best])
+    chosen = averaged_model(sources[min(losses, key=losses.__getitem__)])
+    return replace(chosen, state=newest.state, made=newest.made, losses=losses)
 
 
 def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
@@ -74,13 +128,15 @@ def write_average(average: Average, tokenizer_file: Path, output: Path, score: t
     """Write the model directory of an average; `score` is its validation score, and on how many sentences."""
     state = average.state
     training = {
-        "updates": average.updates[-1],
+        "updates": average.made,
         "averaged": average.updates,
         **{key: getattr(state, key) for key in ("tokens", "seconds", "devices", "versions", "corpus", "config")},
         **state.seen,
     }
     if state.init:
         training["init"] = state.init
+    if average.losses:
+        training["candidates"] = average.losses
     if score:
         training["score"] = {**asdict(score[0]), "sentences": score[1]}
     description = ModelDescription(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
+from lightning.pytorch.callbacks import Timer
 
 from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig
 from nmt.config.renamed import with_defaults
@@ -26,6 +27,7 @@ from nmt.training.micro_batches import Trial
 from nmt.training.peak_flops import synchronize
 from nmt.training.processes import require_one_process
 from nmt.training.run_folder import read_config
+from nmt.training.schedule import noam
 from nmt.training.trainer import make_trainer
 
 TIMED_SECONDS = 4.0
@@ -100,13 +102,40 @@ def settle_minutes(
             break
     assert settled
     updates = updates_left(settled[1])
+    check_enough(f"minutes={config.minutes:g}", updates, settled[1].seconds, time.monotonic() - begin)
+    return with_updates(settled[0], updates)
+
+
+def check_enough(setting: str, updates: int, seconds: float, tried: float) -> None:
+    """NMTError where too few updates fit into the time of `setting`."""
     if updates < FEWEST_UPDATES:
         raise NMTError(
-            f"minutes={config.minutes:g}: at {settled[1].seconds:.2g} seconds for an update, after "
-            f"{time.monotonic() - begin:.0f} seconds of trying and {SECONDS_BESIDE} for loading and validation, fewer "
-            f"than {FEWEST_UPDATES} updates are left, which learn nothing: pass more minutes, or end other programs"
+            f"{setting}: at {seconds:.2g} seconds for an update, after {tried:.0f} seconds of trying and "
+            f"{SECONDS_BESIDE} for loading and validation, fewer than {FEWEST_UPDATES} updates are left, which learn "
+            "nothing: pass more time, or end other programs"
         )
-    return with_updates(settled[0], updates)
+
+
+def settle_max_steps(config: ExperimentConfig, run: Path, corpus: PreparedCorpus) -> ExperimentConfig:
+    """The configuration with as many updates as fit in `trainer.max_time`.
+
+    The warm-up takes at most an eighth of them, to the same highest rate. The number of updates is measured when a run
+    begins, and read from config.yaml when it resumes.
+    """
+    max_time = config.trainer["max_time"]
+    if (run / "config.yaml").exists():
+        updates = read_config(run).get("trainer", {}).get("max_steps")
+    else:
+        require_one_process(f"trainer.max_time={max_time}", "trainer.max_steps")
+        limit, begin = Timer(max_time).time_remaining(), time.monotonic()
+        assert limit is not None
+        pace = measured(config, corpus)
+        tried = time.monotonic() - begin
+        updates = int(LEARNING_SHARE * (limit - tried - SECONDS_BESIDE) / pace.seconds)
+        check_enough(f"trainer.max_time={max_time}", updates, pace.seconds, tried)
+    rate = config.optim.learning_rate or noam(config.optim.warmup, config.model.d_model, config.optim.warmup)
+    optim = replace(config.optim, learning_rate=rate, warmup=min(config.optim.warmup, -(-updates // 8)))
+    return replace(config, optim=optim, trainer=config.trainer | {"max_steps": updates})
 
 
 def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:

@@ -38,6 +38,19 @@ def seed_generators(device: torch.device, seed: int) -> None:
         torch.get_device_module(device).manual_seed(seed)
 
 
+def summed_losses(model: Transformer, batch: Batch, label_smoothing: float) -> tuple[Tensor, Tensor]:
+    """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
+    hidden = model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
+    targets, real = batch.target_out.flatten(), batch.target_indices
+    if len(real) < len(targets):  # no logits are made for padding
+        hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
+    output, first = model.output, model.config.unpredicted
+    if not first:  # the gradient of a slice would be another matrix
+        return label_smoothed_cross_entropy(hidden, output.weight, targets, label_smoothing, output.bias)
+    bias = None if output.bias is None else output.bias[first:]
+    return label_smoothed_cross_entropy(hidden, output.weight[first:], targets - first, label_smoothing, bias)
+
+
 class TranslationModule(LightningModule):
     """The model, its loss, its optimizer and its learning rate (sections 5.3 and 5.4)."""
 
@@ -67,15 +80,7 @@ class TranslationModule(LightningModule):
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
-        hidden = self.model.decoder_states(batch.source, batch.target_in, batch.padded).flatten(0, 1)
-        targets, real = batch.target_out.flatten(), batch.target_indices
-        if len(real) < len(targets):  # no logits are made for padding
-            hidden, targets = hidden.index_select(0, real), targets.index_select(0, real)
-        output, first = self.model.output, self.model.config.unpredicted
-        if first:
-            weight, bias = output.weight[first:], None if output.bias is None else output.bias[first:]
-            return label_smoothed_cross_entropy(hidden, weight, targets - first, self.optim.label_smoothing, bias)
-        return label_smoothed_cross_entropy(hidden, output.weight, targets, self.optim.label_smoothing, output.bias)
+        return summed_losses(self.model, batch, self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         # Seeded for each micro-batch, so that dropout is the same on any number of devices, and after any restart.

@@ -175,11 +175,17 @@ def is_finished(run: Path, updates: int, corpus: str) -> bool:
     return (averaged_update(run, corpus) or 0) >= updates
 
 
-def point_latest_to(run: Path, beside: Path | None = None) -> None:
-    """Make `latest` a link to the run; it is beside the run, or beside the given folder around it."""
-    link = (beside or run).parent / "latest"
+def latest_beside(folder: Path) -> Path:
+    """The link `latest` beside a folder, which may be missing; NMTError where a folder has its name."""
+    link = folder.parent / "latest"
     if link.is_dir() and not link.is_symlink():
         raise NMTError(f"{link} is a folder, where the link to the newest run should be: move it away")
+    return link
+
+
+def point_latest_to(run: Path, beside: Path | None = None) -> None:
+    """Make `latest` a link to a run that has a model; it is beside the run, or beside the given folder around it."""
+    link = latest_beside(beside or run)
     temporary = link.with_name(f".latest-{os.getpid()}")
     temporary.unlink(missing_ok=True)  # left by a killed process with the same id, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))

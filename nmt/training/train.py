@@ -1,7 +1,6 @@
 """`nmt train`: from a prepared corpus to an averaged model directory."""
 
 import gc
-import math
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,19 +10,19 @@ import yaml
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
-from nmt.config import CheckpointConfig, ExperimentConfig
+from nmt.config import ExperimentConfig
 from nmt.config.rules import require
 from nmt.data.datamodule import UpdateDataModule, accumulation
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
-from nmt.evaluation.scores import Score
 from nmt.hardware import versions
 from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
+from nmt.model_directory.card import weights
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.lock import only_process
 from nmt.storage.whole import remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
-from nmt.training.averaging import averaged_model, write_average
+from nmt.training.averaging import delivered_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run
 from nmt.training.crowding import Crowding
 from nmt.training.initialisation import Initial, find_initial
@@ -37,10 +36,8 @@ from nmt.training.processes import is_first_process
 from nmt.training.run_folder import (
     averaged_update,
     check_corpus,
-    checkpoint_step,
-    kept_checkpoints,
+    latest_beside,
     point_latest_to,
-    read_metrics,
     remove_older,
 )
 from nmt.training.saving import CheckpointCallback
@@ -107,13 +104,13 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
+            latest_beside(run)
             write_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
             write_file(run / "tokenizer.model", corpus.tokenizer_file.read_bytes())
             for path in resumed.unreadable:
                 path.replace(path.with_suffix(".unreadable"))
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
-            point_latest_to(run)
     except OSError as error:
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
 
@@ -195,54 +192,33 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
 
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
-    """Average the last checkpoints into the model directory, scored on the validation set."""
+    """Write the model directory, scored on the validation set, and point `latest` to the run."""
     leave_process_group()
     if not is_first_process():
         return
     remove_older(run, config.checkpoints)
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory
-    average = averaged_model(average_of(run, config.checkpoints, console))
+    device = make_trainer(config).strategy.root_device
+    average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
+    console.print(f"the model is the {weights(average.updates, average.losses)}")
     scored = None
-    wanted = config.validation.bleu_sentences
-    if wanted != 0:
-        average.model.to(make_trainer(config).strategy.root_device)
+    sentences = config.validation.bleu_sentences
+    if sentences != 0:
+        average.model.to(device)
         translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(corpus.tokenizer_file))
         domains = corpus.domains("valid", config.data)
-        score = joint_score(corpus, translated(translator, corpus, domains, wanted), config.validation.tokenize)
+        score = joint_score(corpus, translated(translator, corpus, domains, sentences), config.validation.tokenize)
         average.model.cpu()
-        scored = score, sum(len(domain.rows[:wanted]) for domain in domains)
-        console.print(
-            f"average of {len(average.updates)} checkpoints: validation {score.name} {score.value:.2f} on "
-            f"{scored[1]:,} sentences, `{score.signature}`"
-        )
-        compare_with_last(run, average.updates, score, console)
+        scored = score, sum(len(domain.rows[:sentences]) for domain in domains)
+        console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
     write_average(average, corpus.tokenizer_file, run / "model", scored)
     console.print(f"the model is in {run / 'model'}")
-    made, max_steps = average.updates[-1], config.trainer["max_steps"]
-    if made < max_steps and config.trainer["max_time"] is not None:
+    if scored and scored[0].value == 0 and (run.parent / "latest" / "model").is_dir():
+        console.print(f"notice: {run.parent / 'latest'} stays at the run before, because this model scored 0")
+    else:
+        point_latest_to(run)
+    max_steps = config.trainer["max_steps"]
+    if average.made < max_steps and config.trainer["max_time"] is not None:
         console.print(
-            f"stopped by trainer.max_time at update {made:,} of {max_steps:,}; the same command goes on from there"
-        )
-
-
-def average_of(run: Path, config: CheckpointConfig, console: Console) -> list[Path]:
-    """The checkpoints to average into a run's model; prints a notice where some of them are missing."""
-    paths = kept_checkpoints(run, config.every_steps, config.keep)
-    wanted = min(config.keep, math.ceil(checkpoint_step(paths[-1]) / config.every_steps))
-    if len(paths) < wanted:
-        console.print(
-            f"notice: the average is of {len(paths)} checkpoints, not of {wanted}: the others were removed, or never "
-            "written, under other checkpoints.keep and checkpoints.every_steps"
-        )
-    return paths
-
-
-def compare_with_last(run: Path, updates: list[int], score: Score, console: Console) -> None:
-    """Print a notice where the average is worse than its last checkpoint, as in the first updates of a training."""
-    key = f"valid_{'f1' if score.metric == 'brackets' else 'bleu'}"
-    last = [float(row[key]) for row in read_metrics(run) if row["step"] == str(updates[-1]) and row.get(key)]
-    if last and len(updates) > 1 and score.value < last[-1] - 1:
-        console.print(
-            f"notice: the last checkpoint alone had {last[-1]:.2f}; while a model still learns fast, `nmt average "
-            f"run={run} last=1`, or fewer updates between checkpoints (checkpoints.every_steps), may be better"
+            f"stopped by trainer.max_time at update {average.made:,} of {max_steps:,}; the same command resumes there"
         )

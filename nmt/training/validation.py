@@ -15,21 +15,23 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from lightning import LightningModule, Trainer
+from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 
 from nmt.config import ExperimentConfig, sources_of
 from nmt.config.decoding import MAX_TOKENS
 from nmt.data.mixture import last_stage
-from nmt.data.prepared import Domain, PreparedCorpus, dummy_batch
+from nmt.data.prepared import Domain, PreparedCorpus, PreparedSplit, dummy_batch
 from nmt.errors import enough_memory_or
 from nmt.evaluation.scores import Score, bleu_tokenizer, score
+from nmt.model import Transformer
 from nmt.search.beam_search import beam_search
 from nmt.search.engine import batches_by_length
 from nmt.search.torch_engine import TorchEngine
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.logbook import source_column
 from nmt.training.metrics import MetricsCallback
-from nmt.training.module import TranslationModule
+from nmt.training.module import TranslationModule, summed_losses
 from nmt.training.run_folder import Texts, write_validation
 from nmt.training.strategies import whole_weights
 from nmt.training.updates import UpdateCallback
@@ -79,6 +81,25 @@ def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None
     return score(*together(parts), [metric], corpus.target_language, tokenize=tokenize)[0]
 
 
+def batches_of(split: PreparedSplit, rows: range) -> list[list[int]]:
+    """Indices of these sentences, the longest first."""
+    part = slice(rows.start, rows.stop)
+    lengths = np.maximum(split.source_lengths[part], split.target_lengths[part]).tolist()
+    return [[rows[index] for index in batch] for batch in batches_by_length(lengths, BATCH_TOKENS)]
+
+
+@torch.no_grad()
+def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: float) -> float:
+    """The smoothed loss per target token on the model's device, in float32."""
+    device = next(model.parameters()).device
+    total = tokens = 0.0
+    for indices in batches_of(split, range(len(split))):
+        batch = move_data_to_device(split.batch(np.array(indices)), device)
+        total += summed_losses(model, batch, label_smoothing)[0].item()
+        tokens += len(batch.target_indices)
+    return total / tokens
+
+
 class Validation(UpdateCallback):
     """Validates every `validation.every_steps` updates, and after the last."""
 
@@ -98,7 +119,7 @@ class Validation(UpdateCallback):
         self.worse = 0
         """Validations since then."""
         self.improved = False
-        """True if the last update was validated, and is the best."""
+        """True if the last update was validated, and is the best so far; always False for one that is not regular."""
 
     def state(self) -> dict[str, Any]:
         return {"best": self.best, "worse": self.worse}
@@ -115,7 +136,8 @@ class Validation(UpdateCallback):
         regular = step % self.config.every_steps == 0
         by_score = self.config.best == "bleu"
         value = metrics[self.score_key if by_score else "valid_perplexity"]
-        self.improved = self.best is None or (value > self.best if by_score else value < self.best)
+        better = self.best is None or (value > self.best if by_score else value < self.best)
+        self.improved = better and regular
         if regular:
             counts = step > self.last_stage
             self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + counts)
@@ -180,7 +202,7 @@ class Validation(UpdateCallback):
     def try_largest(self, trainer: Trainer, module: TranslationModule) -> None:
         """Run the batches that need the most memory, and search for translations of the greatest length."""
         with self.evaluating(module):
-            self.sums(trainer, module, self.batches(range(len(self.split)))[:1])
+            self.sums(trainer, module, batches_of(self.split, range(len(self.split)))[:1])
             lengths = self.split.source_lengths[: self.config.bleu_sentences].tolist()
             shapes = [(len(batch), lengths[batch[0]]) for batch in batches_by_length(lengths, self.decode.batch_tokens)]
             if shapes:
@@ -188,12 +210,6 @@ class Validation(UpdateCallback):
                 source = dummy_batch(rows, width, 1).source.to(module.device)
                 endless = replace(self.decode, min_length=self.decode.max_length or MAX_TOKENS)
                 beam_search([module.model], source, endless)
-
-    def batches(self, rows: range) -> list[list[int]]:
-        """Indices of these sentences of the validation set, the longest first."""
-        own = slice(rows.start, rows.stop)
-        lengths = np.maximum(self.split.source_lengths[own], self.split.target_lengths[own]).tolist()
-        return [[rows[index] for index in batch] for batch in batches_by_length(lengths, BATCH_TOKENS)]
 
     @torch.no_grad()
     def sums(self, trainer: Trainer, module: TranslationModule, batches: list[list[int]]) -> Tensor:
@@ -208,7 +224,9 @@ class Validation(UpdateCallback):
 
     def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
         """Smoothed loss, negative log likelihood and target tokens of a domain; all processes share the work."""
-        sums = self.sums(trainer, module, self.batches(domain.rows)[trainer.global_rank :: trainer.world_size])
+        sums = self.sums(
+            trainer, module, batches_of(self.split, domain.rows)[trainer.global_rank :: trainer.world_size]
+        )
         totals = trainer.strategy.reduce(sums, reduce_op="sum")
         assert isinstance(totals, Tensor)
         return totals.tolist()

@@ -128,6 +128,7 @@ def how_trained(options: SimpleNamespace, training: str, run: Path) -> list[str]
     return [
         f"trainer.max_steps={updates}",
         "checkpoints.every_minutes=null",
+        "checkpoints.average=all",
         f"checkpoints.every_steps={every_steps}",
         "validation.bleu_sentences=0",
         f"trainer.devices={options.devices}",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import torch
 import yaml
@@ -27,7 +28,16 @@ RAW = {"@deep": DEEP, "@digits": "9" * 5000, "@large": "1" + "0" * 300, "@nan": 
 VALUES: list[Any] = [
     *(None, True, False, -1, 0, 1, 3, 10**9, 2**63, -(2**31), 1e308, -0.5, "", "abc", "x" * 20000, "\x00", "é\u2028"),
     *([], {}, [[]], [1, "a", None], {"a": {"b": [1]}}, "<script>alert(1)</script>", "a\nb", "../../outside/secret.txt"),
-    *("/etc/passwd", "${oc.env:HOME}", "1e999", "nan", list(range(3000)), *RAW),
+    *(
+        "x; touch ../outside/written |",
+        ["x; touch ../outside/written |"] * 2,
+        "/etc/passwd",
+        "${oc.env:HOME}",
+        "1e999",
+        "nan",
+        list(range(3000)),
+        *RAW,
+    ),
 ]
 
 
@@ -150,6 +160,19 @@ def yaml_values(path: Path, random: random.Random) -> None:
         return
     tree = change(yaml.safe_load(path.read_text()), random)
     path.write_text(written(tree) if random.random() < 0.5 else yaml.safe_dump(tree))
+
+
+def npz_settings(path: Path, random: random.Random) -> None:
+    """Of a model of Marian: its settings, and options that write files or run commands."""
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored}
+    tree = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
+    if random.random() < 0.3:
+        tree |= dict.fromkeys(("log", "output", "dump-config", "shortlist"), "../outside/written")
+    else:
+        tree = change(tree, random)
+    arrays["special:model.yml"] = np.frombuffer(written(tree).encode() + b"\0", np.int8)
+    np.savez(path, **arrays)
 
 
 def csv_cells(path: Path, random: random.Random) -> None:
@@ -288,6 +311,8 @@ VALUE_MUTATIONS: dict[str, list[Mutation]] = {
     "state.json": [json_values],
     "nmt.json": [json_values],
     "shared_vocabulary.json": [json_values],
+    "model.npz": [npz_settings],
+    "decoder.yml": [yaml_values],
     "config.yaml": [yaml_values],
     "mine.yaml": [yaml_values],
     "metrics.csv": [csv_cells],

@@ -195,6 +195,169 @@ def test_scores_that_do_not_follow_are_found_where_all_sums_are_right(nmt, bundl
     assert "version:1.5.0; computed here with" in detail
 
 
+Files = dict[str, bytes]
+
+
+def stated(**values: object) -> Callable[[Files], None]:
+    """An edit of the statement: None removes a key."""
+
+    def change(files: Files) -> None:
+        tree = {**json.loads(files["bundle.json"]), **values}
+        for key in [key for key, value in values.items() if value is None]:
+            del tree[key]
+        files["bundle.json"] = json.dumps(tree).encode()
+
+    return change
+
+
+def within(key: str, **values: object) -> Callable[[Files], None]:
+    """An edit of a mapping in the statement, or of its first score."""
+
+    def change(files: Files) -> None:
+        tree = json.loads(files["bundle.json"])
+        part = tree[key][0] if key == "scores" else tree[key]
+        part |= values
+        for name in [name for name, value in values.items() if value is None]:
+            del part[name]
+        files["bundle.json"] = json.dumps(tree).encode()
+
+    return change
+
+
+def without(*names: str, named: bool = True) -> Callable[[Files], None]:
+    """Files removed, and with named=False from the statement, too."""
+
+    def change(files: Files) -> None:
+        for name in names:
+            del files[name]
+        if not named:
+            stated(files=[name for name in json.loads(files["bundle.json"])["files"] if name not in names])(files)
+
+    return change
+
+
+def replaced(name: str, old: bytes, new: bytes, *edits: Callable[[Files], None]) -> Callable[[Files], None]:
+    """A text in a file replaced, and then what else has to be changed with it."""
+
+    def change(files: Files) -> None:
+        assert name.startswith("README") or old in files[name]
+        files[name] = files[name].replace(old, new, 1) + (b"" if old else new)
+        for edit in edits:
+            edit(files)
+
+    return change
+
+
+def rehashed(*names: str) -> Callable[[Files], None]:
+    """The digests of these files in the statement made right."""
+
+    def change(files: Files) -> None:
+        for name in names:
+            sha256 = hashlib.sha256(files[name]).hexdigest()
+            key = "model" if name == "config.json" else "texts"
+            within(key, **{name if key == "model" else name.split(".")[0]: sha256})(files)
+
+    return change
+
+
+def unwell(files: Files) -> None:
+    files["hypotheses.de"] = b"".join(sorted(files["hypotheses.de"].splitlines(keepends=True), reverse=True))
+
+
+def fabricated(files: Files) -> None:
+    """References that are the translations, and scores of these."""
+    files["reference.de"] = files["hypotheses.de"]
+    rehashed("reference.de")(files)
+    lines = files["hypotheses.de"].decode().splitlines()
+    best = sacrebleu.BLEU()
+    value = best.corpus_score(lines, [lines]).score
+    score = {"metric": "bleu", "name": "BLEU", "value": value, "signature": str(best.get_signature())}
+    stated(scores=[score])(files)
+
+
+OTHER = "0" * 64
+EDITS: dict[str, tuple[Callable[[Files], None], str]] = {
+    # Found with the bundle alone, where it holds the test set.
+    "no scores": (stated(scores=[]), "alone"),
+    "no key of scores": (stated(scores=None), "alone"),
+    "a higher score": (within("scores", value=99.0), "alone"),
+    "a score's name": (within("scores", name="BLEU4"), "alone"),
+    "a score's metric": (within("scores", metric="chrf"), "alone"),
+    "a score's signature": (within("scores", signature="nrefs:1|tok:none"), "alone"),
+    "letter case": (stated(lowercase=True), "alone"),
+    "fewer lines": (stated(lines=19), "alone"),
+    "another target language": (stated(target="fr"), "alone"),
+    "another source language": (stated(source="fr"), "alone"),
+    "no digest of the reference": (within("texts", reference=None), "alone"),
+    "no digest of the weights": (within("model", **{"model.safetensors": None}), "alone"),
+    "no beam size": (within("decode", beam_size=None), "alone"),
+    "no commands": (stated(commands=[]), "alone"),
+    "no versions": (stated(versions={}), "alone"),
+    "no device": (stated(device=""), "alone"),
+    "no run": (stated(run=None), "alone"),
+    "a translation": (replaced("hypotheses.de", b"ri", b"ka ri"), "alone"),
+    "translations in another order": (unwell, "alone"),
+    "a reference": (replaced("reference.de", b"a", b"o"), "alone"),
+    "a source": (replaced("source.en", b"a", b"o"), "alone"),
+    "config.json": (replaced("config.json", b"{", b"{ "), "alone"),
+    "no config.json": (without("config.json"), "alone"),
+    "no config.yaml": (without("config.yaml"), "alone"),
+    "no environment.json": (without("environment.json"), "alone"),
+    "no README.md": (without("README.md", named=False), "alone"),
+    "no translations": (without("hypotheses.de"), "alone"),
+    "no sources": (without("source.en"), "alone"),
+    "one more file": (lambda files: files.update({"reference.fr": b"x\n"}), "alone"),
+    # Found with the files of the test set.
+    "a source with its digest": (replaced("source.en", b"a", b"o", rehashed("source.en")), "given"),
+    "references with digest and scores": (fabricated, "given"),
+    # Found with the model.
+    "the digest of the weights": (within("model", **{"model.safetensors": OTHER}), "run"),
+    "config.json with its digest": (replaced("config.json", b"{", b"{ ", rehashed("config.json")), "run"),
+    "the search": (within("decode", beam_size=3), "unproven"),  # 20 short lines are translated alike
+    # Found by the published SHA-256 alone.
+    "the device": (stated(device="cuda:0, H200"), "sha256"),
+    "the commands": (stated(commands=["nmt train model=big"]), "sha256"),
+    "a version": (within("versions", torch="9.9"), "sha256"),
+    "the name of the run": (stated(run="best"), "sha256"),
+    "the name of the test set": (stated(test_set="newstest2014"), "sha256"),
+    "README.md": (replaced("README.md", b"", b"Better than all others."), "sha256"),
+    "config.yaml": (replaced("config.yaml", b"seed: ", b"seed: 1"), "sha256"),
+    "environment.json": (replaced("environment.json", b"{", b"{ "), "sha256"),
+    "a score left out": (lambda files: stated(scores=json.loads(files["bundle.json"])["scores"][1:])(files), "sha256"),
+    "no config.yaml, unnamed": (without("config.yaml", "environment.json", named=False), "sha256"),
+}
+"""Edits after which all check sums are made right again, and what it takes to find them."""
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
+    edit, found_by = EDITS[name]
+    rewritten(bundles / "full.zip", edit, "folder")
+    alone = nmt("verify", "folder")
+    assert (alone.code != 0) == (found_by == "alone"), alone.out
+    if alone.code == 0:
+        assert alone.out.splitlines()[-1].startswith("unchecked  bundle: ")
+    files = ("source=test.en", "reference=test.de")
+    if found_by in ("given", "run"):
+        assert nmt("verify", "folder", *files).code == int(found_by == "given")
+    if found_by == "run":
+        assert nmt("verify", "folder", *files, f"run={finished}").code == 1
+    if found_by == "sha256":
+        sha256 = hashlib.sha256((bundles / "full.zip").read_bytes()).hexdigest()
+        assert nmt("verify", "folder", f"sha256={sha256}").code == 1
+
+
+def test_what_is_missing_can_be_allowed_by_its_name(nmt, bundles):
+    rewritten(bundles / "full.zip", stated(scores=[]), "folder")
+    outcome = nmt("verify", "folder")
+    assert (outcome.code, told(outcome.out, "MISSING")) == (1, {"unscored"})
+    assert nmt("verify", "folder", "allow=unscored").code == 0
+    rewritten(bundles / "full.zip", without("README.md", "config.yaml"), "other")
+    assert told(nmt("verify", "other").out, "MISSING") == {"README.md", "config.yaml"}
+    assert nmt("verify", "other", "allow=README.md").code == 1
+    assert nmt("verify", "other", "allow=[README.md,config.yaml]").code == 0
+
+
 def without_last_line(text: bytes) -> bytes:
     return text[: text.rfind(b"\n", 0, -1) + 1]
 

@@ -46,7 +46,7 @@ DATA = ["data=files", "data.name=mine", "tokenizer.kind=bpe", "tokenizer.vocabul
 HELD_OUT = ["data.valid_size=3", "data.test_size=2"]
 MODEL = ["config.json", "model.safetensors", "tokenizer.model", "README.md"]
 CONVERTED = ["model.bin", "nmt.json", "config.json", "shared_vocabulary.json", "tokenizer.model"]
-MARIAN = ["model.npz", "decoder.yml", "vocab.yml", "source.spm", "target.spm"]
+MARIAN = ["model.npz", "decoder.yml", "model.npz", "decoder.yml", "vocab.yml", "source.spm", "target.spm"]
 HUB = [
     *("config.json", "generation_config.json", "tokenizer_config.json", "vocab.json", "source.spm", "target.spm"),
     *("model.safetensors", "pytorch_model.bin"),

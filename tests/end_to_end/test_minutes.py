@@ -14,6 +14,7 @@ from nmt.errors import NMTError
 from nmt.training import minutes
 from nmt.training.minutes import settle_minutes
 from nmt.training.run_folder import list_checkpoints
+from nmt.training.schedule import noam
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monk
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 10**6)
     refused = nmt("train", corpus, "minutes=0.05", "model=tiny", "run=run")
     assert refused.code == 2
-    assert "which learn nothing: pass more minutes" in refused.err
+    assert "which learn nothing: pass more time" in refused.err
     assert not Path("run/config.yaml").exists()
 
 
@@ -110,3 +111,36 @@ def test_what_minutes_settles_is_not_given_too(corpus):
     with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
         compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
     assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
+
+
+def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
+    words = [*toy[:-1], corpus, "optim.schedule=linear", "trainer.max_time=2s", "logger=csv", "run=run"]
+    words = [word for word in words if not word.startswith("trainer.max_steps")]
+    given = compose("train", words).optim
+    assert nmt("train", *words).code == 0
+    settled = yaml.safe_load(Path("run/config.yaml").read_text())
+    updates = settled["trainer"]["max_steps"]
+    assert settled["optim"]["decay_steps"] == updates
+    assert settled["optim"]["warmup"] == min(given.warmup, -(-updates // 8))
+    peak = noam(given.warmup, 16, given.warmup)
+    assert settled["optim"]["learning_rate"] == pytest.approx(peak)
+    # Resuming measures nothing: the run has its number of updates.
+    for path in list_checkpoints(Path("run"))[-1:]:
+        path.unlink()
+    shutil.rmtree("run/model")
+    assert nmt("train", *words).code == 0
+    assert yaml.safe_load(Path("run/config.yaml").read_text()) == settled
+
+
+@pytest.mark.parametrize(
+    ("words", "max_steps"),
+    [
+        (["optim.schedule=linear"], None),
+        (["optim.schedule=cosine"], None),
+        (["optim.schedule=noam"], 100_000),  # it never ends: max_time is a limit
+        (["optim.schedule=linear", "trainer.max_steps=5000"], 5_000),
+        (["optim.schedule=linear", "optim.decay_steps=5000"], 100_000),
+    ],
+)
+def test_max_time_settles_the_updates_unless_you_do(corpus, words, max_steps):
+    assert compose("train", [corpus, "trainer.max_time=1h", *words]).trainer["max_steps"] == max_steps

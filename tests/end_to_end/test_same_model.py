@@ -14,6 +14,7 @@ from preloaded import python
 from nmt.training.run_folder import kept, list_checkpoints
 
 OPTIONS = [
+    "checkpoints.average=best",
     "checkpoints.every_steps=5",
     "checkpoints.keep=3",
     "validation.every_steps=10",

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -316,6 +317,43 @@ def test_an_imported_model_translates_scores_and_is_exported(nmt, tmp_path, monk
         monkeypatch.chdir("ct2")
         alone = subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, check=True)
         assert alone.stdout.strip() == nmt("translate", ".", "engine=ctranslate2", f"text={line}").out.strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "alike", "pre_norm"),
+    [("tied", "23 of 23 lines", False), ("separate", "24 of 24 lines", False), ("tagged", "of 23 lines", True)],
+)
+def test_marian_itself_certifies(nmt, name, alike, pre_norm):
+    """Lines that Marian does not end within our limit are no disagreements; its search of pre-norm models is wrong."""
+    pytest.importorskip("_pymarian")
+    done = nmt("import", str(FIXTURES / name), "output=opus", f"sample={FIXTURES / name / 'test.src'}")
+    assert done.code == 0, done.err
+    assert float(done.out.split("within ")[1].split()[0]) < 5e-5
+    assert alike in done.out
+    assert ("so nmt is right where they differ" in done.out) == pre_norm
+    assert ("nmt's translation has the higher score of both programs" in done.out) == pre_norm
+    if pre_norm:
+        better, worse = (
+            int(done.out.split(word)[1].split()[0].strip(",")) for word in ("programs in ", "Marian's in ")
+        )
+        assert better > 10 * worse
+
+
+def test_marian_has_the_limit_of_length_of_nmt():
+    """As many steps as our limit, and one to see what did not end."""
+    pytest.importorskip("_pymarian")
+    from nmt.interchange.marian_program import Marian
+
+    folder, found = FIXTURES / "tied", read(FIXTURES / "tied", None)
+    sentences = found.tokenizer.encode([*lines_of(folder / "test.src")[-3:], "", "ka"])
+    with TemporaryDirectory() as empty:
+        marian = Marian(found, Path(empty))
+        for extra in (0, 1, 200):
+            decode = DecodeConfig(length_penalty=1.0, length_penalty_kind="marian", max_extra_length=extra)
+            for ids, row in zip(sentences, marian.search(sentences, decode), strict=True):
+                steps, limit = len(row.log_probabilities), len(ids) + 1 + extra
+                assert (steps == limit + 1) if row.cut else steps <= limit
+    assert steps  # of "ka", which ends
 
 
 def test_an_alpha_needs_its_kind_for_a_model_that_expects_another(nmt, tmp_path):

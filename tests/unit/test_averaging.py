@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from torch.nn.functional import cross_entropy
 
 from nmt.commands.average import AverageConfig, choose_checkpoints
 from nmt.commands.average import run as average
+from nmt.config import CheckpointConfig
+from nmt.data.prepared import open_corpus
 from nmt.errors import NMTError
-from nmt.training.averaging import averaged_model
+from nmt.training.averaging import averaged_model, delivered_model
 from nmt.training.run_folder import list_checkpoints
 
 
@@ -48,6 +51,28 @@ def test_training_ends_in_the_mean_of_its_last_checkpoints(finished):
     assert_averaged(finished / "model", list_checkpoints(finished), [12, 24, 36, 48, 60])
 
 
+def test_the_model_with_the_lowest_validation_loss_is_delivered(run, toy):
+    """The losses are those of torch, line by line."""
+    split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("valid")
+    paths = list_checkpoints(run)
+    best = run / "checkpoints" / "best.ckpt"
+    shutil.copy(paths[1], best)  # as if validation had found update 24 to be the best
+    delivered = delivered_model(run, CheckpointConfig(every_steps=12, keep=5), split, torch.device("cpu"))
+    expected = {}
+    for sources in ([best], *(paths[-count:] for count in range(1, 6))):
+        average = averaged_model(sources)
+        total = tokens = 0.0
+        for row in range(len(split)):
+            batch = split.batch(np.array([row]))
+            logits = average.model(batch.source, batch.target_in)[0]
+            total += cross_entropy(logits, batch.target_out[0], reduction="sum", label_smoothing=0.1).item()
+            tokens += len(logits)
+        expected[", ".join(map(str, average.updates))] = total / tokens
+    assert delivered.losses == pytest.approx(expected, abs=1e-5)
+    assert ", ".join(map(str, delivered.updates)) == min(expected, key=expected.__getitem__)
+    assert delivered.made == 60
+
+
 def test_every_weight_is_in_the_average(run):
     paths = list_checkpoints(run)
     assert averaged_model(paths).model.state_dict().keys() == numpy_mean(paths).keys()
@@ -66,7 +91,7 @@ def test_the_last_are_the_last_by_update_not_by_date(run, nmt):
         os.utime(path, (1e9 - age, 1e9 - age))
     outcome = nmt("average", f"run={run}", "last=2")
     assert outcome.code == 0
-    assert "step=00000048.ckpt, step=00000060.ckpt" in outcome.out
+    assert "updates 48, 60" in outcome.out
     assert_averaged(run / "model", paths[-2:], [48, 60])
 
 

@@ -146,8 +146,18 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(NMTError, match=r"cannot load .*empty"):
+    with pytest.raises(NMTError, match=r"empty: no de-en/train-\*\.parquet there"):
         read(configuration(tmp_path / "empty"), "train")
+
+
+def test_the_readme_of_a_local_copy_names_no_file_to_read(copy: Path, tmp_path: Path) -> None:
+    write(tmp_path / "private.parquet", ("en", "de"), [("My password.", "Mein Passwort.")])
+    (copy / "README.md").write_text(CARD.replace("path: de-en/test-*", f"path: {tmp_path}/private.parquet"))
+    assert read(configuration(copy), "test") == SPLITS["test"]
+    for file in (copy / "de-en").glob("test-*"):
+        file.unlink()
+    with pytest.raises(NMTError, match="test"):
+        read(configuration(copy), "test")
 
 
 def test_files_without_held_out_sets_leave_them_to_be_drawn(tmp_path: Path) -> None:

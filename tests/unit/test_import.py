@@ -2,16 +2,22 @@
 
 import io
 import json
+import os
 import pickle
 import shutil
 import struct
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
+
+from nmt.errors import NMTError
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "marian"
 
@@ -99,10 +105,16 @@ def test_a_missing_file_is_named(nmt, hub, name, words):
         ({"activation_function": "mish"}, ("activation_function=mish",)),
         ({"d_model": 32}, ("self_attn.q_proj.weight", "[24, 24]", "[32, 32]")),
         ({"d_model": 10**12}, ("model.d_model=1000000000000",)),
-        ({"d_model": "24"}, ("model.d_model=24",)),
+        ({"d_model": "24"}, ("d_model is '24': it must be a whole number",)),
+        ({"encoder_attention_heads": True}, ("encoder_attention_heads is True: it must be a whole number",)),
+        ({"scale_embedding": "true"}, ("scale_embedding is 'true': it must be true or false",)),
+        ({"activation_function": ["relu"]}, ("activation_function is ['relu']: it must be a text",)),
+        ({"dropout": "0.1"}, ("dropout is '0.1': it must be a number",)),
+        ({"eos_token_id": "0"}, ("eos_token_id is '0': it must be a whole number",)),
+        ({"length_penalty": True}, ("config.json: length_penalty is True: it must be a number",)),
         ({"encoder_layers": 2}, ("layers.1", "missing")),
         ({"decoder_layers": 0}, ("model.decoder_layers=0",)),
-        ({"encoder_layers": None}, ("model.encoder_layers=None",)),
+        ({"encoder_layers": None}, ("encoder_layers is missing: it must be a whole number",)),
         ({"vocab_size": 10}, ("vocab_size=10, but the vocabulary has 143 entries",)),
         ({"eos_token_id": 5}, ("eos_token_id=5, but </s> is 0",)),
         ({"decoder_start_token_id": 0}, ("decoder_start_token_id=0, but <pad> is 142",)),
@@ -206,6 +218,12 @@ def rewrite(folder: Path, settings: dict[str, str] | None = None, **arrays) -> N
         ({"transformer-tied-layers": "[1, 1]"}, ("transformer-tied-layers=[1, 1]",)),
         ({"transformer-ffn-activation": "mish"}, ("transformer-ffn-activation=mish",)),
         ({"transformer-heads": "5"}, ("model.heads=5",)),
+        ({"transformer-heads": '"8"'}, ("transformer-heads is '8': it must be a whole number",)),
+        ({"transformer-heads": "True"}, ("transformer-heads is True: it must be a whole number",)),
+        ({"transformer-ffn-depth": "2.0"}, ("transformer-ffn-depth is 2.0: it must be a whole number",)),
+        ({"transformer-no-bias": '"false"'}, ("transformer-no-bias is 'false': it must be true or false",)),
+        ({"transformer-preprocess": "[n]"}, ("transformer-preprocess is ['n']: it must be a text",)),
+        ({"input-types": "{}"}, ("input-types is {}: it must be a list",)),
         ({"enc-depth": "2"}, ("layers.1", "missing")),
         ({"transformer-dim-ffn": "64"}, ("fc1.weight", "[64, 24]")),
         ({"dim-emb": "&a 24\nx: *a"}, ("special:model.yml", "alias")),
@@ -220,7 +238,8 @@ def test_an_architecture_of_marian_that_we_lack_is_named(nmt, folder, settings, 
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"Wemb": np.zeros((142, 24), np.int8)}, ("8-bit",)),
+        ({"Wemb": np.zeros((142, 24), np.int8)}, ("Wemb holds int8", "8-bit")),
+        ({"Wemb": np.zeros((142, 24), ">f4")}, ("Wemb holds >f4",)),
         ({"Wpos": np.zeros((64, 24), np.float32)}, ("Wpos", "not known")),
         ({"decoder_l1_self_Wq": None}, ("self_attn.q_proj.weight is missing",)),
         ({"decoder_l1_self_Wq": np.zeros((24, 7), np.float32)}, ("q_proj.weight", "[7, 24]")),
@@ -260,6 +279,8 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
         ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("name the .npz of one model",)),
         ("models: [model.npz]\nvocabs: [/etc/passwd.yml, /etc/passwd.yml]\n", ("model/passwd.yml", "No such file")),
         ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: -3\n", ("normalize=-3",)),
+        ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: yes\n", ("normalize is True", "a number")),
+        ('models: [model.npz]\nvocabs: ["v\\0.yml", "v\\0.yml"]\n', ("cannot be read",)),
         ("- a\n", ("not a mapping",)),
     ],
     ids=str,
@@ -294,3 +315,105 @@ def test_only_a_model_directory_is_replaced(nmt, folder, tmp_path):
     (tmp_path / "mine" / "letter").write_text("dear")
     nmt("import", str(folder), "output=mine").refused("letter", "not nmt's")
     assert (tmp_path / "mine" / "letter").read_text() == "dear"
+
+
+# What other programs and libraries see of a folder that may come from anyone.
+
+COMMAND = "x; touch pwned; cat vocab.yml |"
+"""A name of a file, which Marian would hand to a shell."""
+FAKE = """
+import os, shutil, sys
+
+def main(words):
+    shutil.copytree(".", os.environ["RECORD"])
+    open(os.path.join(os.environ["RECORD"], "words"), "w").write("\\n".join(words))
+    print("[2026-01-01] Error: no model today", file=sys.stderr)
+    return 1
+"""
+
+
+def hostile(folder: Path) -> None:
+    """Commands in the place of names, and options of Marian that write files."""
+    for name in ("vocab.yml", "model.npz"):
+        shutil.copy(folder / name, folder / COMMAND.replace("vocab.yml", name))
+    vocabulary = f"vocabs: ['{COMMAND}', '{COMMAND}']\n"
+    (folder / "decoder.yml").write_text(f"models: [model.npz]\n{vocabulary}normalize: 1\nlog: pwned\n")
+    (folder / "pwned.py").write_text("")
+    lists = dict.fromkeys(("vocabs", "shortlist"), f"['{COMMAND}']")
+    rewrite(folder, {"log": "pwned", "output": "pwned", "dump-config": "pwned", **lists})
+
+
+def test_marian_gets_no_name_and_no_option_of_the_folder(nmt, folder, tmp_path, monkeypatch):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "_pymarian.py").write_text(FAKE)
+    Path("_pymarian.py").write_text("open('pwned', 'w')")  # the folder where the command runs may be a stranger's, too
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
+    monkeypatch.setenv("RECORD", str(tmp_path / "record"))
+    hostile(folder)
+    refused(nmt, folder, "model.npz", "Marian ended with code 1: no model today", keys=("decode.max_extra_length=3",))
+    words = (tmp_path / "record" / "words").read_text().splitlines()
+    assert not [word for word in words if "/" in word or "|" in word]
+    files = {"model.npz", "source.yml", "target.yml", "source", "target"}
+    assert {path.name for path in (tmp_path / "record").iterdir()} == {*files, "words"}
+    with np.load(tmp_path / "record" / "model.npz") as stored:
+        options = json.loads(stored["special:model.yml"].tobytes().rstrip(b"\0"))
+        assert set(stored) - {"special:model.yml"} == set(np.load(FIXTURES / "tied" / "model.npz")) - {
+            "special:model.yml"
+        }
+    assert set(options) == {
+        *("type", "dim-vocabs", "enc-depth", "dec-depth", "dim-emb", "transformer-dim-ffn", "transformer-heads"),
+        *("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top"),
+        *("transformer-ffn-activation", "tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"),
+    }
+    table = json.loads((tmp_path / "record" / "target.yml").read_text())
+    assert table == {
+        entry: int(id) for entry, id in yaml.load((folder / "vocab.yml").read_text(), yaml.BaseLoader).items()
+    }
+
+
+def test_marian_itself_runs_no_command_of_a_folder(nmt, folder):
+    pytest.importorskip("_pymarian")
+    hostile(folder)
+    done = nmt("import", str(folder), "output=out", "decode.max_extra_length=3")
+    assert done.code == 0, done.err
+    assert "is that of Marian within" in done.out
+    assert not list(Path().rglob("pwned"))
+
+
+def test_ctranslate2_and_transformers_open_nothing_but_what_was_read(nmt, hub, folder):
+    """A pipe or an endless file that a library opens by itself would never end."""
+    pytest.importorskip("ctranslate2")
+    nmt("import", str(folder), "output=opus", "decode.max_extra_length=3")
+    assert nmt("export", "opus", "output=ct2", "decode.max_extra_length=3").code == 0
+    os.mkfifo("ct2/vmap.txt")
+    Path("ct2/nmt.json").unlink()
+    change(Path("ct2/config.json"), unknown_setting=True, alignment_heads=[[99, 99]])
+    done = nmt("import", "ct2", "output=back", "decode.max_extra_length=3")
+    assert (done.code, "is that of CTranslate2 within" in done.out) == (0, True), done.err
+    pytest.importorskip("transformers")
+    for name in ("special_tokens_map.json", "added_tokens.json", "tokenizer.json", "preprocessor_config.json"):
+        os.mkfifo(hub / name)
+    done = nmt("import", str(hub), "output=hubs", "decode.max_extra_length=3")
+    assert (done.code, "is that of transformers within" in done.out) == (0, True), done.err
+
+
+def test_pip_is_python_s_and_not_one_in_the_working_directory(tmp_path, monkeypatch):
+    from nmt.config import DataConfig
+    from nmt.preparation.quickstart import pip_download
+
+    monkeypatch.chdir(tmp_path)
+    Path("pip.py").write_text("open('pwned', 'w')")
+    config = DataConfig(name="mine", kind="quickstart", package="x", version="1", sha256="0" * 64)
+    config.package = "#"  # a comment: pip needs no network to refuse it
+    with pytest.raises(NMTError, match="cannot download"):
+        pip_download(config, tmp_path)
+    assert not Path("pwned").exists()
+
+
+@pytest.mark.parametrize("module", ["charts", "attention_page"])
+def test_matplotlib_has_its_own_settings_and_not_those_of_the_working_directory(tmp_path, module):
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    program = f"import nmt.report.{module}, matplotlib; print(matplotlib.rcParams['text.usetex'])"
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
