@@ -13,6 +13,7 @@ from nmt.storage.foreign import LARGE, build, check_version, parse_json, read_ma
 from nmt.storage.whole import write_file
 
 FORMAT_VERSION = 2
+TOKENIZER = "tokenizer.model"
 
 
 def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

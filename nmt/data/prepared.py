@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nmt.config import BOS, EOS, PAD, UNK, DataConfig, held_out_name, sources_of
 from nmt.data.arrow import IDS_SCHEMA
-from nmt.data.manifest import Manifest, read_manifest
+from nmt.data.manifest import TOKENIZER, Manifest, read_manifest
 from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
 from nmt.storage.foreign import check_regular, sha256
@@ -101,9 +101,6 @@ def check_block(block: pa.RecordBatch, vocabulary_sizes: tuple[int, int]) -> Non
         ids = column.flatten()
         if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < size):
             raise ValueError(f"an id in {side} is outside the vocabulary")
-
-
-TOKENIZER = "tokenizer.model"
 
 
 class PreparedSplit:

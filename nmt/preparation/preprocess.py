@@ -10,7 +10,7 @@ from typing import Any
 from nmt.config import ExperimentConfig, sources_of
 from nmt.config.renamed import without_defaults
 from nmt.config.rules import require
-from nmt.data.manifest import FORMAT_VERSION, Manifest, check_ours, difference, fingerprint, read_manifest
+from nmt.data.manifest import FORMAT_VERSION, TOKENIZER, Manifest, check_ours, difference, fingerprint, read_manifest
 from nmt.errors import NMTError
 from nmt.model_directory.description import find_model_directory, is_parser, read_description, tokenizer_settings
 from nmt.preparation.corpora import sources
@@ -18,7 +18,7 @@ from nmt.preparation.preparation import Preparation
 from nmt.preparation.reading import Say
 from nmt.preparation.workers import ended_by_sigterm, worker_pool
 from nmt.storage.foreign import sha256
-from nmt.storage.lock import only_process
+from nmt.storage.lock import locked_file, only_process
 from nmt.storage.whole import check_replaceable, remove_leftovers, whole_folder
 from nmt.text.tokenizers import load_tokenizer
 
@@ -81,7 +81,8 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             if there := prepared_already(config, content):  # another process was faster
                 return there, False
             remove_leftovers(folder.parent, re.escape(folder.name))
-            with whole_folder(folder) as temporary:
+            trains = f"{folder}: a training uses this corpus; wait for its end, or pass data.name=OTHER"
+            with locked_file(folder / TOKENIZER, True, trains), whole_folder(folder) as temporary:
                 return prepare(config, content, temporary, say), True
 
 
@@ -112,7 +113,7 @@ def prepare(config: ExperimentConfig, content: dict[str, Any], folder: Path, say
             "a worker process died, out of memory perhaps: try workers=1, or less of tokenizer.sample and "
             "tokenizer.vocabulary_size"
         ) from error
-    tokenizer = folder / "tokenizer.model"
+    tokenizer = folder / TOKENIZER
     manifest = Manifest(
         format_version=FORMAT_VERSION,
         fingerprint=fingerprint(content),

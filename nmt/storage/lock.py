@@ -1,5 +1,7 @@
-"""A lock on a folder, for one process at a time."""
+"""Locks: of a folder, for one process; of a file, for all that read it, or for one that replaces it."""
 
+import fcntl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,3 +39,33 @@ def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[Non
             with suppress(OSError):
                 path.unlink()
                 folder.rmdir()
+
+
+@contextmanager
+def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
+    """Keep a file as it is for all who lock it, or with `replace`, for this process alone.
+
+    Raises NMTError(refusal) where another process holds the other lock. Death frees a lock. The file itself holds it,
+    so that readers need no permission to write; a file that is missing, or on a file system without locks, is not
+    locked.
+    """
+    kind = fcntl.LOCK_EX if replace else fcntl.LOCK_SH
+    deadline = time.monotonic() + WAIT_SECONDS
+    file = None
+    while file is None and path.is_file():
+        file = path.open("r+b" if replace else "rb")  # anew for each try, because another process may have replaced it
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            file = None
+            if time.monotonic() > deadline:
+                raise NMTError(refusal) from error
+            time.sleep(0.1)
+        except OSError:
+            break
+    try:
+        yield
+    finally:
+        if file:
+            file.close()

@@ -37,7 +37,9 @@ class Average:
     state: RunState
     """That of the last checkpoint; of the run's newest one, where validation chose the checkpoints."""
     made: int
-    """Updates that the run had made when `state` was saved."""
+    """Updates that the run had made when `state` was saved,"""
+    skipped: int
+    """and how many of them it skipped."""
     losses: dict[str, float] = field(default_factory=dict)
     """Validation losses of the candidates, under the updates of their checkpoints, if validation chose."""
 
@@ -73,11 +75,12 @@ class RunningMean:
                 self.sums[name] = tensor.to(torch.float64, copy=True)
         self.paths.append(path)
         self.updates.append(checkpoint["global_step"])
+        self.skipped = checkpoint["skipped"]
 
     def average(self) -> Average:
         model = Transformer(ModelConfig(**self.state.config["model"]), self.state.vocabulary_size)
         model.load_state_dict({name: (total / len(self.paths)).float() for name, total in self.sums.items()})
-        return Average(model.eval(), [*self.updates], self.state, self.updates[-1])
+        return Average(model.eval(), [*self.updates], self.state, self.updates[-1], self.skipped)
 
 
 def averaged_model(paths: list[Path]) -> Average:
@@ -111,7 +114,7 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
         if best.is_file():
             consider(averaged_model([best]), [best])
     chosen = averaged_model(sources[min(losses, key=losses.__getitem__)])
-    return replace(chosen, state=newest.state, made=newest.made, losses=losses)
+    return replace(chosen, state=newest.state, made=newest.made, skipped=newest.skipped, losses=losses)
 
 
 def tokenizer_of(checkpoint: Path, state: RunState) -> Path:

@@ -13,13 +13,13 @@ import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
-from nmt.config import ExperimentConfig, ModelConfig
+from nmt.config import ExperimentConfig, ModelConfig, sources_of
 from nmt.config.renamed import with_new_names
 from nmt.data.prepared import PreparedCorpus
 from nmt.errors import NMTError, one_line
 from nmt.model_directory.weights import check_ours, check_shapes
 from nmt.storage.archive import load_plain
-from nmt.storage.foreign import build, check_version, matches, parse_json
+from nmt.storage.foreign import build, check_version, matches, parse_json, sha256
 from nmt.storage.whole import whole_file
 from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints
 
@@ -50,12 +50,14 @@ class RunState:
     """SHA-256 of the tokenizer."""
     corpus: str
     """Fingerprint of the prepared corpus."""
+    files: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the other files that decide updates, by name; older checkpoints have none."""
     init: str = ""
     """SHA-256 of the weights that training started from, if it did not start from random ones."""
     seen: dict[str, Any] = field(default_factory=dict)
     """Lengths and characters of the training pairs, from the corpus's manifest."""
     tokens: int = 0
-    """Target tokens trained on."""
+    """Target tokens trained on, also since the last report."""
     seconds: float = 0.0
     """Training time, over all restarts."""
     devices: str = ""
@@ -191,10 +193,19 @@ class Resumed:
     """Newer checkpoints, which cannot be read."""
 
 
-def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str) -> Resumed:
-    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or corpus changed.
+def decisive_files(config: ExperimentConfig, corpus: PreparedCorpus) -> dict[str, str]:
+    """SHA-256 of the files that decide updates, beside the tokenizer and `init`: training pairs, and glossaries."""
+    pairs = {f"train/{path.name}": path for path in sorted((corpus.folder / "train").glob("*.arrow"))}
+    names = (source.data.noise.glossary for source in sources_of(config.data))
+    glossaries = {name: Path(name).resolve() for name in names if name}
+    return {name: sha256(path) for name, path in (pairs | glossaries).items()}
 
-    `init` is the SHA-256 of the weights that training starts from, empty for random ones.
+
+def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str, files: dict[str, str]) -> Resumed:
+    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or files changed.
+
+    `init` is the SHA-256 of the weights that training starts from, empty for random ones; `files` are those of
+    `decisive_files`.
     """
     check_no_links(run)
     check_ours(run / "model")
@@ -208,6 +219,10 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
             continue
         state = RunState(**content["nmt"])
         check_origin(path, state, corpus)
+        if changed := [name for name, before in state.files.items() if files.get(name) != before]:
+            raise NMTError(
+                f"{path} was trained with another {changed[0]}: restore that file, or pass name=OTHER for a new run"
+            )
         if state.init != init:
             began = "other weights than those of init" if state.init and init else "the weights of a model: pass init"
             began = began if state.init else "random weights: leave init out"

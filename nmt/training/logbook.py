@@ -39,11 +39,15 @@ def source_column(column: str, source: str) -> str:
 class Logbook:
     """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
 
-    def __init__(self, run: Path, step: int, more: Sequence[str] = ()) -> None:
-        """`more` are columns of a mixture's sources."""
+    def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
+        """`more` are columns of a mixture's sources. Unless `whole`, the next report covers updates of the last one."""
         self.path = run / "metrics.csv"
         self.columns = [*COLUMNS, *more]
-        rows = [row for row in read_metrics(run) if int(row["step"]) <= step]
+        rows = [
+            row
+            for row in read_metrics(run)
+            if int(row["step"]) < step or (int(row["step"]) == step and (whole or not row["loss"]))
+        ]
         write_file(self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows))
 
     def lines(self, *rows: dict[str, str]) -> str:
@@ -72,9 +76,9 @@ def check_installed(names: Sequence[str]) -> None:
         raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
 
 
-def open_loggers(run: Path, step: int, config: dict[str, Any], more: Sequence[str]) -> list[Logger]:
+def open_loggers(run: Path, step: int, config: dict[str, Any], more: Sequence[str], whole: bool) -> list[Logger]:
     """metrics.csv and the loggers of `config` (tensorboard, wandb), continued after update `step`."""
-    names, loggers = config["logger"], list[Logger]([Logbook(run, step, more)])
+    names, loggers = config["logger"], list[Logger]([Logbook(run, step, more, whole)])
     if "tensorboard" in names:
         loggers.append(TensorBoardLogger(run, name="tensorboard", version="", purge_step=step + 1))
     if "wandb" in names:

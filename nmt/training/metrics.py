@@ -67,7 +67,7 @@ class MetricsCallback(UpdateCallback):
         self.seconds = 0.0
         """Training time over all restarts: updates and saving, but neither memory check nor validation."""
         self.tokens = 0
-        """Target tokens trained on so far."""
+        """Target tokens trained on up to the last report."""
         self.flops = 0
         """Floating-point operations of the model so far (nmt/model/flops.py)."""
         self.cost = 0.0
@@ -88,7 +88,8 @@ class MetricsCallback(UpdateCallback):
         self.peak = self.find_peak(trainer, pl_module.device)
         if trainer.is_global_zero:
             write_environment(self.run, trainer, self.devices, self.peaks)
-            self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.columns)
+            whole = self.interval == NOTHING
+            self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.columns, whole)
             self.line.start(trainer.global_step, trainer.max_steps)
         self.clock = time.monotonic()
 
@@ -108,22 +109,34 @@ class MetricsCallback(UpdateCallback):
         self.flops += flops_of(module, size)
         if trainer.is_global_zero:
             self.line.made(step)
-        if step % self.every and step != trainer.max_steps:
-            return
-        metrics = self.take_metrics(module, step)
+        if step % self.every == 0:
+            self.tokens += self.report_updates(trainer, module, step)
+            module.sums.zero_()
+            self.interval, self.measured, self.elapsed = NOTHING, NOTHING, 0.0
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Report the last updates. A run that resumes reports them again, with the next ones (see Logbook)."""
+        assert isinstance(pl_module, TranslationModule)
+        if self.measured != NOTHING:
+            self.report_updates(trainer, pl_module, trainer.global_step)
+
+    def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
+        """Report the updates since the last report; returns their target tokens."""
+        loss, likelihood, tokens = module.total_sums().tolist()
+        metrics = self.metrics_of(module, step, loss, likelihood, tokens)
         if trainer.is_global_zero:
             # Updates are planned anew for this, because no process sees all of their sentences.
             shares = self.updates.realised_shares(range((step - 1) // self.every * self.every, step))
             self.report(step, metrics | {source_column(SHARE, name): share for name, share in shares.items()})
             self.line.report(step, metrics, shares)
+        return int(tokens)
 
-    def take_metrics(self, module: TranslationModule, step: int) -> dict[str, float]:
+    def metrics_of(
+        self, module: TranslationModule, step: int, loss: float, likelihood: float, tokens: float
+    ) -> dict[str, float]:
         """Metrics of the updates since the last report; the speed is that of the updates of this process."""
-        loss, likelihood, tokens = module.take_sums()
         self.add_time()
         interval, measured, elapsed = self.interval, self.measured, self.elapsed
-        self.interval, self.measured, self.elapsed = NOTHING, NOTHING, 0.0
-        self.tokens += int(tokens)
         return {
             "loss": loss / tokens if tokens else math.nan,
             "perplexity": math.exp(min(likelihood / tokens, 100)) if tokens else math.nan,
@@ -159,15 +172,19 @@ class MetricsCallback(UpdateCallback):
         for logger in self.loggers:
             logger.log_metrics(metrics, step)
 
-    def save(self, state: RunState) -> None:
+    def save(self, state: RunState, module: TranslationModule) -> None:
         """Put the totals so far into the state of a checkpoint."""
         self.add_time()
-        state.tokens, state.seconds, state.devices = self.tokens, self.seconds, self.devices
-        interval = list(self.interval)
-        state.metrics = {"flops": self.flops, "cost": self.cost, "peaks": self.peaks, "interval": interval}
+        state.tokens = self.tokens + int(module.total_sums()[2])
+        state.seconds, state.devices = self.seconds, self.devices
+        state.metrics = {
+            **{"tokens": self.tokens, "flops": self.flops, "cost": self.cost, "peaks": self.peaks},
+            "interval": list(self.interval),
+        }
 
     def load(self, state: RunState) -> None:
-        self.tokens, self.seconds = state.tokens, state.seconds
+        self.seconds = state.seconds
+        self.tokens = state.metrics.get("tokens", state.tokens)  # older checkpoints counted up to the last report
         self.flops, self.cost, self.peaks = (state.metrics[key] for key in ("flops", "cost", "peaks"))
         self.interval = UpdateSize(*state.metrics["interval"])
 

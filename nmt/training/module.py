@@ -66,7 +66,7 @@ class TranslationModule(LightningModule):
         self.update_sums = torch.zeros(3)
         """Smoothed loss, negative log likelihood and target tokens of this rank's part of the update so far."""
         self.sums = torch.zeros(3)
-        """The same since the last call of `take_sums`."""
+        """The same since the last report."""
         self.gradient_norm = torch.zeros(())
         """Of the last update, before clipping."""
         self.not_finite = torch.tensor(-1)
@@ -91,13 +91,11 @@ class TranslationModule(LightningModule):
         # Lightning averages over accumulated micro-batches and devices, but the update needs their sum.
         return loss / batch.size.target_tokens * self.micro_batches
 
-    def take_sums(self) -> tuple[float, float, float]:
-        """The sums over all devices since the last call."""
+    def total_sums(self) -> Tensor:
+        """The sums of all devices since the last report."""
         totals = self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
         assert isinstance(totals, Tensor)
-        self.sums.zero_()
-        loss, likelihood, tokens = totals.tolist()
-        return loss, likelihood, tokens
+        return totals
 
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or Muon."""
@@ -155,7 +153,7 @@ class TranslationModule(LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # A run that resumes between two reports then reports the same numbers as one that was never stopped.
-        checkpoint["sums"] = self.trainer.strategy.reduce(self.sums.clone(), reduce_op="sum")
+        checkpoint["sums"] = self.total_sums()
         checkpoint["skipped"] = self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

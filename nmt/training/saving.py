@@ -14,6 +14,7 @@ from nmt.config import CheckpointConfig
 from nmt.data.datamodule import STOPPING
 from nmt.errors import SameForAll
 from nmt.training.checkpoints import DirectCheckpointIO, RunState
+from nmt.training.module import TranslationModule
 from nmt.training.run_folder import checkpoint_path, remove_older
 from nmt.training.updates import UpdateCallback
 from nmt.training.validation import Validation
@@ -106,7 +107,8 @@ class CheckpointCallback(UpdateCallback):
                 remove_older(self.run, self.config)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        self.metrics.save(self.state)
+        assert isinstance(pl_module, TranslationModule)
+        self.metrics.save(self.state, pl_module)
         self.state.validation = self.validation.state()
         checkpoint["nmt"] = vars(self.state).copy()
 

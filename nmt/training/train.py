@@ -13,17 +13,18 @@ from rich.console import Console
 from nmt.config import ExperimentConfig
 from nmt.config.rules import require
 from nmt.data.datamodule import UpdateDataModule, accumulation
+from nmt.data.manifest import TOKENIZER
 from nmt.data.prepared import PreparedCorpus, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.hardware import versions
 from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
 from nmt.model_directory.card import weights
 from nmt.search.torch_engine import TorchEngine
-from nmt.storage.lock import only_process
+from nmt.storage.lock import locked_file, only_process
 from nmt.storage.whole import remove_leftovers, write_file
 from nmt.text.tokenizers import load_tokenizer
 from nmt.training.averaging import delivered_model, write_average
-from nmt.training.checkpoints import Resumed, RunState, check_run
+from nmt.training.checkpoints import Resumed, RunState, check_run, decisive_files
 from nmt.training.crowding import Crowding
 from nmt.training.initialisation import Initial, find_initial
 from nmt.training.logbook import check_installed
@@ -42,7 +43,7 @@ from nmt.training.run_folder import (
 )
 from nmt.training.saving import CheckpointCallback
 from nmt.training.time_estimate import TimeEstimate
-from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning
+from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning, watched
 from nmt.training.updates import GradientCheck
 from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation.translator import Translator
@@ -57,23 +58,27 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     keep_freed_memory()
     forget_old_kernels()
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
-    corpus = open_corpus(Path(config.prepared))
-    check_corpus(corpus.manifest, config)
-    check_positions(corpus, config.model)
-    run = Path(config.run)
-    if config.trainer["precision"] == "auto":
-        config = settle_precision(config, run, console)
-    if config.batching.max_tokens is not None:
-        config = replace(config, batching=settle_micro_batches(config, run, corpus, make_trainer(config)))
-        gc.collect()  # the trial's model and trainer refer to each other, and would keep the device's memory
-    with only_process(run, "run") if is_first_process() else nullcontext():
-        return train_on(config, corpus, run, console)
+    folder, run = Path(config.prepared), Path(config.run)
+    with locked_file(
+        folder / TOKENIZER, False, f"{folder}: `nmt preprocess` is replacing this corpus; wait for its end"
+    ):
+        corpus = open_corpus(folder)
+        check_corpus(corpus.manifest, config)
+        check_positions(corpus, config.model)
+        if config.trainer["precision"] == "auto":
+            config = settle_precision(config, run, console)
+        if config.batching.max_tokens is not None:
+            config = replace(config, batching=settle_micro_batches(config, run, corpus, make_trainer(config)))
+            gc.collect()  # the trial's model and trainer refer to each other, and would keep the device's memory
+        with only_process(run, "run") if is_first_process() else nullcontext():
+            return train_on(config, corpus, run, console)
 
 
 def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
     """Train from where the run in that folder stopped."""
     initial = find_initial(config, corpus)
-    resumed = check_run(run, config, corpus, initial.weights if initial else "")
+    files = decisive_files(config, corpus)
+    resumed = check_run(run, config, corpus, initial.weights if initial else "", files)
     if not initial and resumed.checkpoint is None and "init" in corpus.manifest.content:
         console.print(f"notice: {corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
     for path in resumed.unreadable:
@@ -90,7 +95,7 @@ def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, consol
         )
     if resumed.finished:
         open_run(run, config, corpus, resumed)
-    elif signal := fit(config, corpus, resumed, initial, console):
+    elif signal := fit(config, corpus, files, resumed, initial, console):
         return signal
     finish(config, corpus, run, console)
     return None
@@ -106,7 +111,7 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
         if is_first_process():
             latest_beside(run)
             write_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
-            write_file(run / "tokenizer.model", corpus.tokenizer_file.read_bytes())
+            write_file(run / TOKENIZER, corpus.tokenizer_file.read_bytes())
             for path in resumed.unreadable:
                 path.replace(path.with_suffix(".unreadable"))
             remove_leftovers(run)
@@ -116,7 +121,12 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
 
 
 def fit(
-    config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed, initial: Initial | None, console: Console
+    config: ExperimentConfig,
+    corpus: PreparedCorpus,
+    files: dict[str, str],
+    resumed: Resumed,
+    initial: Initial | None,
+    console: Console,
 ) -> int:
     """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
     tree, manifest, run = asdict(config), corpus.manifest, Path(config.run)
@@ -131,6 +141,7 @@ def fit(
         target=corpus.target_language,
         tokenizer=manifest.tokenizer,
         corpus=manifest.fingerprint,
+        files=files,
         init=initial.weights if initial else "",
         seen=initial.seen_with(manifest.seen) if initial else manifest.seen,
         versions=versions(),
@@ -160,8 +171,16 @@ def fit(
         open_run(run, config, corpus, resumed)  # not before now, so that a refused configuration leaves nothing behind
         if trainer.is_global_zero:
             console.print(greeting(module, updates, trainer.max_steps, resumed.update))
+            for source in updates.sources:
+                if source.start >= trainer.max_steps:
+                    console.print(
+                        f"notice: data.sources: {source.name} starts at update {source.start:,}, but training ends at "
+                        f"trainer.max_steps={trainer.max_steps:,}: it sees no pair of {source.name}"
+                    )
         try:
-            trainer.fit(module, updates, ckpt_path=resumed.checkpoint, weights_only=True)
+            with watched(trainer):
+                trainer.fit(module, updates, ckpt_path=resumed.checkpoint, weights_only=True)
+                leave_process_group()
         except SystemExit as error:
             # Lightning's answer to a second interrupt, which must not wait for the end of the update.
             raise KeyboardInterrupt from error
@@ -193,25 +212,30 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
     """Write the model directory, scored on the validation set, and point `latest` to the run."""
-    leave_process_group()
     if not is_first_process():
         return
     remove_older(run, config.checkpoints)
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
+    if 2 * average.skipped > average.made:
+        raise NMTError(
+            f"{run}: no model is written, because optim.not_finite=skip left out {average.skipped:,} of the "
+            f"{average.made:,} updates, whose gradients are not finite. Pass a lower optim.factor, or "
+            "trainer.precision=32-true, with name=OTHER"
+        )
     console.print(f"the model is the {weights(average.updates, average.losses)}")
     scored = None
     sentences = config.validation.bleu_sentences
     if sentences != 0:
         average.model.to(device)
-        translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(corpus.tokenizer_file))
+        translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(run / TOKENIZER))
         domains = corpus.domains("valid", config.data)
         score = joint_score(corpus, translated(translator, corpus, domains, sentences), config.validation.tokenize)
         average.model.cpu()
         scored = score, sum(len(domain.rows[:sentences]) for domain in domains)
         console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
-    write_average(average, corpus.tokenizer_file, run / "model", scored)
+    write_average(average, run / TOKENIZER, run / "model", scored)
     console.print(f"the model is in {run / 'model'}")
     if scored and scored[0].value == 0 and (run.parent / "latest" / "model").is_dir():
         console.print(f"notice: {run.parent / 'latest'} stays at the run before, because this model scored 0")

@@ -1,10 +1,16 @@
 """Lightning's Trainer: its flags, its log messages, and the processes that it launches."""
 
 import logging
+import os
+import re
 import signal
+import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from subprocess import Popen
+from threading import Event, Thread
 from typing import Any
 
 import torch.distributed as dist
@@ -12,12 +18,19 @@ from lightning import Callback, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.strategies.launchers.subprocess_script import _SubprocessScriptLauncher
+from lightning.pytorch.strategies.launchers import subprocess_script
 
 from nmt.config import ExperimentConfig
 from nmt.config.trainer import check_precision
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.training.strategies import Sharded
+
+HANGING_SECONDS = 10.0
+"""Time for this process to notice that another one has ended. With NCCL it would wait for minutes."""
+ENDING_SECONDS = 2.0
+"""A process may still be ending when its connections are closed already."""
+LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
+"""Messages of gloo and of DataLoader where another process has ended."""
 
 
 @contextmanager
@@ -68,8 +81,61 @@ def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
 
 def end_launched_processes(trainer: Trainer) -> None:
     """Kill the processes that Lightning launched beside this one, which would wait for it forever."""
-    if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
-        trainer.strategy.launcher.kill(signal.SIGKILL)
+    for process in launched_processes(trainer):
+        process.kill()
+
+
+def launched_processes(trainer: Trainer) -> list[Popen[bytes]]:
+    """The processes that Lightning launched beside this one."""
+    launcher = trainer.strategy.launcher
+    return launcher.procs if isinstance(launcher, subprocess_script._SubprocessScriptLauncher) else []
+
+
+def how_one_ended(processes: Sequence[Popen[bytes]]) -> str:
+    """The end of the first process that ended with an error, for a message; empty where there is none."""
+    for rank, process in enumerate(processes, 1):
+        if code := process.poll():
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+            return f"process {rank} of this training (pid {process.pid}) {how}: the same command resumes"
+    return ""
+
+
+@contextmanager
+def watched(trainer: Trainer) -> Iterator[None]:
+    """Raise NMTError where another process of a training ends before its time.
+
+    Where communication with it hangs instead of failing, this process prints the message and ends. Lightning's own
+    observer would kill it without a message.
+    """
+    over = Event()
+
+    def observe(processes: list[Popen[bytes]]) -> None:
+        def end_after_one() -> None:
+            while not over.wait(1):
+                if (message := how_one_ended(processes)) and not over.wait(HANGING_SECONDS):
+                    end_launched_processes(trainer)
+                    print(f"nmt: {message}", file=sys.stderr)
+                    os._exit(2)
+
+        Thread(target=end_after_one, daemon=True).start()
+
+    subprocess_script._launch_process_observer = observe  # type: ignore[assignment,attr-defined]
+    try:
+        yield
+    except (RuntimeError, OSError) as error:
+        if is_out_of_memory(error):
+            raise
+        processes, deadline = launched_processes(trainer), time.monotonic() + ENDING_SECONDS
+        while processes and not how_one_ended(processes) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        message = how_one_ended(processes)
+        if not message and (isinstance(error, dist.DistError) or LOST.search(str(error))):
+            message = f"another process of this training has ended ({one_line(error)}): the same command resumes"
+        if message:
+            raise NMTError(message) from error
+        raise
+    finally:
+        over.set()
 
 
 def leave_process_group() -> None:

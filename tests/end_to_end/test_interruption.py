@@ -17,6 +17,7 @@ import torch
 from preloaded import python
 from safetensors.torch import load_file
 
+from nmt.storage.lock import locked_file
 from nmt.training.checkpoints import load_checkpoint
 from nmt.training.run_folder import checkpoint_step, list_checkpoints
 
@@ -176,6 +177,36 @@ def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, s
     runs = (Path("run"), Path("undisturbed"))
     torch.testing.assert_close(*(training_state(run) for run in runs), rtol=0, atol=0)
     assert metrics(runs[0]) == metrics(runs[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["launched", "launcher", "loader"])
+def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, start, killed):
+    more = ["num_workers=1"] if killed == "loader" else ["trainer.devices=2", "trainer.strategy=ddp"]
+    process = start([*toy, *LONG, *more], sys.executable)
+    wait_for(process, Path("run"), 20)
+    children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+    os.kill(process.pid if killed == "launcher" else int(children[-1]), signal.SIGKILL)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == (-signal.SIGKILL if killed == "launcher" else 2), errors
+    assert "Traceback" not in errors
+    (line,) = [line for line in errors.splitlines() if line.startswith("nmt: ")]
+    assert f"process 1 of this training (pid {children[-1]}) was ended by SIGKILL" in line or killed != "launched"
+    assert "the same command resumes" in line
+    assert nmt("train", *toy, *LONG).code == 0
+
+
+def test_a_corpus_is_not_replaced_while_a_run_trains_on_it(other_text, nmt, start):
+    prepare = ["preprocess", *other_text, "overwrite=true"]
+    assert nmt(*prepare).code == 0
+    process = start([*other_text, *LONG, "trainer.max_steps=100000"])
+    wait_for(process, Path("run"), 5)
+    nmt(*prepare, "seed=2").refused("data/toy: a training uses this corpus", "data.name=OTHER")
+    process.kill()
+    process.wait()
+    assert nmt(*prepare, "seed=2").code == 0
+    with locked_file(Path("data/toy/tokenizer.model"), True, ""):
+        nmt("train", *other_text, "run=other").refused("data/toy: `nmt preprocess` is replacing this corpus")
 
 
 INTERRUPTED_TWICE = """

@@ -168,8 +168,8 @@ def as_format_1(path: Path) -> dict[str, Any]:
     about = content["nmt"]
     metrics, validation = about.pop("metrics"), about.pop("validation")
     meters = {
-        **{key: about.pop(key) for key in ("tokens", "seconds", "devices")},
-        **{key: metrics[key] for key in ("flops", "cost")},
+        **{key: about.pop(key) for key in ("seconds", "devices")},
+        **{key: metrics[key] for key in ("tokens", "flops", "cost")},
         "peaks": [list(peak) for peak in metrics["peaks"].items()],
         "interval_size": metrics["interval"],
         "interval_flops": 0,
@@ -177,14 +177,17 @@ def as_format_1(path: Path) -> dict[str, Any]:
     content["callbacks"] = {"Meters": meters, "Validation": validation}
     about["config"]["model"]["restricted_to"] = about["config"]["model"].pop("attention_window")
     about["format_version"] = 1
-    del about["versions"]
+    for key in ("tokens", "files", "versions"):
+        del about[key]
     torch.save(content, path)
     return now
 
 
 def test_a_checkpoint_of_format_1_is_read_as_one_of_today(checkpoint):
     now = as_format_1(checkpoint)
-    del now["nmt"]["versions"]  # there were none
+    for key in ("files", "versions"):  # there were none
+        del now["nmt"][key]
+    del now["nmt"]["metrics"]["tokens"]
     content = load_checkpoint(checkpoint)
     assert content["nmt"] == now["nmt"]
     assert content["callbacks"] == {}

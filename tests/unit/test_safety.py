@@ -79,6 +79,20 @@ def test_by_configuration_such_an_update_is_skipped_and_counted(toy, nmt):
     assert {int(state["step"]) for state in final["optimizer_states"][0]["state"].values()} == {11}
 
 
+@pytest.mark.parametrize(("bad", "code"), [("2 <= batch.update", 2), ("6 <= batch.update", 0)])
+def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, bad, code):
+    sick = SICK.replace("batch.update == 7", bad)
+    options = (*toy, *SHORT, "validation.bleu_sentences=0", "optim.not_finite=skip")
+    for _ in range(2):  # the same command does not average them either
+        ended = train_with(sick, *options)
+        assert ended.returncode == code, ended.stderr
+        assert Path("run/model").exists() == (code == 0)
+    assert (
+        code == 0
+        or "run: no model is written, because optim.not_finite=skip left out 10 of the 12 updates" in ended.stderr
+    )
+
+
 PLAIN = "from nmt.cli import main; main()"
 STARVED = """
 import resource, sys
