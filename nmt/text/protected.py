@@ -16,8 +16,40 @@ from nmt.text.tokenizers import protecting, single_blanks
 USUAL = "usual"
 SYMBOL = re.compile(r"⟦\d{1,2}⟧")
 """A word that a vocabulary may reserve, and a model be trained to copy, to stand for a stretch."""
+PRINTF = (
+    r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
+    r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?+"
+    r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
+)
+BRACES = r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}"
+DIRECTIVES = {
+    **dict.fromkeys(("python-brace", "csharp", "java"), (BRACES, "{}")),
+    "perl-brace": (r"\{[A-Za-z_]\w{0,60}+\}", ""),
+    "sh": (r"\$(?:\w{1,60}+|\{\w{1,60}+\})", "$"),
+    **dict.fromkeys(("qt", "qt-plural", "kde", "kde-kuit"), (r"%L?+(?:\d{1,2}+|n)", "")),
+}
+"""The directives of gettext's formats, and characters of which no more may stand outside of them than in the source.
+
+Any other format is taken for one of printf's (https://www.gnu.org/software/gettext/manual, section Formatted Strings).
+"""
+LITERAL = ("%%", "{{", "}}", "%m")
+"""Directives that stand for none of the arguments."""
+
+
+def same_directives(format: str, source: str, translation: str) -> bool:
+    """True if a translation takes the same arguments as its source, by the rules of `msgfmt --check`."""
+    pattern, alone = DIRECTIVES.get(format, (PRINTF, "%"))
+    sides = [[one for one in re.findall(pattern, text) if one not in LITERAL] for text in (source, translation)]
+    before, after = (re.sub(pattern, "", text) for text in (source, translation))
+    return (
+        Counter(sides[0]) == Counter(sides[1])
+        and [one for one in sides[0] if is_counted(one)] == [one for one in sides[1] if is_counted(one)]
+        and all(after.count(character) <= before.count(character) for character in alone)
+    )
+
+
 PLACEHOLDERS = (
-    *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`[^`]{1,400}+`"),  # code
+    *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
     *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"\{#[^{}#]{0,200}+#\}"),  # {{ x }}, {% if x %}, {# x #}
     # ICU: {count, plural, one {# file} other {# files}}, which may hold a placeholder in a form
     r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
@@ -26,7 +58,8 @@ PLACEHOLDERS = (
     r"<%[^%]{0,200}+%>",  # <%= name %>
     r"%\(\w[\w .-]{0,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
     # %1$s, %-5.2f, %*d, % d
-    r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*)(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEorp@])(?!\w))",
+    r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*)(?:\.(?:\d{1,9}+|\*)?+)?+"
+    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))",
     r"% [di](?!\w)",
     r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])",  # %1, %L1 and %n of Qt
     r"%%",
@@ -256,4 +289,4 @@ def with_symbols(pair: Pair, most: int) -> Pair:
 
 def is_counted(text: str) -> bool:
     """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s, {0} or %1."""
-    return bool(re.match(r"\{\W|%(?!\(|\d{1,3}\$|L?\d{1,2}$|n|%)", text))
+    return bool(re.match(r"\{\W|%(?!\(|\{|<(?!PRI)|\d{1,3}\$|L?\d{1,2}$|n|%)", text))
