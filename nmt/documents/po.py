@@ -64,14 +64,14 @@ class Message:
     """True for a message that stays untranslated, because its translation would not do as a format string."""
 
     def read(self, forms: int) -> bool:
-        """Find what is to be translated; False where that is nothing."""
+        """Find what is to be translated; False where that is nothing, or a plural in a catalog without Plural-Forms."""
         done = [text for key, text in self.texts.items() if key.startswith("msgstr")]
         sources = [self.texts[key] for key in ("msgid", "msgid_plural") if key in self.texts]
         if not done or all(done) or not self.texts.get("msgid"):
             return False
         self.strings = [Spliced(text, sentences_of(text)) for text in sources]
         self.forms = max(forms, len(done))
-        return all(string.lines for string in self.strings)
+        return (forms > 0 or len(sources) == 1) and all(string.lines for string in self.strings)
 
     @property
     def lines(self) -> list[str]:
@@ -159,7 +159,7 @@ def check_header(header: str, model: Direction) -> None:
 
 def read_po(text: str, model: Direction) -> Catalog:
     """A catalog; NMTError where it is in another language than that of the model's translations."""
-    parts, forms, one = list[Message](), 1, False
+    parts, forms, one = list[Message](), 0, False
     for message in messages_of(text):
         if not message.texts.get("msgid"):
             header = message.texts.get("msgstr", "")
