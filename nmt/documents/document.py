@@ -17,6 +17,10 @@ class Document(Protocol):
     lines: list[str]
     """None of them is blank, or holds a line end."""
 
+    @property
+    def notice(self) -> str:
+        """What a user should know after `join`; empty if there is nothing."""
+
     def join(self, translations: Sequence[Translated]) -> bytes:
         """The file with translations instead of its lines."""
 
@@ -40,6 +44,7 @@ class PlainText:
 
     mark = b""
     """A byte order mark before it."""
+    notice = ""
 
     def __init__(self, text: str) -> None:
         self.parts: list[tuple[str, str, str]] = []
@@ -64,6 +69,7 @@ class Spliced:
     """A text of which some parts are written anew, and all others stay as they are."""
 
     mark = b""
+    notice = ""
 
     def __init__(self, text: str, parts: Sequence[Part]) -> None:
         self.text, self.parts = text, parts

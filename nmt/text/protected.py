@@ -16,8 +16,40 @@ from nmt.text.tokenizers import protecting, single_blanks
 USUAL = "usual"
 SYMBOL = re.compile(r"⟦\d{1,2}⟧")
 """A word that a vocabulary may reserve, and a model be trained to copy, to stand for a stretch."""
+PRINTF = (
+    r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
+    r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?+"
+    r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
+)
+BRACES = r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}"
+DIRECTIVES = {
+    **dict.fromkeys(("python-brace", "csharp", "java"), (BRACES, "{}")),
+    "perl-brace": (r"\{[A-Za-z_]\w{0,60}+\}", ""),
+    "sh": (r"\$(?:\w{1,60}+|\{\w{1,60}+\})", "$"),
+    **dict.fromkeys(("qt", "qt-plural", "kde", "kde-kuit"), (r"%L?+(?:\d{1,2}+|n)", "")),
+}
+"""The directives of gettext's formats, and characters of which no more may stand outside of them than in the source.
+
+Any other format is taken for one of printf's (https://www.gnu.org/software/gettext/manual, section Formatted Strings).
+"""
+LITERAL = ("%%", "{{", "}}", "%m")
+"""Directives that stand for none of the arguments."""
+
+
+def same_directives(format: str, source: str, translation: str) -> bool:
+    """True if a translation takes the same arguments as its source, by the rules of `msgfmt --check`."""
+    pattern, alone = DIRECTIVES.get(format, (PRINTF, "%"))
+    sides = [[one for one in re.findall(pattern, text) if one not in LITERAL] for text in (source, translation)]
+    before, after = (re.sub(pattern, "", text) for text in (source, translation))
+    return (
+        Counter(sides[0]) == Counter(sides[1])
+        and [one for one in sides[0] if is_counted(one)] == [one for one in sides[1] if is_counted(one)]
+        and all(after.count(character) <= before.count(character) for character in alone)
+    )
+
+
 PLACEHOLDERS = (
-    *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`[^`]{1,400}+`"),  # code
+    *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
     *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"\{#[^{}#]{0,200}+#\}"),  # {{ x }}, {% if x %}, {# x #}
     # ICU: {count, plural, one {# file} other {# files}}, which may hold a placeholder in a form
     r"\{\w{1,60}+,\s?(?:plural|select|selectordinal),(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}+\}){0,200}+\}){0,400}+\}",
@@ -26,10 +58,12 @@ PLACEHOLDERS = (
     r"<%[^%]{0,200}+%>",  # <%= name %>
     r"%\(\w[\w .-]{0,60}+\)[-+0# ]{0,5}+\d{0,9}+(?:\.\d{1,9}+)?+[a-zA-Z]",  # %(name)s
     # %1$s, %-5.2f, %*d, % d
-    r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*)(?:\.\d{1,9}+)?+(?:[sd]|(?:[lhz]{0,2}+[diufFxXcgGeEorp@])(?!\w))",
+    r"%(?:\d{1,3}+\$)?+[-+0#',]{0,5}+(?:\d{0,9}+|\*)(?:\.(?:\d{1,9}+|\*)?+)?+"
+    r"(?:[sdu]|<PRI\w{1,20}+>|(?:hh|ll|[hlzjtL])[diuxX]|[ifFxXcgGeEorpm@](?!\w))",
     r"% [di](?!\w)",
     r"(?<![\w%])%(?:L?\d{1,2}+|n)(?![\w%])",  # %1, %L1 and %n of Qt
     r"%%",
+    *(r"\[\[[^\[\]\s]{1,60}+\]\]", r"##\w{1,60}+##", r"(?<![\w:/]):[a-z_]\w{1,60}+(?![\w:])"),  # [[x]], ##X##, :name
     r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
     r"</?[A-Za-z][^<>\s]{0,60}+(?:\s[^<>]{0,400}+)?+>",  # <b>, <a href="...">, <name>
@@ -41,7 +75,7 @@ ADDRESSES = (
 ENDINGS = (
     "py|pyi|js|ts|json|jsonl|ya?ml|toml|xml|x?html?|css|txt|md|rst|csv|tsv|pdf|docx?|xlsx?|pptx?|od[tsp]|png|jpe?g|gif"
     "|svg|ico|webp|zip|tar|gz|bz2|xz|zst|7z|rar|sh|bat|exe|dll|so|deb|rpm|iso|conf|cfg|ini|env|log|sql|db|sqlite3?|cpp"
-    "|hpp|java|go|rs|rb|php|pot?|mo|mp[34]|wav|ogg|avi|mkv|bak|tmp|com|org|net"
+    "|hpp|java|go|rs|rb|php|pot?|mo|mp[34]|wav|ogg|avi|mkv|bak|tmp|com|org|net|srt|vtt|tmx|xlf|xliff|epub"
 )
 NAME = "[\\w\u0300-\u036f-]"  # with accents that are characters of their own
 FILES = (  # the last one: setup.py, a/b.txt
@@ -49,7 +83,7 @@ FILES = (  # the last one: setup.py, a/b.txt
     r"(?<![\w/.<~])(?:~|\.\.?)?+(?:/[\w.@+-]{1,200}+){1,30}+/?+",  # /etc/hosts, ~/x, ../x
     r"(?<!\S)\\\\[\w.-]{1,60}+(?:\\[\w.$-]{1,100}+){1,20}+",  # \\server\share
     rf"(?<![^\s(\"'\u201c\u201e])(?:\*\.(?:{ENDINGS})|\.[a-z][\w-]{{1,60}}+)(?!\w)",  # *.txt, .env
-    rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?![\w-])",
+    rf"(?:(?<![\w/.-])|(?<=%s/)){NAME}{{1,100}}+(?:[./]{NAME}{{1,100}}+){{0,30}}(?:\.(?i:{ENDINGS}|[ch]))(?!\w)",
 )
 NUMBER = r"(?:\d{1,3}/)?+\.?\d{1,20}+(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3}(?!\d)){0,6}+(?:e[-+]?\d{1,4}+)?+"
 """1,000.5, 1 000, 1e-5 or 1/2."""
@@ -57,6 +91,7 @@ NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
     r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
     r"(?:[:/]\d{1,5}+|-?(?:alpha|beta|rc|dev|pre|[ab](?=\d))\.?\d{0,4}+)?+(?!\w)",
+    r"(?<![\w.+~/-])[A-Za-z][A-Za-z+~-]{0,60}+\d{1,4}+\.\d{1,4}(?!\w|\.\d)",  # python3.11
     r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+Z?)?+(?!\w|-\d)",
     r"(?<![\w:.])\d{1,2}+:\d\d(?::\d\d)?+(?!\w|:\w)",
     r"(?<![\w:.])(?:[\da-fA-F]{0,4}+:){2,7}+[\da-fA-F]{1,4}+(?!\w|:\w)",  # fe80::1
@@ -76,8 +111,13 @@ MEASURE = re.compile(rf"{BEFORE_MEASURE}((?:(?<![)\]])[-+\u2212])?+{NUMBER})([ \
 TRAILING = ".,;:!?)]}'*`\""
 """Marks that belong to the sentence and not to the address or path before them."""
 ADDRESS = re.compile("|".join([*ADDRESSES, *FILES]))
+PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
-SIGN = re.compile(r"[`{<%$@/\\\d_&*]|::|\.\w|--|\(\)|\w\+\w")
+WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
+"""Items that are whole words between blanks, but for the marks around them: versions, names of packages and files."""
+GLUE = re.compile(r"[-+~](?=\w)[\w.+~-]{1,200}+")
+"""What may follow such an item within its word."""
+SIGN = re.compile(r"[`{<%$@/\\\d_&*]|::|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
 SECONDS = 2
 """The longest that a regular expression of one's own may search a line."""
@@ -111,8 +151,8 @@ class Finder:
             if pattern is ALL and not SIGN.search(line):
                 continue
             for start, end in spans(pattern, line):
-                if pattern is ALL and ADDRESS.match(line, start):
-                    end = start + len(without_marks(line[start:end]))
+                if pattern is ALL and WHOLE.match(line, start):
+                    start, end = whole_word(line, start, end)
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
@@ -121,6 +161,16 @@ class Finder:
         """A line as long, with a null in place of each character of its stretches."""
         stretches = self.stretches(line)
         return replaced(line, stretches, ["\0" * (stretch.end - stretch.start) for stretch in stretches])[0]
+
+
+def whole_word(line: str, start: int, end: int) -> tuple[int, int]:
+    """The span of a version, name or address with what a hyphen, a plus or a tilde joins to it: 1.2-4ubuntu5."""
+    joined = GLUE.match(line, end)
+    end = start + len(without_marks(line[start : joined.end() if joined else end]))
+    if line[max(start - 1, 0) : start] in ("-", "+", "~"):
+        before = re.search(r"\w[\w.+~-]*$", line[max(start - 200, 0) : start])
+        start -= len(before[0]) if before else 0
+    return start, end
 
 
 def without_marks(address: str) -> str:
@@ -187,7 +237,7 @@ class Items:
         guards: dict[str, list[tuple[str, str]]] = {}
         for stretch in stretches:
             guards.setdefault(item(line, stretch), []).append(edges(line, stretch))
-        self.texts = [item(line, stretch) for stretch in stretches]
+        self.line, self.texts = single_blanks(line), [item(line, stretch) for stretch in stretches]
         alternatives = sorted(guards, key=len, reverse=True)
         # A guard holds where every place of the source keeps it.
         ends = {text: [min(found[side] for found in guards[text]) for side in (0, 1)] for text in guards}
@@ -197,7 +247,7 @@ class Items:
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
         # An item may also stand where it is none, as the second one of $x$x: there it has to stay, too.
         own = [self.measures.get(one_form(text), text) for text in self.texts]
-        found = self.found(single_blanks(line))
+        found = self.found(self.line)
         self.expected = found if Counter(found) >= Counter(own) else own
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
@@ -213,8 +263,13 @@ class Items:
         return [self.which(found) for found in self.pattern.finditer(text)]
 
     def arrive(self, text: str) -> bool:
-        """True if every item stands in a text as often as in the source, and those that count in the same order."""
-        found = self.found(text)
+        """True if every item stands in a text as often as in the source, those that count in the same order.
+
+        No placeholder may stand there that the source does not have.
+        """
+        found, rest = self.found(text), self.pattern.sub(" ", text)
+        if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
+            return False
         order, expected = ([each for each in texts if is_counted(each)] for texts in (found, self.expected))
         return Counter(found) == Counter(self.expected) and order == expected
 
@@ -256,4 +311,4 @@ def with_symbols(pair: Pair, most: int) -> Pair:
 
 def is_counted(text: str) -> bool:
     """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s, {0} or %1."""
-    return bool(re.match(r"\{\W|%(?!\(|\d{1,3}\$|L?\d{1,2}$|n|%)", text))
+    return bool(re.match(r"\{\W|%(?!\(|\{|<(?!PRI)|\d{1,3}\$|L?\d{1,2}$|n|%)", text))

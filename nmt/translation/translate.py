@@ -164,6 +164,8 @@ def translate_document(config: TranslateConfig) -> None:
         except RefusedLine as error:
             raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
         output.write(document.join(found), len(found))
+        if document.notice:
+            warn(document.notice)
     summarize(output.notes.counts, warn)
     if report:
         warn(report.summary())

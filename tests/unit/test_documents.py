@@ -415,7 +415,8 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
     catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": f"nplurals={forms}; plural=0;"}
     for text, plural, done, old in messages:
         entry = polib.POEntry(msgid=text, comment="c", flags=["c-format"], obsolete=old and plural is None)
-        if plural:
+        # gettext wants the same of both: line ends at the edges, and arguments.
+        if plural and text.strip("\n") == text and plural.strip("\n") == plural and "%" not in text + plural:
             entry.msgid_plural, entry.msgstr_plural = plural, dict.fromkeys(range(forms), "x" * done)
         else:
             entry.msgstr = "x" * done
@@ -437,6 +438,41 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
         for text, source in zip(texts, own if entry.msgid_plural else [entry.msgid], strict=True):
             assert sorted("".join(text.upper().split())) == sorted("".join(source.upper().split()))
             assert [text.startswith("\n"), text.endswith("\n")] == [source.startswith("\n"), source.endswith("\n")]
+
+
+@pytest.mark.parametrize(
+    ("flag", "message", "translation", "written"),
+    [
+        ("c", "%s: %d files", "%s: %d Dateien", True),
+        ("c", "%s: %d files", "%d Dateien: %s", False),  # another order of types
+        ("c", "%2$s: %1$d", "%1$d: %2$s", True),
+        ("c", "%ud of %*.*lf", "%ud von %*.*lf", True),
+        ("c", "%<PRIuMAX> bytes", "<PRIuMAX> Bytes%", False),
+        ("c", "%5.2f%% done", "%5.2f%% fertig", True),
+        ("c", "%s done", "%s zu 100 % fertig", False),
+        ("c", "all", "alle 5 % davon", False),  # "% d" is a directive
+        ("no-c", "all", "alle 5 % davon", True),
+        ("possible-c", "%s", "x", True),
+        ("python", "%(a)s and %(b)s", "%(b)s und %(a)s", True),
+        ("python", "%(a)s and %(b)s", "%(b)s und %(b)s", False),
+        ("python-brace", "{a} and {{b}}", "{{b}} und {a}", True),
+        ("python-brace", "{a}", "{a} {", False),
+        ("perl-brace", "{a} {", "{ {a}", True),
+        ("qt", "%1 of %L2: 100%", "%L2 von %1: 100%", True),
+        ("qt", "%1 of %n", "%1 von", False),
+        ("sh", "$x and ${y}", "${y} und $x", True),
+        ("sh", "$x", "$xy", False),
+        ("php", "%'*5d", "%'*5d", True),
+    ],
+)
+def test_po_holds_no_translation_with_other_directives(flag, message, translation, written):
+    catalog = polib.POFile()
+    catalog.append(polib.POEntry(msgid=message, flags=[f"{flag}-format"]))
+    document = read_document("po", str(catalog).encode())
+    parts = [part for part in translation.split("\n") if part]
+    entry = polib.pofile(document.join([Translated(part) for part in parts]).decode())[0]
+    assert entry.msgstr == (translation if written else "")
+    assert bool(document.notice) is not written
 
 
 def test_po_as_people_write_it():
