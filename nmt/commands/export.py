@@ -24,7 +24,7 @@ DIFFERENT = 0.01
 SAMPLE_LINES = 200
 """Lines of the validation set to compare."""
 CHARACTERS_PER_TOKEN, USUAL_TOKENS = 4, 128
-"""format=argos splits lines by characters where nmt does by tokens; so many tokens where no limit is known."""
+"""format=argos: a package splits lines longer than the usual training line, which has this many tokens if unknown."""
 
 
 @dataclass
@@ -193,7 +193,7 @@ def write_argos(config: ExportConfig, folder: Path, description: "ModelDescripti
     """Write the model as a package of Argos Translate."""
     from nmt.model_directory.description import read_tokenizer
     from nmt.translation.load import require_ctranslate2
-    from nmt.translation.segments import limits
+    from nmt.translation.segments import numbers
     from nmt.translation.targets import language_of, language_tag
 
     require_ctranslate2("format", config.format)
@@ -208,7 +208,7 @@ def write_argos(config: ExportConfig, folder: Path, description: "ModelDescripti
     tag = language_tag(config.target, tokenizer).strip()
     description = replace(description, target=language_of(tag) if tag else description.target)
     output = Path(config.output or folder / f"{to_argos.name_of(description)}{to_argos.SUFFIX}")
-    whole = CHARACTERS_PER_TOKEN * (limits([description], "auto").usual or USUAL_TOKENS)
+    whole = CHARACTERS_PER_TOKEN * max(numbers([description], "lengths", "source", "p99"), default=USUAL_TOKENS)
     package = to_argos.ArgosPackage(output, whole)
     to_argos.write(package, folder, description, tag, config.precision)
     return Exported(

@@ -153,8 +153,7 @@ class TranslateConfig(SearchConfig):
     """How translations get the glossary's terms: hard (the search allows no others) or soft (hints in the source, for
     models trained with data.noise.terms)."""
     split: Any = "auto"
-    """Translate lines sentence by sentence: auto (documents, and lines longer than 99 % of those of the
-    training), always, or never."""
+    """auto: translate each line sentence by sentence; never: as a whole."""
     protect: Any = "usual"
     """What arrives as it is: usual (placeholders, addresses, file names, code, numbers with units), none, or a list of
     regular expressions and usual, such as [usual,'ACME-[0-9]+']."""
@@ -192,9 +191,7 @@ class TranslateConfig(SearchConfig):
         self.protect = protected_kinds(self.protect)
         if isinstance(self.split, bool):
             self.split = "auto" if self.split else "never"
-        require_choice("split", self.split, ("auto", "always", "never"))
-        if self.format in DOCUMENTS and self.split == "auto":
-            self.split = "always"
+        require_choice("split", self.split, ("auto", "never"))
         require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
         require(
             self.format in ("tsv", "jsonl") or self.decode.n_best == 1,

@@ -10,8 +10,6 @@ class Search:
 
     n_best: int = 1
     details: bool = False
-    sentences: bool = False
-    """Translate sentence by sentence, as the paragraphs of documents."""
     glossary: tuple[tuple[str, str], ...] = ()
     """Terms with their translations, instead of those of the model's own glossary."""
 

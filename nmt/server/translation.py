@@ -139,7 +139,7 @@ async def translate_texts(models: Models, asked: TranslateRequest, most: int) ->
     documents = [PlainText(text) if plain else read_document(asked.format, text.encode()) for text in texts]
     lines = [line for document in documents for line in document.lines]
     route = find_route(models, asked.source, asked.target, "\n".join(lines))
-    search = Search(asked.alternatives + 1, asked.details or not plain, not plain, asked.terms)
+    search = Search(asked.alternatives + 1, asked.details or not plain, asked.terms)
     found = iter(await translate_lines(route, lines, search, most))
     answers = [answer_to(each, [next(found) for _ in each.lines], asked) for each in documents]
     if route.detected:
@@ -179,6 +179,6 @@ async def stream_text(
 async def translate_document(route: Route, document: Document, asked: FileRequest, most: int) -> bytes:
     """The translation of a file."""
     formatted = not isinstance(document, PlainText)
-    search = Search(details=formatted, sentences=formatted, glossary=asked.terms)
+    search = Search(details=formatted, glossary=asked.terms)
     lines = await translate_lines(route, document.lines, search, most)
     return await asyncio.to_thread(document.join, nth(lines, 0))

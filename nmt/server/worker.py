@@ -89,8 +89,7 @@ class Answers:
         if search not in self.variants:
             usual = self.translator.engine.config
             decode = replace(usual, n_best=search.n_best, beam_size=max(usual.beam_size, search.n_best))
-            found = self.translator.with_search(decode, search.details)
-            self.variants[search] = found.by_sentences() if search.sentences else found
+            self.variants[search] = self.translator.with_search(decode, search.details)
         return self.variants[search]
 
     def answer(self, task: Batch | WordAlternatives) -> Answer:

@@ -84,7 +84,7 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         engine = load_ctranslate2(config, folders, notice)
     else:
         engine = load_torch(config, folders)
-    found = limits(descriptions, config.split)
+    found = limits(descriptions, config.split != "never")
     if found.characters is not None:
         found.characters = found.characters.union("".join(tokenizer.symbols))
         if terms and terms.soft:

@@ -1,5 +1,6 @@
-"""Lines cut into segments by the limits of a model: sentences of a long line, and stretches that are only copied."""
+"""Lines cut into segments for a model: sentences, parts of long sentences, and stretches that are copied."""
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from itertools import groupby
 from nmt.errors import NMTError
 from nmt.model_directory.description import ModelDescription, is_parser, positions, within
 from nmt.search.engine import Hypothesis
+from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
@@ -21,18 +23,16 @@ LOOK_ALIKES = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"
 
 @dataclass
 class Limits:
-    """Limits in tokens beyond which lines are cut, and the known characters; None: no limit."""
+    """Where lines are cut, and the known characters; None: no limit."""
 
-    usual: int | None = None
-    """A line with more tokens is translated sentence by sentence."""
+    split: bool = False
+    """Lines are translated sentence by sentence."""
     longest: int | None = None
-    """A sentence with more tokens is translated in parts."""
+    """With `split`, a sentence with more tokens is translated in parts."""
     positions: int | None = None
     """The model has positions for this many tokens."""
     language: str = ""
     """Language of the lines, whose rules split them into sentences."""
-    reason: str = ""
-    """End of the notice about a line that is cut, after its length; empty if the user asked for it (split=always)."""
     characters: frozenset[str] | None = None
     """Characters of the training sources; words with other characters are copied."""
 
@@ -49,26 +49,18 @@ def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
     return [number for number in found if type(number) is int and number > 0]
 
 
-def limits(descriptions: list[ModelDescription], split: str) -> Limits:
-    """The limits of a model, or those that all models of an ensemble keep; `split` is auto, always or never."""
+def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
+    """The limits of a model, or those that all models of an ensemble keep."""
     ends = [end for end in map(positions, descriptions) if end]
-    found = Limits(positions=min(ends, default=None), language=descriptions[0].source)
-    found.characters = known_characters(descriptions)
-    if split == "never":
-        return found
-    usual, most = (numbers(descriptions, "lengths", "source", key) for key in ("p99", "max"))
+    most = numbers(descriptions, "lengths", "source", "max")
     most = most or numbers(descriptions, "config", "data", "filters", "max_tokens")
-    found.longest = min([*most, *ends], default=None)
-    if found.longest is None:
-        return found
-    found.usual = min([*usual, found.longest])
-    if split == "always":
-        found.usual = 0
-    else:
-        share = f"99 % of the lines that the model was trained on have {found.usual:,} at most"
-        known = share if usual else f"the model was trained on {found.longest:,} at most"
-        found.reason = f"but {known}: translated sentence by sentence (split=never: as one)"
-    return found
+    return Limits(
+        split,
+        min([*most, *ends], default=None) if split else None,
+        min(ends, default=None),
+        descriptions[0].source,
+        known_characters(descriptions),
+    )
 
 
 def known_characters(descriptions: list[ModelDescription]) -> frozenset[str] | None:
@@ -95,10 +87,8 @@ class Segment:
     copied: bool = False
     glued: bool = False
     """There is no blank before it."""
-    cut_from: int = 0
-    """The number of tokens of the longer segment that it is cut from, if any."""
-    part: bool = False
-    """It is a part of the sentence that `text` holds."""
+    part: int = 0
+    """The number of tokens of the whole sentence in `text`, for a part of it."""
 
 
 class RefusedLine(NMTError):
@@ -148,13 +138,6 @@ def unknown_spans(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
     if not any(map(str.isalnum, line[last:])):
         merged[-1] = (merged[-1][0], len(line))
     return merged
-
-
-def split_sentences(text: str, language: str) -> list[str]:
-    """The sentences of a line, by the rules of its language or general ones."""
-    import sentencex
-
-    return [sentence for sentence in sentencex.segment(language, text) if sentence.strip()]
 
 
 def stretch(line: str, begin: int, end: int, copied: bool) -> Iterator[Segment]:
@@ -213,11 +196,10 @@ class Segmenter:
         yield from stretch(cleaned, last, len(cleaned), copied=False)
 
     def sentences(self, segment: Segment) -> list[Segment]:
-        """A segment, or its sentences if it is too long, or parts of the sentences that are still too long."""
-        longest, usual = self.limits.longest, self.limits.usual
-        if longest is None or len(segment.ids) <= (longest if usual is None else usual):
+        """The sentences of a segment, or parts of those that are too long."""
+        if not self.limits.split:
             return [segment]
-        cleaned = self.tokenizer.clean(segment.text)
+        longest, cleaned = self.limits.longest or math.inf, self.tokenizer.clean(segment.text)
         sentences = split_sentences(cleaned, self.limits.language)
         if len(sentences) == 1 and len(segment.ids) <= longest:
             return [segment]
@@ -225,11 +207,9 @@ class Segmenter:
         for sentence, ids in zip(sentences, self.encode(sentences), strict=True):
             start = cleaned.index(sentence, start)
             whole = Segment(ids, sentence, segment.start + start)
-            segments += [whole] if len(ids) <= longest else self.parts(whole, longest)
+            segments += [whole] if len(ids) <= longest else self.parts(whole, int(longest))
             start += len(sentence)
         segments[0].glued = segment.glued
-        for part in segments:
-            part.cut_from = len(segment.ids)
         return segments
 
     def parts(self, sentence: Segment, longest: int) -> list[Segment]:
@@ -238,7 +218,9 @@ class Segmenter:
         count = -(-len(ids) // (longest - len(self.prefix)))
         length = -(-len(ids) // count)
         return [
-            Segment(self.prefix + ids[at : at + length], sentence.text, sentence.start, at, len(self.prefix), part=True)
+            Segment(
+                self.prefix + ids[at : at + length], sentence.text, sentence.start, at, len(self.prefix), part=len(ids)
+            )
             for at in range(0, len(ids), length)
         ]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nmt.translation.devices import DeviceTranslator
 
 SUMMARIES = {
-    "split": "were longer than the lines that the model was trained on, and translated sentence by sentence",
+    "split": "had sentences longer than the model knows, translated in parts",
     "copied": "held characters that the model was not trained on, which were copied",
     "cut": "were cut at what is protected and did not arrive otherwise, and translated in parts",
     "protected": "do not hold exactly once what is protected: look at these (format=jsonl has them flagged)",

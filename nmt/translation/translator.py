@@ -113,14 +113,6 @@ class Translator:
         other.scorer = other.engine.token_scores if details else None
         return other
 
-    def by_sentences(self) -> "Translator":
-        """A translator with the same weights that cuts all lines into sentences, as far as the model knows lengths."""
-        other = copy(self)
-        if self.limits.longest is not None:
-            other.limits = replace(self.limits, usual=0, reason="")
-            other.segmenter = Segmenter(self.tokenizer, other.limits, self.segmenter.source_prefix)
-        return other
-
     def with_glossary(self, entries: Iterable[tuple[str, str]]) -> "Translator":
         """A translator with the same weights and other terms."""
         other, clean = copy(self), self.tokenizer.clean
@@ -251,8 +243,10 @@ class Translator:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
         segments = line.segments
         source_words = SourceWords(self.tokenizer, line.text, line.prefix) if self.scorer else None
-        cut_from, reason = max((segment.cut_from for segment in segments), default=0), self.limits.reason
-        split = f"{cut_from:,} tokens, {reason}" if cut_from and reason else ""
+        length, most = max((segment.part for segment in segments), default=0), self.limits.longest or 0
+        split = (
+            f"a sentence of {length:,} tokens, translated in parts: the model knows {most:,} at most" if length else ""
+        )
         copied = [segment.text for segment in segments if segment.copied]
         translations = []
         for n in range(max(map(len, found), default=1)):

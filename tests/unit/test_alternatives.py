@@ -124,7 +124,7 @@ def test_there_are_none_beyond_the_longest_translation_and_of_an_empty_line(mode
 
 
 def test_only_the_segment_of_the_word_is_searched_again(models, tokenizer):
-    ours = translator(models, tokenizer, Limits(longest=8, usual=0, language="en"))
+    ours = translator(models, tokenizer, Limits(True, longest=8, language="en"))
     line = "ka lo mi. Va we tu so. Ri mi ka."
     [cut] = ours.cut([line])
     assert len(cut.segments) == 3
@@ -193,7 +193,7 @@ def test_a_word_that_was_copied_or_is_demanded_has_none_and_the_words_around_it_
     ],
 )
 def test_sentences_that_were_changed_before_are_kept(bpe, before, text_of_first):
-    ours = Translator(Echo(bpe), bpe, Limits(longest=8, usual=0, language="en"))
+    ours = Translator(Echo(bpe), bpe, Limits(True, longest=8, language="en"))
     line = "ka lo nu. Pe ri nu."
     assert len(ours.cut([line])[0].segments) == 2
     found = ours.alternatives(line, before, 3)

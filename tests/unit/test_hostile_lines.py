@@ -18,11 +18,12 @@ from nmt.model_directory.weights import write_model_directory
 from nmt.search.engine import Hypothesis, length_penalty
 from nmt.search.torch_engine import TorchEngine
 from nmt.storage.foreign import sha256
+from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
 from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.job import input_lines
 from nmt.translation.load import load_translator
-from nmt.translation.segments import Limits, Segment, Segmenter, split_sentences
+from nmt.translation.segments import Limits, Segment, Segmenter
 from nmt.translation.translate import translate
 from nmt.translation.translator import Translator
 
@@ -196,7 +197,7 @@ def test_a_byte_is_counted_from_the_beginning_of_the_file(tmp_path, capsys):
 def test_ten_thousand_words_are_one_line(tokenizer):
     draw = random.Random(1)
     lines = ["ka", " ".join(draw.choices(WORDS, k=10_000)), "", "lo" * 5000 + " " + "ka", "mi"]
-    ours = translator(tokenizer, Limits(longest=100), max_length=1, beam_size=1)
+    ours = translator(tokenizer, Limits(split=True, longest=100), max_length=1, beam_size=1)
     found = [translations[0].text for translations in ours.translate(lines)]
     assert found == [ours.translate([line])[0][0].text for line in lines]
     assert found[2] == ""
@@ -220,20 +221,21 @@ def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokeniz
     engine = Recorder()
     prefix = tokenizer.encode([clean(tag)])[0]
     longest += len(prefix)
-    limits = Limits(longest=longest, reason="too many")
+    limits = Limits(split=True, longest=longest)
     [[found]] = Translator(engine, tokenizer, limits, tag).translate([line])
     assert all(0 < len(segment) <= longest for segment in engine.segments)
     assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
     # A character may be spelt in bytes of two segments: tokens are joined before they are decoded.
     together = tokenizer.decode([id for segment in engine.segments for id in segment[len(prefix) :]])
     assert together.replace(" ", "") == clean(line).replace(" ", "")
-    assert bool(found.split) == (len(engine.segments) > 1)
+    texts = [clean(tag + sentence) for sentence in split_sentences(clean(line), "")]
+    assert bool(found.split) == any(len(ids) > longest for ids in tokenizer.encode(texts))
 
 
 def test_sentences_stay_whole_where_they_fit(bpe):
     engine, sentences = Recorder(), [sentence.capitalize() for sentence in TEXT[:4]]
     longest = max(map(len, bpe.encode(sentences)))
-    Translator(engine, bpe, Limits(longest=longest)).translate([" ".join(sentences)])
+    Translator(engine, bpe, Limits(split=True, longest=longest)).translate([" ".join(sentences)])
     assert [bpe.decode(segment) for segment in engine.segments] == sentences
 
 
@@ -248,7 +250,7 @@ def test_parts_are_nearly_equal_and_all_there_is(bpe, count, longest):
 
 
 def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
-    ours = Translator(Recorder(3, 0.7), bpe, Limits(longest=5))
+    ours = Translator(Recorder(3, 0.7), bpe, Limits(split=True, longest=5))
     [found] = ours.translate([" ".join(TEXT[:2])])
     segments = ours.engine.segments
     length = sum(len(segment) + 1 for segment in segments)
@@ -284,8 +286,8 @@ def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
 @pytest.mark.parametrize("prefix", ["lo", "Lo, mi \ufb01", "漢字 ", " ka  lo mi nu "])
 def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longest, decode):
     lines = ["ka", "", TEXT[0], " \t", "漢字\0", " ".join(TEXT[:3])]
-    plain = translator(bpe, Limits(longest=longest), **decode).translate(lines)
-    found = translator(bpe, Limits(longest=longest), prefix, **decode).translate(lines)
+    plain = translator(bpe, Limits(longest is not None, longest), **decode).translate(lines)
+    found = translator(bpe, Limits(longest is not None, longest), prefix, **decode).translate(lines)
     for line, translations, without in zip(lines, found, plain, strict=True):
         # With a prefix as long as a translation may be there is no second one.
         assert 1 <= len(translations) <= len(without)
@@ -327,7 +329,7 @@ def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
     if split:
         [[found]] = ours.translate(["ka " * 12])
         assert found.text
-        assert found.split.startswith("12 tokens, ")
+        assert found.split.startswith("a sentence of 12 tokens, ")
     else:
         with pytest.raises(NMTError, match=r"^line 1: 12 tokens .*model\.max_positions=12"):
             ours.translate(["ka " * 12])

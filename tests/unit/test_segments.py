@@ -1,7 +1,6 @@
-"""What a line is cut into: sentences where it is longer than training's lines, and what can only be copied."""
+"""What a line is cut into: sentences, parts of those longer than training's lines, and what can only be copied."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.data.manifest import read_manifest
 from nmt.model_directory.description import ModelDescription, read_description
 from nmt.search.engine import Hypothesis, TokenScores
+from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
 from nmt.text.vocabulary import train_tokenizer
 from nmt.translation.segments import Limits, Segmenter, limits, unknown_spans
@@ -135,14 +135,12 @@ def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
     return [tokenizer.decode(segment.ids).strip() for segment in segmenter.segment([line])[0]]
 
 
-def test_long_lines_are_cut_into_sentences_and_longer_ones_than_were_seen_into_parts(tokenizer):
+def test_lines_are_cut_into_sentences_and_longer_ones_than_were_seen_into_parts(tokenizer):
     paragraph, one = " ".join(SENTENCES), " ".join(["ka"] * 30)
-    tokens = len(tokenizer.encode([paragraph])[0])
-    assert texts(tokenizer, paragraph, usual=tokens, longest=99) == [paragraph]
-    assert texts(tokenizer, paragraph, usual=tokens - 1, longest=99) == SENTENCES
-    assert texts(tokenizer, paragraph, usual=0, longest=99) == SENTENCES
-    assert texts(tokenizer, one, usual=5, longest=99) == [one.strip()]
-    assert len(texts(tokenizer, one, usual=5, longest=20)) == -(-len(tokenizer.encode([one])[0]) // 20)
+    assert texts(tokenizer, paragraph) == [paragraph]
+    assert texts(tokenizer, paragraph, split=True) == SENTENCES
+    assert texts(tokenizer, one, split=True, longest=99) == [one.strip()]
+    assert len(texts(tokenizer, one, split=True, longest=20)) == -(-len(tokenizer.encode([one])[0]) // 20)
     assert texts(tokenizer, one, positions=99) == [one.strip()]
 
 
@@ -155,33 +153,31 @@ LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "
 
 
 @pytest.mark.parametrize(
-    ("training", "split", "usual", "longest", "reason"),
+    ("training", "split", "longest"),
     [
-        ({}, "auto", None, None, ""),
-        (FILTERED, "auto", 256, 256, "trained on 256 at most"),
-        ({**FILTERED, **LENGTHS}, "auto", 23, 125, "99 % of the lines .* have 23 at most"),
-        ({**FILTERED, **LENGTHS}, "always", 0, 125, "^$"),
-        ({**FILTERED, **LENGTHS}, "never", None, None, "^$"),
-        ({"lengths": ["odd"]}, "auto", None, None, "^$"),
-        ({**FILTERED, "lengths": {"source": {"p99": True, "max": -1}}}, "auto", 256, 256, "256"),
+        ({}, True, None),
+        (FILTERED, True, 256),
+        ({**FILTERED, **LENGTHS}, True, 125),
+        ({**FILTERED, **LENGTHS}, False, None),
+        ({"lengths": ["odd"]}, True, None),
+        ({**FILTERED, "lengths": {"source": {"p99": True, "max": -1}}}, True, 256),
     ],
 )
-def test_limits_are_what_a_model_has_seen(training, split, usual, longest, reason):
+def test_limits_are_what_a_model_has_seen(training, split, longest):
     found = limits([described(**training)], split)
-    assert (found.usual, found.longest) == (usual, longest)
-    assert re.search(reason, found.reason)
+    assert (found.split, found.longest) == (split, longest)
 
 
 def test_limits_of_an_ensemble_are_those_of_all_its_models():
     other = {"lengths": {"source": {"p99": 40, "max": 50}}, "characters": {"source": "bcd"}}
-    found = limits([described(**LENGTHS, characters={"source": "abc"}), described(**other)], "auto")
-    assert (found.usual, found.longest, found.characters) == (23, 50, frozenset(" bc"))
-    assert limits([described(**LENGTHS), described(**other)], "auto").characters is None
+    found = limits([described(**LENGTHS, characters={"source": "abc"}), described(**other)], True)
+    assert (found.longest, found.characters) == (50, frozenset(" bc"))
+    assert limits([described(**LENGTHS), described(**other)], True).characters is None
 
 
 def test_a_parser_copies_nothing():
     parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
-    assert limits([parser], "never").characters is None
+    assert limits([parser], False).characters is None
 
 
 def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
@@ -193,3 +189,25 @@ def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
     assert manifest.characters == {"source": " aeiklmnoprstuvw", "target": " aeiklmnoprstuvw"}
     training = read_description(finished / "model").training
     assert (training["lengths"], training["characters"]) == (lengths, manifest.characters)
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en", "Dr. Smith saw No. 5, e.g. the lamp.|It has version 2.5.1-4.|See Fig. 3, approx. 5 km away!|He left."),
+        ("en", 'The 5" disk is old.|It is big.|The 3" disk is new.'),
+        ("en", 'He said: "I came.|I left."|"Really?" she asked.|(It was late.)|Then he (or she) went.'),
+        ("en", "It uses System.IO and .NET.|Wait... what?|See vol. 2, ch. 3.|Ms. Miller came at 5 p.m.|That is all."),
+        ("en", "1. Open the door.|2) Go in.|Cats, dogs, etc.|They are nice.|ok?|yes!|sure."),
+        (
+            "de",
+            "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|\u201eDa!\u201c, rief er.",
+        ),
+        ("de", "Er sah u.a. Hunde usw.|Dann ging er am 3. Mai."),
+        ("fr", "M. Dupont est l\u00e0.|\u00ab Bien. \u00bb|Il part."),
+        ("ja", "\u3053\u308c\u306f\u672c\u3067\u3059\u3002|\u305d\u308c\u306f\u30da\u30f3\u3067\u3059\u3002"),
+    ],
+)
+def test_sentences_by_hand(language, line):
+    text = line.replace("|", "" if language == "ja" else " ")
+    assert [sentence.strip() for sentence in split_sentences(text, language)] == line.split("|")

@@ -120,12 +120,12 @@ def test_capitals_follow_the_source(line, begins, elsewhere):
 
 
 def test_terms_go_with_the_segment_that_they_stand_in():
-    made = translator(limits=Limits(usual=4, longest=30, language="en"), max_extra_length=30)
+    made = translator(limits=Limits(split=True, longest=30, language="en"), max_extra_length=30)
     [cut] = made.cut(["The house is here. An old door. A printer!"])
     constraints = made.terms.constraints(cut.segments)
     written = [{KINDS["bpe"].decode(p.tokens) for c in row for p in c} for row in constraints.rows]
     assert written == [{"Haus"}, {"Tür"}, {"Drucker", "Gerät-X"}]
-    made = translator(limits=Limits(usual=4, longest=8, language="en"), max_extra_length=30)
+    made = translator(limits=Limits(split=True, longest=8, language="en"), max_extra_length=30)
     line = "door and and house and and iPhone and and printer and and and"
     [cut] = made.cut([line])
     assert len(cut.segments) > 3
