@@ -17,11 +17,10 @@ from starlette.middleware.cors import CORSMiddleware
 
 from nmt import __version__
 from nmt.config.serving import ServeConfig, is_loopback
-from nmt.documents import SUFFIXES, read_file
-from nmt.errors import NMTError
+from nmt.documents import SUFFIXES
 from nmt.server import requests as forms
-from nmt.server.detect import detect
-from nmt.server.downloads import Downloads, safe_name
+from nmt.server.detect import detect, in_thread
+from nmt.server.files import Downloads, Parsers, safe_name
 from nmt.server.guard import Guard
 from nmt.server.keys import Keys
 from nmt.server.metrics import Metrics
@@ -30,7 +29,13 @@ from nmt.server.process import NotLoaded
 from nmt.server.rate import Rate
 from nmt.server.requests import AlternativesRequest, DetectRequest, FileRequest, Form, TranslateRequest
 from nmt.server.tasks import Failure, WordAlternatives
-from nmt.server.translation import failed, find_route, stream_text, translate_document, translate_texts
+from nmt.server.translation import (
+    failed,
+    find_route,
+    stream_text,
+    translate_document,
+    translate_texts,
+)
 from nmt.server.worker import log
 from nmt.text.glossary import read_glossary
 from nmt.text.languages import language_name
@@ -66,7 +71,7 @@ class Server:
         self.config, self.limits, self.metrics = config, config.limits, Metrics()
         self.keys = Keys(Path(config.keys)) if config.keys else None
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
-        self.downloads = Downloads()
+        self.downloads, self.parsers = Downloads(), Parsers(config.limits.seconds)
         self.models = Models(config, self.metrics)
         for name in config.glossary if isinstance(config.glossary, list) else [config.glossary]:
             if name:
@@ -79,7 +84,9 @@ class Server:
         most = self.limits.file_bytes
         if form is not FileRequest:
             most = min(most, MOST_BYTES_OF_CHARACTER * self.limits.characters + BYTES_OF_FIELDS)
-        fields = dict(request.query_params) | await forms.read_fields(request, most, self.limits.upload_seconds)
+        fields = forms.fields_of(request.query_params.multi_items()) | await forms.read_fields(
+            request, most, self.limits.upload_seconds
+        )
         self.check_client(request, fields.get("api_key"))
         return forms.check(form, fields), fields
 
@@ -107,7 +114,7 @@ class Server:
         """HTTPException for texts that are too long together; each counts as a character at least."""
         size, limit = sum(max(1, len(text)) for text in texts), self.limits.characters
         if size > limit:
-            raise HTTPException(400, f"request ({size:,}) exceeds text limit ({limit:,})")
+            raise HTTPException(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
 
 
 async def unless_gone(request: Request, work: Awaitable[Found]) -> Found:
@@ -132,6 +139,7 @@ def make_app(config: ServeConfig) -> FastAPI:
         server.models.begin()
         yield
         server.models.end()
+        server.parsers.end()
 
     app = FastAPI(
         title="nmt",
@@ -141,7 +149,7 @@ def make_app(config: ServeConfig) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.state.server = server
+    app.state.server, app.state.connections = server, list
     add_translation(app)
     add_information(app)
     add_pages(app)
@@ -178,11 +186,11 @@ def add_information(app: FastAPI) -> None:
     @app.get("/languages")
     async def languages(request: Request) -> Response:
         """The languages, and what each can be translated into."""
-        pairs = server_of(request).models.pairs()
-        codes = dict.fromkeys([*pairs, *(target for targets in pairs.values() for target in targets)])
-        return answer(
-            [{"code": code, "name": language_name(code), "targets": list(pairs.get(code, {}))} for code in codes]
-        )
+        models = server_of(request).models
+        targets = {code: list(models.pairs().get(code, {})) for code in models.languages()}
+        return answer([{"code": code, "name": language_name(code), "targets": own} for code, own in targets.items()])
+
+    app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)
 
     @app.get("/frontend/settings", include_in_schema=False)
     async def settings(request: Request) -> Response:
@@ -215,11 +223,12 @@ def add_information(app: FastAPI) -> None:
 
     @app.post("/detect", openapi_extra=takes(DetectRequest))
     async def detect_language(request: Request) -> Response:
-        """The likeliest languages of a text."""
+        """The likeliest languages of a text, of those that the server has."""
         server = server_of(request)
         asked, _ = await server.admit(request, DetectRequest)
-        server.check_length([asked.q])
-        found = (await asyncio.to_thread(detect, asked.q))[:3]
+        texts = asked.q if isinstance(asked.q, list) else [asked.q]
+        server.check_length(texts)
+        found = (await in_thread(detect, "\n".join(texts), server.models.languages()))[:3]
         # As LibreTranslate answers where nothing can be told.
         return answer(
             [{"confidence": round(100 * p), "language": code} for code, p in found]
@@ -236,20 +245,19 @@ def add_translation(app: FastAPI) -> None:
         server = server_of(request)
         asked, _ = await server.admit(request, TranslateRequest)
         texts = asked.q if isinstance(asked.q, list) else [asked.q]
-        if not any(texts):
-            raise HTTPException(400, "Invalid request: missing q parameter")
         server.check_length(texts)
         if asked.alternatives > server.limits.alternatives:
-            raise HTTPException(400, f"alternatives: at most {server.limits.alternatives}")
+            most = server.limits.alternatives
+            raise HTTPException(400, f"Invalid request: alternatives parameter must be <= {most}")
         if server.config.log_text:
             log(f"{asked.source}-{asked.target}: {json.dumps(texts, ensure_ascii=False)}")
         if asked.format not in ("text", "html"):
-            raise HTTPException(400, f"format={asked.format[:20]} is not supported; text and html are")
+            raise HTTPException(400, f"{asked.format[:20]} format is not supported")
         if asked.stream:
             if asked.format != "text":
                 raise HTTPException(400, "stream: only plain text is streamed; send format=text")
             return await streamed(server, asked, "\n".join(texts))
-        return answer(await unless_gone(request, translate_texts(server.models, asked, server.limits.waiting_lines)))
+        return answer(await unless_gone(request, translate_texts(server.models, asked, server.limits, server.parsers)))
 
     @app.post("/alternatives", openapi_extra=takes(AlternativesRequest))
     async def alternatives(request: Request) -> Response:
@@ -257,7 +265,7 @@ def add_translation(app: FastAPI) -> None:
         server = server_of(request)
         asked, _ = await server.admit(request, AlternativesRequest)
         server.check_length([asked.q, asked.before])
-        route = find_route(server.models, asked.source, asked.target, asked.q)
+        route = await find_route(server.models, asked.source, asked.target, asked.q)
         if route.model is None or not asked.q.strip():
             return answer({"alternatives": []})
         task = WordAlternatives(asked.q, asked.before, min(asked.count, server.limits.alternatives))
@@ -274,17 +282,12 @@ def add_translation(app: FastAPI) -> None:
     async def translate_file(request: Request) -> Response:
         """Translate a file; the answer says where to fetch the translation, within ten minutes."""
         server = server_of(request)
-        asked, fields = await server.admit(request, FileRequest)
-        name, content = await forms.file_of(fields)
-        able = [each for each, targets in server.models.pairs().items() if asked.target in targets]
-        source = asked.source if asked.source != "auto" else able[0] if len(able) == 1 else ""
-        try:
-            document = await asyncio.to_thread(read_file, name, content, asked.target, source)
-        except NMTError as error:
-            raise HTTPException(400, f"file: {error}") from error
-        route = find_route(server.models, asked.source, asked.target, "\n".join(document.lines[:20]))
-        found = await unless_gone(request, translate_document(route, document, asked, server.limits.waiting_lines))
-        token = server.downloads.add(safe_name(name, asked.target), found)
+        async with server.parsers.uploads:
+            asked, fields = await server.admit(request, FileRequest)
+            name, content = await forms.file_of(fields)
+            work = translate_document(server.models, asked, name, content, server.limits, server.parsers)
+            target, translation = await unless_gone(request, work)
+        token = server.downloads.add(safe_name(name, target), translation)
         return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
 
     @app.get("/download_file/{token}")
@@ -299,7 +302,7 @@ def add_translation(app: FastAPI) -> None:
 
 async def streamed(server: Server, asked: TranslateRequest, text: str) -> Response:
     """An answer of which each line is an object in JSON; one that begins cannot fail but by a last object `error`."""
-    parts = stream_text(server.models, asked, text, server.limits.waiting_lines)
+    parts = stream_text(server.models, asked, text, server.limits)
     first = await anext(parts)
 
     async def lines() -> AsyncIterator[bytes]:

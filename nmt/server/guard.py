@@ -4,6 +4,7 @@ Plain ASGI (https://asgi.readthedocs.io), as it is in the way of every request.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -12,9 +13,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
-from nmt.config.serving import ServeConfig
+from nmt.config.serving import ServeConfig, is_loopback
 from nmt.server.metrics import Metrics
-from nmt.server.worker import log, log_error
+from nmt.server.worker import log_client, log_error
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -33,8 +34,10 @@ HEADERS = {
 }
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "")
 """Names of this machine; no browser leaves the name out."""
-UNFINISHED = (408, 413, 504)
+UNFINISHED = (408, 413, 503, 504)
 """After these answers, more of the request may come, which nobody reads: the connection is closed."""
+PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+"""What a proxy may cut off the paths that it passes on."""
 
 
 def host_of(headers: Headers) -> str:
@@ -68,21 +71,28 @@ class Guard:
 
         problem = await self.run(scope, receive, send_with_headers)
         if problem and not status:
-            await JSONResponse({"error": problem[1]}, problem[0])(scope, receive, send_with_headers)
+            again = {"Retry-After": "5"} if problem[0] == 503 else None
+            await JSONResponse({"error": problem[1]}, problem[0], again)(scope, receive, send_with_headers)
         route = getattr(scope.get("route"), "path", "other")
         seconds = time.monotonic() - begun
         self.metrics.requests.labels(route, status).inc()
         self.metrics.seconds.labels(route).observe(seconds)
         if status >= 500:
-            log(f"{scope['method']} {route}: {status} after {seconds:.2f} s")
+            log_client(f"{scope['method']} {route}: {status}", f" after {seconds:.2f} s")
 
     async def run(self, scope: Any, receive: Receive, send: Send) -> tuple[int, str] | None:
         """Let the application answer within the time limit; else the status and the words of the answer.
 
         An answer that has begun cannot be taken back: its connection is closed.
         """
-        if problem := self.stranger(Headers(scope=scope)):
+        headers = Headers(scope=scope)
+        if problem := self.stranger(headers):
             return problem
+        if len(scope["app"].state.connections()) > self.config.limits.connections:
+            return 503, "too many connections; try again later"
+        prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
+        if PREFIX.fullmatch(prefix) and is_loopback(scope["client"][0]):
+            scope["root_path"], scope["path"] = prefix, prefix + scope["path"]
         try:
             async with asyncio.timeout(self.config.limits.seconds):
                 await self.inner(scope, receive, send)

@@ -147,23 +147,34 @@ class ServedModel:
         long_lines = sum(len(line) > LONG for line in lines)
         self.long_lines += long_lines
         self.metrics.batch_lines.observe(len(items))
+        begun = time.monotonic()
         found = await process.answer(Batch(items[0][0].search, lines)) if items else []
         self.long_lines -= long_lines
         self.waiting.changed.set()
         process.free.release()
-        if isinstance(found, Failure) and found.again:
-            self.waiting.retry(items)
+        if isinstance(found, Failure):
+            # Which line a process died of is not known: each gets a second try, alone.
+            again = [(request, index) for request, index in items if found.again and index not in request.lost]
+            for request, index in again:
+                request.lost.add(index)
+            self.waiting.retry(again)
+            answer([item for item in items if item not in again], [found] * (len(items) - len(again)))
         else:
-            answer(items, [found] * len(items) if isinstance(found, Failure) else found)
+            self.waiting.took(sum(map(len, lines)), time.monotonic() - begun)
+            answer(items, found)
 
     async def alternatives(self, target: str, task: WordAlternatives) -> Answer | Failure:
         """The answer to a click on a word; NotLoaded where the model cannot be."""
+        lost = False
         while True:
             process = await self.loaded()
             async with process.free:
                 if process is self.process and not process.ended:  # else it was replaced while this one waited
                     tag = process.directions.targets.get(target, "")
-                    return await process.answer(replace(task, line=tag + task.line))
+                    found = await process.answer(replace(task, line=tag + task.line))
+                    if lost or not isinstance(found, Failure) or not found.again:
+                        return found
+                    lost = True
 
     def add(self, request: Request) -> None:
         """Have the lines of a request translated."""

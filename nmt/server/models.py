@@ -38,6 +38,11 @@ class Models:
                 found.setdefault(model.directions.source, {}).setdefault(target, model)
         return found
 
+    def languages(self) -> list[str]:
+        """The codes of all languages."""
+        pairs = self.pairs()
+        return list(dict.fromkeys([*pairs, *(target for targets in pairs.values() for target in targets)]))
+
     def loaded(self) -> list[ServedModel]:
         return [model for model in self.models if model.process and not model.process.ended]
 

@@ -1,8 +1,11 @@
-"""The process of a model, as the server sees it: tasks go in, futures come out."""
+"""Processes that work for the server, as it sees them: tasks go in, futures come out."""
 
 import asyncio
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any
 
 from nmt.config import TranslateConfig
@@ -11,36 +14,35 @@ from nmt.server.tasks import Answer, Failure, Ready
 from nmt.server.worker import serve_model, tasks_at_once
 
 LOADING_SECONDS = 600
-"""A model that is not loaded by then is given up."""
+"""A process that is not ready by then is ended."""
 
 
 class NotLoaded(Exception):
     """A model could not be loaded; the message says why."""
 
 
-class ModelProcess:
-    """A process with a loaded model; `begin` makes one."""
+class WorkerProcess:
+    """A process that answers tasks, at most `places` at once; `begin` starts it."""
 
-    def __init__(self, config: TranslateConfig, directions: Directions, hang_seconds: float) -> None:
+    def __init__(
+        self, main: Callable[[Connection, Any], None], argument: Any, places: int, hang_seconds: float
+    ) -> None:
         self.hang_seconds = hang_seconds
-        self.searches = tasks_at_once(config) if config.engine == "ctranslate2" else 1
-        """Tasks that are searched in parallel."""
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve_model, args=(theirs, config), daemon=True)
+        self.process = context.Process(target=main, args=(theirs, argument), daemon=True)
         self.theirs = theirs
-        self.directions = directions
         self.loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[Ready | Failure] = self.loop.create_future()
         self.pending: dict[int, asyncio.Future[Answer | Failure]] = {}
         self.number = 0
-        self.ended = self.given_up = False
-        self.free = asyncio.Semaphore(tasks_at_once(config))
+        self.ended = False
+        self.free = asyncio.Semaphore(places)
         """Whoever asks for an answer holds it until that has come."""
         self.sending = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Start the process and wait until its model is loaded; NotLoaded where that fails."""
+        """Start the process and wait until it is ready; NotLoaded where that fails."""
         await asyncio.to_thread(self.process.start)
         self.theirs.close()
         threading.Thread(target=self.read, daemon=True).start()
@@ -87,10 +89,14 @@ class ModelProcess:
             self.ready.set_result(Failure(f"its process ended {how} while it was loaded; is memory short?"))
         for future in self.pending.values():
             if not future.done():
-                problem = f"the process that translated this ended {how}; send it again"
-                future.set_result(Failure(problem, broken=True, again=self.given_up))
+                future.set_result(self.loss)
         self.pending.clear()
-        self.connection.close()
+
+    @property
+    def loss(self) -> Failure:
+        """The answer to a task that the process took with it."""
+        problem = f"the process that translated this ended {self.how_it_ended}; send it again"
+        return Failure(problem, broken=True, again=True)
 
     @property
     def how_it_ended(self) -> str:
@@ -99,21 +105,23 @@ class ModelProcess:
 
     async def answer(self, task: Any) -> Answer | Failure:
         """The answer to a task; a process that does not answer within `hang_seconds` is ended."""
+        if self.ended:
+            return self.loss
         self.number += 1
         number = self.number
         future: asyncio.Future[Answer | Failure] = self.loop.create_future()
         self.pending[number] = future
         try:
             async with asyncio.timeout(self.hang_seconds):
-                async with self.sending:  # by a thread, as a process that does not read must not stop the server
-                    await asyncio.to_thread(self.connection.send, (number, task))
+                # By a thread, because a process that does not read must not stop the server. `lost` answers for a
+                # process that has just ended.
+                async with self.sending:
+                    with suppress(OSError):
+                        await asyncio.to_thread(self.connection.send, (number, task))
                 return await future
-        except TimeoutError:  # which is an OSError, too
-            self.given_up = True
+        except TimeoutError:
             self.end()
             return Failure(f"not translated within {self.hang_seconds:g} seconds; send less at once", broken=True)
-        except OSError:
-            return Failure("the model's process has ended; send it again", broken=True)
         finally:
             self.pending.pop(number, None)
 
@@ -127,3 +135,13 @@ class ModelProcess:
         while self.pending:
             await asyncio.sleep(0.05)
         self.end()
+
+
+class ModelProcess(WorkerProcess):
+    """A process with a loaded model."""
+
+    def __init__(self, config: TranslateConfig, directions: Directions, hang_seconds: float) -> None:
+        super().__init__(serve_model, config, tasks_at_once(config), hang_seconds)
+        self.searches = tasks_at_once(config) if config.engine == "ctranslate2" else 1
+        """Tasks that are searched in parallel."""
+        self.directions = directions

@@ -1,20 +1,20 @@
 """What clients send: read under limits, and checked."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import HTTPException, Request
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from nmt.storage.foreign import parse_json
 from nmt.text.files import is_text
 
-MOST_FIELDS = 20
+MOST_FIELDS = 1000
 TermText = Annotated[str, Field(min_length=1, max_length=200)]
 Entries = Annotated[dict[TermText, TermText], Field(max_length=200)]
 EntryList = Annotated[list[tuple[TermText, TermText]], Field(max_length=200)]
@@ -51,7 +51,7 @@ class WithGlossary(BaseModel):
 class DetectRequest(BaseModel):
     """A text of an unknown language."""
 
-    q: str = Field(min_length=1, description="The text.", examples=["Open the file."])
+    q: str | list[str] = Field(description="The text.", examples=["Open the file."])
     api_key: str | None = Field(None, description="The key, where the server wants one.")
 
 
@@ -62,7 +62,9 @@ class TranslateRequest(WithGlossary):
     source: str = Field(description="Its language, or auto.", examples=["en"])
     target: str = Field(description="The language to translate into.", examples=["de"])
     format: str = Field("text", description="text, whose lines are translated one by one, or html.")
-    alternatives: int = Field(0, ge=0, description="Other translations to give beside the best.")
+    alternatives: Annotated[int, AfterValidator(lambda number: max(0, number))] = Field(
+        0, description="Other translations to give beside the best."
+    )
     api_key: str | None = Field(None, description="The key, where the server wants one.")
     stream: bool = Field(False, description="Answer line by line as soon as each is translated, as NDJSON.")
     details: bool = Field(False, description="Tell the alignment of words, and the probability of each.")
@@ -71,7 +73,7 @@ class TranslateRequest(WithGlossary):
 class AlternativesRequest(BaseModel):
     """What could stand in a translation instead of a word."""
 
-    q: str = Field(min_length=1, description="The line that was translated.", examples=["Open the file."])
+    q: str = Field(description="The line that was translated.", examples=["Open the file."])
     source: str = Field(description="Its language, or auto.", examples=["en"])
     target: str = Field(description="The language of the translation.", examples=["de"])
     before: str = Field("", description="Its translation up to that word.")
@@ -92,19 +94,23 @@ Form = TypeVar("Form", bound=BaseModel)
 
 async def read_body(request: Request, most: int, seconds: float) -> bytes:
     """The body of a request; HTTPException for one of more bytes than `most`, or that does not arrive in time."""
-    parts, size = [], 0
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > most:
-        raise HTTPException(413, f"the request has more than {most:,} bytes")
+    parts, size = list[bytes](), 0
+    announced, too_large = request.headers.get("content-length", ""), f"the request has more than {most:,} bytes"
+    if announced.isdecimal() and int(announced) > most and "expect" in request.headers:
+        raise HTTPException(413, too_large)
     try:
         async with asyncio.timeout(seconds):
             async for part in request.stream():
-                parts.append(part)
                 size += len(part)
-                if size > most:
-                    raise HTTPException(413, f"the request has more than {most:,} bytes")
+                if size > most:  # read to its end, since most clients take no answer before
+                    parts.clear()
+                else:
+                    parts.append(part)
     except TimeoutError as error:
-        raise HTTPException(408, f"the request did not arrive within {seconds:g} seconds") from error
+        if size <= most:
+            raise HTTPException(408, f"the request did not arrive within {seconds:g} seconds") from error
+    if size > most:
+        raise HTTPException(413, too_large)
     return b"".join(parts)
 
 
@@ -116,7 +122,14 @@ async def read_multipart(request: Request, body: bytes) -> dict[str, Any]:
 
     parser = MultiPartParser(request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body))
     parser.spool_max_size = len(body) + 1  # nothing goes to disk
-    return dict(await parser.parse())
+    return fields_of((await parser.parse()).multi_items())
+
+
+def fields_of(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a form; a text that is given several times is a list of texts."""
+    items = list(items)
+    texts = [value for name, value in items if name == "q"]
+    return dict(items) | ({"q": texts} if len(texts) > 1 else {})
 
 
 async def read_fields(request: Request, most: int, seconds: float) -> dict[str, Any]:
@@ -133,7 +146,7 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
             if not isinstance(found, dict):
                 raise ValueError("no JSON object")
             return found
-        return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
+        return fields_of(parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
     except (ValueError, MultiPartException, KeyError) as error:
         raise HTTPException(400, "the request cannot be read: neither JSON nor a form, or damaged") from error
 
@@ -148,12 +161,17 @@ def texts_of(value: Any) -> Iterator[str]:
 
 
 def check(form: type[Form], fields: dict[str, Any]) -> Form:
-    """The fields as a form; HTTPException that names the first wrong one."""
+    """The fields as a form; HTTPException that names the first wrong one. Empty fields are left out."""
+    fields = {name: value for name, value in fields.items() if value not in (None, "", [])}
     try:
         found = form.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         field, *inner = first["loc"] or ("the request",)
+        if first["type"] == "missing":
+            raise HTTPException(400, f"Invalid request: missing {field} parameter") from error
+        if first["type"] == "int_parsing":
+            raise HTTPException(400, f"Invalid request: {field} parameter is not a number") from error
         raise HTTPException(400, f"{field}: {WANTED[str(field)] if inner else first['msg']}") from error
     if not all(map(is_text, texts_of(fields))):
         raise HTTPException(400, "the request holds half a character (a lone surrogate)")
@@ -164,5 +182,5 @@ async def file_of(fields: dict[str, Any]) -> tuple[str, bytes]:
     """The name and the content of the file in a form; HTTPException where there is none."""
     file = fields.get("file")
     if not isinstance(file, UploadFile):
-        raise HTTPException(400, "file: no file in the request, which multipart/form-data has")
+        raise HTTPException(400, "Invalid request: missing file parameter")
     return file.filename or "", await file.read()

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from nmt.config.serving import ServeConfig
 from nmt.errors import NMTError
 from nmt.server.app import make_app
-from nmt.server.worker import log
+from nmt.server.worker import log, log_places
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -75,12 +75,14 @@ def serve(config: ServeConfig) -> None:
         "http": ImpatientProtocol,
         "ws": "none",
         "access_log": False,
+        "log_config": None,
         "log_level": "error",  # else whoever sends garbage could fill the log
         "server_header": False,
-        "limit_concurrency": config.limits.connections,
         "timeout_graceful_shutdown": int(config.limits.seconds) + 1,
     }
     server = uvicorn.Server(uvicorn.Config(app, **settings))
+    app.state.connections = lambda: server.server_state.connections
+    log_places()
     log(f"serving {', '.join(config.run)} at {address} (Ctrl-C ends)")
     if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):
         webbrowser.open(address)  # never one in this terminal

@@ -1,7 +1,10 @@
-"""What the server asks of a model's process, and what that answers."""
+"""What the server asks of its processes, and what they answer."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from nmt.documents import Translated
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,41 @@ class WordAlternatives:
     count: int
 
 
+@dataclass(frozen=True)
+class SentDocument:
+    """A document as a client sent it. The process that parses it keeps nothing, so it parses it again to write it."""
+
+    content: bytes
+    name: str = ""
+    """The file's name, whose suffix tells its format; none for a text in `format`."""
+    format: str = ""
+    source: str = ""
+    target: str = ""
+
+
+@dataclass
+class Read:
+    """Documents whose lines are to be found; of each, at most one more than `most`, which is then too long."""
+
+    documents: list[SentDocument]
+    most: int
+
+
+class Lines(NamedTuple):
+    """The lines of a document, and whether it has markup."""
+
+    lines: list[str]
+    marked_up: bool
+
+
+@dataclass
+class Write:
+    """Documents to be written with the translations of their lines, in one or more variants each."""
+
+    documents: list[SentDocument]
+    variants: list[list[list["Translated"]]]
+
+
 @dataclass
 class Ready:
     """The first answer of a process: its model is loaded."""
@@ -45,7 +83,7 @@ class Failure:
     broken: bool = False
     """It is the server that failed, and not the text: the same request may be answered later."""
     again: bool = False
-    """The server itself ended the process, because of another task: this one is to be done again."""
+    """The process ended before it answered, which another task may have caused."""
 
 
 @dataclass

@@ -10,7 +10,9 @@ from nmt.server.tasks import Failure, Line, Search
 LONG = 1000
 """A line with more characters is long: it is searched apart, and one of them at a time."""
 BATCH_CHARACTERS = 8000
-"""Most characters of a batch, so that no batch keeps the next one waiting for long."""
+"""Most characters of a batch."""
+BATCH_SECONDS = 0.3
+"""A batch has as many characters as take about this long, so that it does not keep the next one waiting."""
 
 
 @dataclass(eq=False)
@@ -24,6 +26,8 @@ class Request:
     answers: list["asyncio.Future[Line | Failure]"] = field(init=False)
     next: int = 0
     """The index of the first line that is in no batch yet."""
+    lost: set[int] = field(default_factory=set)
+    """Indices of lines whose process ended before it answered."""
 
     def __post_init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -47,10 +51,14 @@ def answer(items: Sequence[Item], found: Iterable[Line | Failure]) -> None:
 
 
 class Waiting:
-    """Requests in the order of their arrival."""
+    """Requests in the order in which they get their turns."""
 
     def __init__(self) -> None:
         self.requests: deque[Request] = deque()
+        self.new_first = True
+        """The next batch is of a request that has had none; the one after it, of any."""
+        self.most_characters = LONG
+        """Characters that take about BATCH_SECONDS, as far as is known."""
         self.again: list[Item] = []
         """Lines whose batch was lost through no fault of theirs."""
         self.lines = 0
@@ -77,19 +85,26 @@ class Waiting:
         self.keep([other for other in self.requests if other is not request])
 
     def take(self, most: int, long_too: bool = True) -> list[Item]:
-        """At most this many lines of one kind of search, that of the request that has waited longest; [] if none waits.
+        """At most this many lines of one kind of search; [] if none waits.
 
-        The requests take turns, line by line, so that a long text does not keep short ones waiting. A long line is
-        taken alone, and with `long_too=False` not at all.
+        The requests take turns, line by line, so that a long text does not keep short ones waiting. So do the kinds of
+        search, and every second batch is for a new request, however many documents there are. A long line is taken
+        alone, and with `long_too=False` not at all.
         """
         if self.again:
             items, self.again = self.again[:1], self.again[1:]
             self.keep(list(self.requests))
             return items
         ready = [request for request in self.requests if long_too or not request.is_long]
-        turns = deque(request for request in ready if request.search == ready[0].search)
+        new = [request for request in ready if not request.next] if self.new_first else []
+        self.new_first = not self.new_first
+        turns = deque[Request]()
+        if ready:
+            first = (new or ready)[0]
+            turns = deque(request for request in ready if request.search == first.search)
+            turns.rotate(-turns.index(first))
         items, characters = [], 0
-        while turns and len(items) < most and characters < BATCH_CHARACTERS:
+        while turns and len(items) < most and characters < self.most_characters:
             request = turns.popleft()
             if request.is_long and items:
                 continue
@@ -101,8 +116,17 @@ class Waiting:
                 break
             if request.next < len(request.lines):
                 turns.append(request)
-        self.keep([request for request in self.requests if request.next < len(request.lines)])
+        served = {request for request, _ in items}
+        ordered = sorted(self.requests, key=served.__contains__)
+        self.keep([request for request in ordered if request.next < len(request.lines)])
         return items
+
+    def took(self, characters: int, seconds: float) -> None:
+        """Learn from a batch how many characters the next one may have."""
+        most = self.most_characters
+        if characters > most / 2:  # a smaller batch says little, and some kinds of search are slower
+            in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
+            self.most_characters = max(LONG, min(BATCH_CHARACTERS, 2 * most, in_time))
 
     def keep(self, requests: list[Request]) -> None:
         """Forget all but these requests, and what is to be translated again."""

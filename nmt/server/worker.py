@@ -1,10 +1,15 @@
-"""In the process of a model: load it, and answer tasks by several threads."""
+"""In the processes of the server: load a model and answer tasks by several threads, or parse documents."""
 
+import logging
 import math
+import os
 import re
+import resource
 import sys
 import threading
+import time
 import traceback
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -14,12 +19,30 @@ from nmt.config import TranslateConfig
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.hardware import usable_cores
 from nmt.preparation.workers import begin
-from nmt.server.tasks import Answer, Batch, Failure, Line, Ready, Search, WordAlternatives
+from nmt.server.rate import Rate
+from nmt.server.tasks import (
+    Answer,
+    Batch,
+    Failure,
+    Line,
+    Lines,
+    Read,
+    Ready,
+    Search,
+    SentDocument,
+    WordAlternatives,
+    Write,
+)
 from nmt.server.turns import TurnsEngine
 from nmt.translation.segments import RefusedLine
 
 if TYPE_CHECKING:
+    from nmt.documents import Document
     from nmt.translation.translator import Translation, Translator
+
+
+LOGGED = Rate(30)
+"""Lines of the log in a minute, of each kind that a client may cause."""
 
 
 def tasks_at_once(config: TranslateConfig) -> int:
@@ -34,11 +57,32 @@ def log(words: str) -> None:
     print(f"nmt: {words}", file=sys.stderr, flush=True)
 
 
+def log_client(kind: str, words: str = "") -> None:
+    """Log what a client caused, unless there was much of its kind."""
+    if not LOGGED.wait(kind):
+        log(f"{kind}{words}")
+
+
 def log_error(error: BaseException) -> None:
     """Log where an error happened, without its message, which may hold a text of a client."""
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
-    log(f"{type(error).__name__} at {where}")
+    log_client(f"{type(error).__name__} at {where}")
+
+
+class PlaceHandler(logging.Handler):
+    """Logs where a library reported something, without its message, which may hold a text of a client."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1]:
+            log_error(record.exc_info[1])
+        else:
+            log_client(f"{record.levelname.lower()} of {record.name} at {record.pathname}:{record.lineno}")
+
+
+def log_places() -> None:
+    """Have libraries write nothing else into the log."""
+    logging.lastResort = PlaceHandler(logging.ERROR)
 
 
 def word_details(translator: "Translator", line: str, translation: "Translation") -> dict[str, Any]:
@@ -129,6 +173,7 @@ def answer_all(answers: Answers, tasks: "SimpleQueue[tuple[int, Any]]", connecti
 def serve_model(connection: Connection, config: TranslateConfig) -> None:
     """The main function of a model's process: tells Ready or a Failure, then answers numbered tasks."""
     begin()
+    log_places()
     try:
         from nmt.translation.load import load_translator
 
@@ -153,3 +198,45 @@ def serve_model(connection: Connection, config: TranslateConfig) -> None:
             tasks.put(connection.recv())
         except EOFError:  # the server ended
             return
+
+
+def parse(document: SentDocument) -> "Document":
+    """The document; NMTError where it is damaged."""
+    from nmt.documents import read_document, read_file
+
+    if document.format:
+        return read_document(document.format, document.content)
+    return read_file(document.name, document.content, document.target, document.source)
+
+
+def answer_parsing(task: Read | Write) -> list[Lines] | list[list[bytes]] | Failure:
+    """The lines of documents, or documents with the translations of their lines."""
+    try:
+        documents = map(parse, task.documents)
+        if isinstance(task, Read):
+            return [Lines(found.lines[: task.most + 1], type(found).__name__ != "PlainText") for found in documents]
+        return [[found.join(lines) for lines in row] for found, row in zip(documents, task.variants, strict=True)]
+    except NMTError as error:
+        return Failure(str(error))
+    except MemoryError:
+        raise
+    except Exception as error:  # a document may come from anyone
+        log_error(error)
+        return Failure("internal error, which the server's log names", broken=True)
+
+
+def serve_documents(connection: Connection, most: tuple[int, int]) -> None:
+    """The main function of a process that parses; a task that takes more than `most` bytes and seconds ends it."""
+    most_bytes, most_seconds = most
+    begin()
+    log_places()
+    os.nice(10)  # translation comes first
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+    hard_limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    with suppress(EOFError, OSError, MemoryError):  # the server ended, or a task takes too much
+        connection.send(Ready())
+        while True:
+            number, task = connection.recv()
+            limit = math.ceil(time.process_time()) + most_seconds
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, hard_limit))
+            connection.send((number, answer_parsing(task)))

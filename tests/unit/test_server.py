@@ -2,11 +2,13 @@
 
 import asyncio
 import math
+import signal
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from fastapi import HTTPException
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,11 +17,12 @@ from nmt.config import DecodeConfig
 from nmt.documents import PlainText, Translated, read_file
 from nmt.errors import NMTError
 from nmt.search.engine import Hypothesis
-from nmt.server.detect import detect, detect_among
-from nmt.server.downloads import Downloads, safe_name
+from nmt.server import files
+from nmt.server.detect import choose, detect
+from nmt.server.files import Downloads, Parser, safe_name
 from nmt.server.keys import Keys, add_key, digest, read_keys
 from nmt.server.rate import Rate
-from nmt.server.tasks import Failure, Line, Search
+from nmt.server.tasks import Failure, Line, Read, Search, SentDocument, Write
 from nmt.server.turns import TurnsEngine
 from nmt.server.waiting import Request, Waiting, answer
 from nmt.text.languages import language_name
@@ -69,6 +72,35 @@ def test_only_lines_of_one_kind_of_search_go_together():
         waiting.add(other)
         assert {request for request, _ in waiting.take(10)} == {first}
         assert waiting.take(10) == [(other, 0)]
+
+    asyncio.run(check())
+
+
+def test_a_short_text_waits_for_one_batch_however_many_documents_there_are():
+    async def check():
+        waiting, _ = waiting_lines()
+        for n in range(6):  # each with terms of its own, so that none goes with another
+            waiting.add(Request(Search(sentences=True, glossary=((str(n), "x"),)), ["x" * 100] * 300))
+        for _ in range(8):
+            waiting.take(128)
+        short = Request(Search(), ["short"])
+        waiting.add(short)
+        assert (short, 0) in [*waiting.take(128), *waiting.take(128)]
+        first = {next(iter(waiting.take(128)))[0] for _ in range(6)}
+        assert len(first) == 6  # the documents take turns
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(("seconds", "least", "most"), [(3.0, 1000, 1000), (0.6, 1000, 2000), (0.01, 8000, 8000)])
+def test_batches_take_about_as_long_as_they_may(seconds, least, most):
+    """`seconds`: those of 4,000 characters."""
+
+    async def check():
+        waiting, _ = waiting_lines()
+        for _ in range(20):
+            waiting.took(waiting.most_characters, seconds * waiting.most_characters / 4000)
+        assert least <= waiting.most_characters <= most
 
     asyncio.run(check())
 
@@ -236,18 +268,89 @@ def test_downloads_make_room_for_new_ones(monkeypatch):
     first = downloads.add("a_de.txt", b"1")
     assert downloads.find(first) == ("a_de.txt", b"1")
     assert downloads.find("x.a_de.txt") is None
-    monkeypatch.setattr("nmt.server.downloads.MOST_BYTES", 10)
+    monkeypatch.setattr("nmt.server.files.MOST_BYTES", 10)
     second = downloads.add("b_de.txt", b"0123456789")
     assert (downloads.find(first), downloads.find(second)) == (None, ("b_de.txt", b"0123456789"))
     monkeypatch.setattr("time.monotonic", lambda: math.inf)
     assert downloads.find(second) is None
 
 
-def test_languages_are_detected():
-    assert detect("Das ist ein kleines Haus, in dem wir wohnen.")[0][0] == "de"
-    assert detect("123 !?") == []
-    assert detect_among("Das ist ein kleines Haus.", ["en", "fr"])[0] in ("en", "fr")
-    assert detect_among("...", ["en", "fr"]) == ("en", 0.0)
+@pytest.mark.parametrize(
+    ("text", "languages", "codes"),
+    [
+        ("Das ist ein kleines Haus, in dem wir wohnen.", ["en", "de"], ["de", "en"]),
+        ("Hello", ["de", "en"], ["en", "de"]),  # Breton, among all languages of the world
+        ("Um ficheiro de texto", ["en", "pt-BR"], ["pt-BR", "en"]),
+        ("123 !?", ["en"], []),
+    ],
+)
+def test_only_languages_of_the_server_are_detected(text, languages, codes):
+    assert [code for code, _ in detect(text, languages)] == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Das Haus steht am Ende der Straße.", "de"),
+        ("The house is at the end of the street.", "en"),
+        ("La maison est petite.", "en"),  # neither: the likeliest of the sources
+        ("Open", "en"),  # as likely German, of which nobody can be sure
+        ("...", "en"),
+    ],
+)
+def test_text_is_in_a_source_language_or_surely_in_the_target_language(text, language):
+    assert choose(text, ["en"], "de")[0] == language
+
+
+DOCUMENT = SentDocument(b"<p>one</p>\n<p>two</p>" * 2000, format="html")
+
+
+def test_a_document_is_parsed_by_a_process_and_written_by_it():
+    async def check():
+        parser = Parser(60)
+        lines, marked_up = (await parser.answer(Read([DOCUMENT], 10)))[0]
+        assert (lines[:2], len(lines), marked_up) == (["one", "two"], 11, True)
+        small = SentDocument(b"<p>one</p>", format="html")
+        assert await parser.answer(Write([small], [[[Translated("1")], [Translated("2")]]])) == [
+            [b"<p>1</p>", b"<p>2</p>"]
+        ]
+        with pytest.raises(HTTPException, match="not UTF-8"):
+            await parser.answer(Read([SentDocument(b"\xff", format="html")], 10))
+        parser.end()
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(("name", "value"), [("PARSING_BYTES", 2**26), ("PARSING_SECONDS", 0)])
+def test_a_document_that_takes_too_much_ends_its_process_alone(monkeypatch, name, value):
+    async def check():
+        parser = Parser(60)
+        with monkeypatch.context() as patched:
+            patched.setattr(files, name, value)
+            with pytest.raises(HTTPException, match="MiB of memory"):
+                await parser.answer(Read([SentDocument(b"<p>one</p>" * 500_000, format="html")], 10))
+            parser.end()
+        assert await parser.answer(Read([DOCUMENT], 10))
+        parser.end()
+
+    asyncio.run(check())
+
+
+def test_a_parse_that_nobody_waits_for_is_ended():
+    async def check():
+        parser = Parser(60)
+        await parser.answer(Read([DOCUMENT], 10))
+        process = parser.process.process
+        task = asyncio.create_task(parser.answer(Read([SentDocument(b"<p>one</p>" * 500_000, format="html")], 10)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(process.join, 10)
+        assert process.exitcode == -signal.SIGKILL
+        parser.end()
+
+    asyncio.run(check())
 
 
 @pytest.mark.parametrize(

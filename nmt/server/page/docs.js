@@ -15,7 +15,7 @@ function row(name, schema, required) {
 }
 
 function example(path, method, kind, fields) {
-  const url = location.origin + path;
+  const url = new URL(path.slice(1), location); // behind a prefix, too
   if (method === "get") return `curl ${url}`;
   const values = Object.entries(fields).filter(([, schema]) => schema.examples);
   if (kind.startsWith("multipart")) return `curl -F file=@notes.txt -F source=en -F target=de ${url}`;

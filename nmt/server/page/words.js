@@ -43,6 +43,7 @@ const elementsOf = (found) => found.filter((part) => part instanceof Element);
 function showLine(number, details, sources) {
   const found = parts(details.translation, details.words, number, 0), targets = elementsOf(found);
   const row = element("div", { dir: "auto" }, details.indent, ...found);
+  if (!row.textContent) row.append(element("br")); // else a copied selection lacks the blank line
   for (const [index, word] of targets.entries()) {
     Object.assign(word, { role: "button", tabIndex: -1, ariaHasPopup: "menu" });
     const confidence = details.confidence[index] ?? null; // of a word that was copied, the server has none
