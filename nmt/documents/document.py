@@ -69,11 +69,14 @@ class Spliced:
     """A text of which some parts are written anew, and all others stay as they are."""
 
     mark = b""
-    notice = ""
 
     def __init__(self, text: str, parts: Sequence[Part]) -> None:
         self.text, self.parts = text, parts
         self.lines = [line for part in parts for line in part.lines]
+
+    @property
+    def notice(self) -> str:
+        return ""
 
     def render(self, translations: Sequence[Translated]) -> str:
         pieces, at, used = list[str](), 0, 0

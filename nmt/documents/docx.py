@@ -189,6 +189,8 @@ class Reader:
 class Docx:
     """An archive with parts that are translated."""
 
+    notice = ""
+
     def __init__(self, content: bytes) -> None:
         self.content, self.parts = content, dict[int, Spliced]()
         try:

@@ -114,7 +114,6 @@ class Catalog(Spliced):
 
     @property
     def notice(self) -> str:
-        """What is said after `render`; empty if there is nothing."""
         left = sum(isinstance(part, Message) and part.left for part in self.parts)
         return f"messages left untranslated, because their format directives did not arrive: {left:,}" if left else ""
 
