@@ -86,8 +86,8 @@ class Inline(Sentence):
     def render(self, translations: Sequence[Translated]) -> str:
         """The block, without emphasis where that would not be emphasis, or as it was where no way keeps its markup."""
         ways = (
-            super().render(translations),
-            super().render(translations, lambda node: bool(node.close and node.optional)),
+            self.written(translations),
+            self.written(translations, lambda node: bool(node.close and node.optional)),
         )
         return next((written for written in map(self.as_block, ways) if self.keeps(written, translations)), self.raw)
 

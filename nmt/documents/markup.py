@@ -137,7 +137,10 @@ class Sentence:
         has_words = any(c.isalpha() for token in own if token.kind == "text" for c in token.text)
         self.lines = [" ".join(self.plain.split())] if has_words else []
 
-    def render(self, translations: Sequence[Translated], without: Callable[[Node], bool] = lambda node: False) -> str:
+    def render(self, translations: Sequence[Translated]) -> str:
+        return self.written(translations)
+
+    def written(self, translations: Sequence[Translated], without: Callable[[Node], bool] = lambda node: False) -> str:
         """The sentence with a translation instead of its text, and without the tags of some elements."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):

@@ -288,6 +288,52 @@ def test_what_is_translated(source, lines):
     assert read_document("html", source.encode()).lines == lines
 
 
+META = '<meta charset="{}"><p>é {} — '
+
+
+@pytest.mark.parametrize(
+    ("format", "source", "encoding", "expected"),
+    [
+        ("html", META.format("iso-8859-1", "a").replace("—", "-"), "latin-1", "é 日&#26085;".replace("日", "ß")),
+        ("html", META.format("iso-8859-1", "a"), "cp1252", "é ß&#26085;"),
+        ("html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日", "cp932", "&#233; &#223;日"),
+        ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
+        (
+            "xliff",
+            "<?xml version='1.0' encoding='windows-1252'?><segment><source>é</source></segment>",
+            "cp1252",
+            "é ß&#26085;",
+        ),
+        ("html", "\ufeff<meta charset=utf-16><p>a", "utf-16-le", "é ß日"),
+        ("srt", "\ufeff00:00:01,000 --> 00:00:02,000\na\n", "utf-16-be", "é ß日"),
+        ("text", "\ufeffa\n", "utf-16-be", "é ß日"),
+        ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # a text that a client of the server sends
+    ],
+)
+def test_a_file_is_read_and_written_in_its_encoding(format, source, encoding, expected):
+    document = read_document(format, source.encode(encoding))
+    if format != "xliff":
+        assert document.join(same(document.lines)).decode(encoding) == source
+    assert expected in document.join([Translated("é ß日")]).decode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<html><p>a", '<html lang="pt-BR"><p>A'),
+        ("<HTML class=x lang=en-US xml:lang='en'><p>a", '<HTML class=x lang="pt-BR" xml:lang="pt-BR"><p>A'),
+        ("<html lang=''><p title=b lang='en'>a", '<html lang="pt-BR"><p title=B lang="pt-BR">A'),
+        ("<html lang=en><p lang=fr>a <i lang=en>b", '<html lang="pt-BR"><p lang=fr>A <i lang=en>B'),
+        ("<html lang=fr><p translate=no lang=en>a</p>b", "<html lang=fr><p translate=no lang=en>a</p>B"),
+        ("<html lang=en><p>1", "<html lang=en><p>1"),
+    ],
+)
+def test_a_page_says_that_it_is_in_the_target_language(page, expected):
+    document = read_document("html", page.encode(), "pt_BR", "en")
+    found = document.join(upper(document.lines)).decode()
+    assert found.replace('"B"', "B") == expected
+
+
 def test_attributes_in_a_sentence_are_translated_with_it():
     source = "<p>See <a title='the page' href='the page'>the page</a> &amp; <img alt=it>.</p>"
     expected = "<p>SEE <a title='THE PAGE' href='the page'>THE PAGE</a> &amp; <img alt=\"IT\">.</p>"
@@ -935,8 +981,10 @@ def test_what_is_no_docx_is_told():
 def test_what_cannot_be_read_is_told():
     with pytest.raises(NMTError, match="line 1: not well-formed"):
         read_document("xliff", b"<xliff>")
-    with pytest.raises(NMTError, match="it is in latin-1"):
-        read_document("html", b"<meta charset='latin-1'>")
+    with pytest.raises(NMTError, match="neither UTF-8 nor utf-7, as it says: save it as UTF-8"):
+        read_document("html", b"<meta charset='utf-7'>\xff")
+    with pytest.raises(NMTError, match="a ZIP archive or Office document, not text"):
+        read_document("text", archive_of("<w>"))
     with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
         read_document("html", b"a\xff")
     with pytest.raises(NMTError, match="longer than"):
