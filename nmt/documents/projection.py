@@ -53,7 +53,7 @@ class Projection:
     """The words of a sentence and of its translation, and how they align."""
 
     def __init__(self, plain: str, nodes: Sequence[Node], target: str, alignment: Alignment | None) -> None:
-        self.plain, self.target, self.folded = plain, target, target.lower()
+        self.plain, self.target = plain, target
         self.source = Words(plain, edges_of(nodes))
         self.translation = Words(target, cuts=self.source.cuts)
         counts = len(self.source.between_blanks), len(self.translation.between_blanks)
@@ -178,16 +178,14 @@ class Projection:
         return found
 
     def places_of(self, text: str, near: list[int], searched: Counter[str]) -> Iterator[Span]:
-        """Where the translation has a text: near these words, then where nobody `searched`, then near, in capitals."""
+        """Where the translation has a text: near these words, then where nobody `searched`."""
         spans, size = self.translation.between_blanks, len(text.split())
-        windows = [(spans[word][0], spans[min(word + size, len(spans)) - 1][1]) for word in near]
-        for window in windows:
+        for word in near:
+            window = spans[word][0], spans[min(word + size, len(spans)) - 1][1]
             yield from islice(places_in(self.target, text, *window), MOST_PLACES)
         for span in places_in(self.target, text, searched[text], len(self.target)):
             searched[text] = span[1]
             yield span
-        for window in windows if len(self.folded) == len(self.target) else ():
-            yield from islice(places_in(self.folded, text.lower(), *window), MOST_PLACES)
 
     def runs_of(self, text: str, near: list[int]) -> Iterator[Span]:
         """The longest run of these stretches between blanks that a text has, too, in whatever order and case."""
