@@ -20,10 +20,8 @@ DOCUMENTS = {
     "docx": (".docx",),
 }
 """Formats of files that are translated as a whole, and the suffixes of their names."""
-OTHER_DOCUMENTS = re.compile(
-    r"\.(vtt|ass|sub|od[tsp]|doc|rtf|pdf|epub|pptx|xlsx|idml|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)"
-)
-"""Suffixes of files that nobody wants to have translated line by line."""
+OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
+"""Suffixes of files of text that nobody wants to have translated line by line."""
 
 
 def document_format(name: str) -> str | None:

@@ -39,12 +39,22 @@ class Part(Protocol):
         """The stretch with translations instead of its lines."""
 
 
-class PlainText:
-    """Lines of text; line ends, blank lines and white space around a line stay as they are."""
+class Encoded:
+    """A text that is written as it was encoded."""
 
-    mark = b""
-    """A byte order mark before it."""
-    notice = ""
+    mark, encoding = b"", "utf-8"
+    """Its byte order mark, and its encoding; one that does not have all characters is of HTML or XML."""
+
+    @property
+    def notice(self) -> str:
+        return ""
+
+    def encoded(self, text: str) -> bytes:
+        return self.mark + text.encode(self.encoding, "xmlcharrefreplace")
+
+
+class PlainText(Encoded):
+    """Lines of text; line ends, blank lines and white space around a line stay as they are."""
 
     def __init__(self, text: str) -> None:
         self.parts: list[tuple[str, str, str]] = []
@@ -58,25 +68,19 @@ class PlainText:
     def join(self, translations: Sequence[Translated]) -> bytes:
         found = iter(translations)
         lines = (before + (next(found).text if own else "") + after for before, own, after in self.parts)
-        return self.mark + "\n".join(lines).encode()
+        return self.encoded("\n".join(lines))
 
     def numbers(self) -> list[int]:
         """The number in the text, counted from 0, of each line that is translated."""
         return [number for number, (_, own, _) in enumerate(self.parts) if own]
 
 
-class Spliced:
+class Spliced(Encoded):
     """A text of which some parts are written anew, and all others stay as they are."""
-
-    mark = b""
 
     def __init__(self, text: str, parts: Sequence[Part]) -> None:
         self.text, self.parts = text, parts
         self.lines = [line for part in parts for line in part.lines]
-
-    @property
-    def notice(self) -> str:
-        return ""
 
     def render(self, translations: Sequence[Translated]) -> str:
         pieces, at, used = list[str](), 0, 0
@@ -87,4 +91,4 @@ class Spliced:
         return "".join(pieces) + self.text[at:]
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        return self.mark + self.render(translations).encode()
+        return self.encoded(self.render(translations))

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Literal
 
 from nmt.documents.document import Part, Spliced, Translated
+from nmt.documents.languages import Direction, differ
 from nmt.documents.markup import Sentence, Token
 from nmt.text.protected import USUAL, Finder
 
@@ -126,12 +127,22 @@ class WithAttributes:
         return MARKUP.sub(lambda found: new.get(found[0], found[0]), self.sentence.render(translations))
 
 
+class Language:
+    """An attribute that says in which language an element is."""
+
+    def __init__(self, begin: int, end: int, written: str) -> None:
+        self.begin, self.end, self.written, self.lines = begin, end, written, list[str]()
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        return self.written
+
+
 class Reader:
     """Collects the parts of a text that are to be translated."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.parts, self.tags = text, list[Part](), tags_of(text)
-        self.begin, self.tokens, self.attributes = 0, list[Token](), list[tuple[Tag, list[Sentence]]]()
+    def __init__(self, text: str, languages: Direction) -> None:
+        self.text, self.parts, self.tags, self.languages = text, list[Part](), tags_of(text), languages
+        self.begin, self.tokens, self.attributes = 0, list[Token](), list[tuple[Tag, list[Part]]]()
         """Where the next sentence begins, its tokens so far, and its tags with attributes to translate."""
         at = index = 0
         while index < len(self.tags):
@@ -171,12 +182,23 @@ class Reader:
         else:
             self.end_sentence()
             self.begin = self.tags[last].end
-        self.add_attributes(tag)
+        self.add_attributes(tag, self.languages_of(tag) if kind == "block" else [])
         return last
 
-    def add_attributes(self, tag: Tag) -> None:
+    def languages_of(self, tag: Tag) -> Iterator[Part]:
+        """The attributes of a page, or of a part of it, that is in the target language now."""
+        source, target = self.languages.source, self.languages.target.replace("_", "-")
+        is_page = tag.name == "html" and not tag.closes
+        for name in ("lang", "xml:lang") if target else ():
+            code, place = value_of(self.text, tag, name), tag.attributes.get(name)
+            if place and not differ(code, source) and (is_page or source):
+                yield Language(*place, f'"{target}"')
+            elif name == "lang" and is_page and not place:
+                yield Language(tag.begin + len("<html"), tag.begin + len("<html"), f' lang="{target}"')
+
+    def add_attributes(self, tag: Tag, languages: Iterable[Part]) -> None:
         """Note what people read of a tag's attributes."""
-        found, (name, *keys) = list[Sentence](), READ_IF.get(tag.name, ("",))
+        found, (name, *keys) = list(languages), READ_IF.get(tag.name, ("",))
         read = READ | {name} if any(value_of(self.text, tag, key) in READ_AS for key in keys) else READ
         names = read & tag.attributes.keys() if not is_fixed(self.text, tag) else ()
         for begin, end in sorted(tag.attributes[name] for name in names):
@@ -205,6 +227,7 @@ class Reader:
         self.tokens, self.attributes = [], []
 
 
-def read_html(text: str) -> Spliced:
-    """A page, or a part of one."""
-    return Spliced(text, Reader(text).parts)
+def read_html(text: str, model: Direction = Direction()) -> Spliced:  # noqa: B008
+    """A page, or a part of one; what is in the model's source language is in its target language then."""
+    parts = Reader(text, model).parts
+    return Spliced(text, parts if any(part.lines for part in parts) else [])

@@ -84,18 +84,28 @@ class Inline(Sentence):
         self.before, self.after = block.text[block.begin : self.begin], block.text[self.end : block.end]
 
     def render(self, translations: Sequence[Translated]) -> str:
-        written = super().render(translations)
+        """The block, without emphasis where that would not be emphasis, or as it was where no way keeps its markup."""
+        ways = (
+            self.written(translations),
+            self.written(translations, lambda node: bool(node.close and node.optional)),
+        )
+        return next((written for written in map(self.as_block, ways) if self.keeps(written, translations)), self.raw)
+
+    def as_block(self, written: str) -> str:
+        in_paragraph = self.in_paragraph and written != self.raw
+        return BEGINS_BLOCK.sub(r"\1\\", written) if in_paragraph else written
+
+    def keeps(self, written: str, translations: Sequence[Translated]) -> bool:
+        """True if a text has the markup that the block had, emphasis aside."""
         if written == self.raw:
-            return written
-        written = BEGINS_BLOCK.sub(r"\1\\", written) if self.in_paragraph else written
+            return True
         texts = (self.before + text + self.after for text in (self.raw, written, escape(translations[0].text)))
         (before, _), (after, signs), (_, others) = (markup_of(text, self.known) for text in texts)
         left_out = all(EMPHASIS.match(each) for each in before - after)
         closed, closed_before = (sum(tag.partner > 0 for tag in tags_of(text)) for text in (written, self.raw))
         whole = self.before + written + self.after
         defines = self.in_paragraph and whole.startswith("[") and not parser().parse(whole, {"ends": {}})
-        same = not defines and after <= before and left_out and signs == others and closed >= closed_before
-        return written if same else self.raw
+        return not defines and after <= before and left_out and signs == others and closed >= closed_before
 
 
 def joined_texts(found: Sequence[Found]) -> Iterator[Found]:

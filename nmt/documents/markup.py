@@ -115,6 +115,12 @@ def without_edges(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
     return before, found
 
 
+def pruned(node: Node, without: Callable[[Node], bool]) -> list[Node]:
+    """A node without the elements in it whose tags are to go, or what is in it, if it is one itself."""
+    inside = [kept for child in node.children for kept in pruned(child, without)]
+    return inside if without(node) else [replace(node, children=inside)]
+
+
 class Sentence:
     """A part of a text that is translated as one line.
 
@@ -132,7 +138,12 @@ class Sentence:
         self.lines = [" ".join(self.plain.split())] if has_words else []
 
     def render(self, translations: Sequence[Translated]) -> str:
+        return self.written(translations)
+
+    def written(self, translations: Sequence[Translated], without: Callable[[Node], bool] = lambda node: False) -> str:
+        """The sentence with a translation instead of its text, and without the tags of some elements."""
         text = " ".join(translations[0].text.split()) if translations else ""
         if text in ("", " ".join(self.plain.split())):
             return self.raw
-        return project(self.plain, self.nodes, text, translations[0].alignment, self.escape)
+        nodes = [kept for node in self.nodes for kept in pruned(node, without)]
+        return project(self.plain, nodes, text, translations[0].alignment, self.escape)

@@ -1,6 +1,7 @@
 """Parallel text files: plain or compressed, side by side, tab-separated, or JSON lines."""
 
 import bz2
+import codecs
 import gzip
 import io
 import json
@@ -12,7 +13,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count, zip_longest
+from functools import partial
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard, TypeVar
 
@@ -33,6 +35,14 @@ MAGIC = {
 }
 """The first bytes of files of each compression; no text begins with them."""
 COMPRESSIONS = ("", *MAGIC)
+UTF_16 = re.compile(rb"\xff\xfe(?!\0\0)|\xfe\xff")
+"""The byte order marks of UTF-16, but not of UTF-32."""
+NO_TEXT = {
+    rb"PK[\3\5]": "a ZIP archive or Office document",
+    rb"\xd0\xcf\x11\xe0": "an Office document",
+    rb"%PDF-": "a PDF",
+}
+"""The first bytes of files that people take for text."""
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -105,25 +115,37 @@ def open_text(name: str) -> BinaryIO:
         raise NMTError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 
+def utf_16_lines(first: bytes, file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file in UTF-16 with a byte order mark, in UTF-8; a long one in parts, as readline has them."""
+    decoder, text = codecs.getincrementaldecoder("utf-16")("replace"), ""
+    for block in chain([first], iter(partial(file.read, 2**16), b"")):
+        *lines, text = (text + decoder.decode(block)).split("\n")
+        yield from (f"{line}\n".encode() for line in lines)
+        if len(text) > LINE_BYTES:
+            yield text.encode()
+            text = ""
+    yield from [text.encode()] if text else []
+
+
 def bounded_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
-    """Lines with their ends, as they arrive; a longer one is cut after LINE_BYTES + 1 bytes."""
+    """Lines with their ends, as they arrive, in UTF-8; a longer one is cut after LINE_BYTES + 1 bytes."""
     with reading(name):
-        for number in count(1):
-            line = file.readline(LINE_BYTES + 1)
-            if not line:
-                return
-            if number <= 10:
-                check_utf8(line, name, number)
+        first = file.readline(LINE_BYTES + 1)
+        others = iter(partial(file.readline, LINE_BYTES + 1), b"")
+        lines = utf_16_lines(first, file) if UTF_16.match(first) else chain([first] if first else [], others)
+        for number, line in enumerate(lines, 1):
+            if number <= 10 and (problem := problem_of(line, number == 1)):
+                raise NMTError(f"{name}, line {number}: {problem}")
             rest = line
             while len(rest) > LINE_BYTES and not rest.endswith(b"\n"):
-                rest = file.readline(LINE_BYTES + 1)
+                rest = next(lines, b"")
             yield line
 
 
 def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
     """Lines with their ends, as they arrive, in constant memory; only LF separates lines.
 
-    Raises NMTError for a line longer than LINE_BYTES, for UTF-16, and for a damaged file.
+    Raises NMTError for a line longer than LINE_BYTES, for a file that is no text, and for a damaged one.
     """
     for number, line in enumerate(bounded_lines(file, name), 1):
         if len(line) > LINE_BYTES:
@@ -131,13 +153,16 @@ def raw_lines(file: BinaryIO, name: str | Path) -> Iterator[bytes]:
         yield line
 
 
-def check_utf8(line: bytes, name: str | Path, number: int) -> None:
-    """Raise NMTError for a line in another Unicode encoding: UTF-16 is full of NUL bytes, which text does not have."""
-    marked = number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if marked or (len(line) >= 8 and line.count(0) * 4 >= len(line)):
-        raise NMTError(
-            f"{name}, line {number}: UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
-        )
+def problem_of(content: bytes, first: bool = True) -> str:
+    """Why the `first` bytes of a file, or a line of it, are no text that this reads; empty for text."""
+    for magic, what in NO_TEXT.items():
+        if first and re.match(magic, content):
+            return f"{what}, not text"
+    if (first and content.startswith((b"\xff\xfe", b"\xfe\xff"))) or (8 <= len(content) <= content.count(0) * 4):
+        return "UTF-16 or UTF-32, not UTF-8: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
+    if b"\0" in content and "\ufffd" in content.decode(errors="replace"):
+        return "no text: it has NUL bytes, and bytes that are not UTF-8"
+    return ""
 
 
 def without_end(line: bytes) -> bytes:

@@ -13,6 +13,8 @@ from nmt.text.filters import WITHOUT_BLANKS
 from nmt.text.tokenizers import clean
 
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
+ENDS = frozenset(".!?\u3002\uff01\uff1f")
+"""Words that end a sentence."""
 MARK = "|"
 """Stands around a translation that is inserted beside its term."""
 HEADINGS = {("source", "target"), ("src", "tgt"), ("src", "trg"), ("term", "translation")}
@@ -161,7 +163,8 @@ def with_targets(line: str, found: Iterable[tuple[Match, str]]) -> str:
 def judge(found: Sequence[Match], translation: str, lemma: Lemmatiser | None) -> list[str]:
     """Whether each term is used, inflected or missed; a place of the translation counts for one term."""
     words, verdicts = WORD.findall(clean(translation)), ["missed"] * len(found)
-    free = [True] * len(words)
+    behind = appended(found, words)
+    free = [True] * behind + [False] * (len(words) - behind)
     rounds: list[tuple[str, Lemmatiser]] = [("used", str)]
     if lemma:
         rounds.append(("inflected", lambda word: lemma(word).casefold()))
@@ -175,6 +178,18 @@ def judge(found: Sequence[Match], translation: str, lemma: Lemmatiser | None) ->
                 if any(take(forms, own, free) for own in wanted):
                     verdicts[n] = verdict
     return verdicts
+
+
+def appended(found: Sequence[Match], words: Sequence[str]) -> int:
+    """Where the words behind the last sentence of a translation begin, if these are nothing but terms."""
+    targets = [WORD.findall(text) for match in found for now in (False, True) for text in match.term.written(now)]
+    end = len(words)
+    while end and words[end - 1] in ENDS:
+        end -= 1
+    begin = end
+    while term := next((term for term in targets if term and list(words[begin - len(term) : begin]) == term), None):
+        begin -= len(term)
+    return begin if 0 < begin < end and words[begin - 1] in ENDS else len(words)
 
 
 def take(words: list[str], wanted: list[str], free: list[bool]) -> bool:

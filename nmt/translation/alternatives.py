@@ -35,11 +35,13 @@ class Best:
     segments: list[Segment]
     parts: list[Hypothesis]
     prefix: list[int]
+    language: str = ""
+    """That of the translation."""
 
     def joined(self, tokenizer: Tokenizer, part: Hypothesis | None = None, index: int = 0) -> JoinedText:
         """The translation of the line, perhaps with another one of the segment at `index`."""
         parts = [*self.parts[:index], part, *self.parts[index + 1 :]] if part else self.parts
-        return join(tokenizer, self.segments, parts, self.prefix)
+        return join(tokenizer, self.segments, parts, self.prefix, self.language)
 
 
 @dataclass

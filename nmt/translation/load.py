@@ -89,6 +89,11 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
         found.characters = found.characters.union("".join(tokenizer.symbols))
         if terms and terms.soft:
             found.characters |= terms.characters  # they are to be read, not copied
+    if terms and not terms.soft and (unusable := terms.unusable(found.characters)):
+        notice(
+            f"terms=hard has no effect on {len(unusable):,} of the terms, whose characters the model does not know: "
+            f"{shown(', '.join(unusable))}"
+        )
     prefix = language_tag(config.target, tokenizer) + config.source_prefix
     tagged = config.input_format != "text" or LANGUAGE_TAG.match(config.text or "")
     if (known := languages(tokenizer)) and not prefix and not tagged:

@@ -35,6 +35,8 @@ class Limits:
     """Language of the lines, whose rules split them into sentences."""
     characters: frozenset[str] | None = None
     """Characters of the training sources; words with other characters are copied."""
+    target: str = ""
+    """Language of the translations."""
 
     @cached_property
     def look_alikes(self) -> dict[int, str]:
@@ -60,6 +62,7 @@ def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
         min(ends, default=None),
         descriptions[0].source,
         known_characters(descriptions),
+        descriptions[0].target,
     )
 
 
@@ -236,17 +239,40 @@ class JoinedText:
     """For each segment, the index of its first word in the text."""
 
 
-def join(tokenizer: Tokenizer, segments: list[Segment], parts: list[Hypothesis], prefix: Sequence[int]) -> JoinedText:
-    """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once."""
+NOUNS_WITH_CAPITALS = ("de", "lb")
+"""Languages in which a capital does not say that a sentence begins."""
+
+
+def without_capital(words: str) -> str:
+    """The translation of words from the middle of a sentence, without the capital of a sentence's beginning."""
+    first = words.split(" ", 1)[0]
+    return words[0].lower() + words[1:] if len(first) > 1 and first[1:].islower() else words
+
+
+def join(
+    tokenizer: Tokenizer,
+    segments: list[Segment],
+    parts: list[Hypothesis],
+    prefix: Sequence[int],
+    language: str = "",
+) -> JoinedText:
+    """Join the translations of a line's segments, each of which begins with `prefix`; the text has the prefix once.
+
+    Behind a copied segment, a source in small letters keeps them in the translation into `language`, if that is known.
+    """
+    keeps_capitals = not language or language.split("-")[0] in NOUNS_WITH_CAPITALS
     if len(segments) == 1 and not segments[0].copied:
         return JoinedText(text(tokenizer, parts[0].tokens), [parts[0].tokens], [0])
     copied_first = bool(segments) and segments[0].copied
     joined, skipped = JoinedText(text(tokenizer, prefix) if copied_first else ""), len(prefix) if copied_first else 0
-    count, blank = len(joined.text.split()), False
+    count, blank, behind_copy = len(joined.text.split()), False, False
     for segment, part in zip(segments, parts, strict=True):
         tokens = part.tokens[skipped:]
         skipped = len(prefix)
         words = segment.text if segment.copied else text(tokenizer, tokens)
+        if behind_copy and words and not (segment.copied or keeps_capitals) and segment.text[:1].islower():
+            words = without_capital(words)
+        behind_copy = segment.copied
         # After an empty translation the next one still needs the blank. Without one, its first word continues the last.
         blank = bool(joined.text) and (blank or not segment.glued)
         goes_on = bool(joined.text) and bool(words) and not blank

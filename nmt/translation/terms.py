@@ -40,6 +40,20 @@ class Terms:
         """The characters that hints bring into a line."""
         return frozenset(MARK).union(*(target for term in self.glossary.terms.values() for target in term.targets))
 
+    def unusable(self, characters: frozenset[str] | None) -> list[str]:
+        """The terms that no search can demand.
+
+        Their source has characters that are copied, because the model does not know them (None: it knows all), or the
+        vocabulary cannot spell their translation.
+        """
+        return [
+            term.source
+            for term in self.glossary.terms.values()
+            if term.targets != (term.source,)
+            if not (characters is None or characters.issuperset(term.source))
+            or not any(phrases(self.tokenizer, target, FOLLOWS) for target in term.targets)
+        ]
+
     def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
         """Where the terms of a line stand in its translation, as the glossary writes them."""
         found = self.find(clean(line))

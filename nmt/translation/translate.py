@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.config import TranslateConfig
-from nmt.config.rules import shown
+from nmt.config.rules import require, shown
 from nmt.config.translation import DOCUMENTS
 from nmt.documents import WITH_LANGUAGES, Translated, read_document
 from nmt.errors import NMTError
@@ -101,7 +102,8 @@ def render(
 
 
 def open_translator(config: TranslateConfig, stack: ExitStack) -> "Translator | DeviceTranslator":
-    """The translator for a processor, a GPU or several; `stack` ends its processes."""
+    """The translator for a processor, a GPU or several, unless there is no input; `stack` ends its processes."""
+    require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
     if config.devices > 1:
         from nmt.translation.devices import device_names, on_devices
 

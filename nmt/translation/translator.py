@@ -225,7 +225,8 @@ class Translator:
         if isinstance(cut, RefusedLine):
             raise cut
         [found] = self.search([cut])
-        best, words = Best(cut.segments, [row[0] for row in found], self.prefix), before.split()
+        best = Best(cut.segments, [row[0] for row in found], self.prefix, self.limits.target)
+        words = before.split()
         place = find_place(self.tokenizer, best, words)
         if place is None or not self.has_room(len(place.tokens), len(cut.segments[place.segment].ids)):
             return []
@@ -251,7 +252,7 @@ class Translator:
         translations = []
         for n in range(max(map(len, found), default=1)):
             parts = [row[min(n, len(row) - 1)] for row in found]  # a segment with fewer hypotheses repeats its last
-            joined = join(self.tokenizer, segments, parts, self.prefix)
+            joined = join(self.tokenizer, segments, parts, self.prefix, self.limits.target)
             if len(parts) == 1 and not copied:
                 score, log_probability = parts[0].score, parts[0].log_probability
             else:

@@ -146,7 +146,7 @@ def test_score_reads_compressed_files_and_standard_input(tmp_path):
     with (tmp_path / "ref.gz").open("rb") as file:
         done = subprocess.run(command, cwd=tmp_path, stdin=file, capture_output=True)
     assert done.stdout.startswith(b"chrF2 = 100")
-    (tmp_path / "hyp").write_text("eins\nzwei\n", encoding="utf-16")
+    (tmp_path / "hyp").write_text("eins\nzwei\n", encoding="utf-16-le")
     assert "hyp, line 1: UTF-16 " in complaint(*words, "hypothesis=hyp", folder=tmp_path)
     assert "nowhere: No such file" in complaint(*words, "hypothesis=nowhere", folder=tmp_path)
     assert ".: Is a directory" in complaint(*words, "hypothesis=.", folder=tmp_path)

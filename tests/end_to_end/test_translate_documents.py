@@ -93,12 +93,15 @@ def test_a_translation_memory_gets_the_language_of_the_model(word_model):
         ("a.txt", ["protect=[none,usual]"], "none stands alone"),
         ("a.html", ["output=o.docx"], "output=o.docx: the translation is html, as its source"),
         ("b.html", [], "not UTF-8 at byte 4"),
+        ("a.docm", [], "a.docm, line 1: a ZIP archive or Office document, not text"),
+        ("nowhere", ["run=nowhere"], "nowhere: No such file or directory"),
         ("a.po", [], "a.po: it is into fr, but the model translates from en into de"),
     ],
 )
 def test_what_a_document_cannot_be_is_told_in_a_line(word_model, tmp_path, name, words, told):
     (tmp_path / "a.html").write_bytes(b"<p>\xff" if name == "b.html" else b"<p>va")
     (tmp_path / "a.txt").write_bytes(b"va")
+    (tmp_path / "a.docm").write_bytes(b"PK\3\4 va")
     (tmp_path / "a.po").write_bytes(b'msgid ""\nmsgstr "Language: fr"\n')
     said = translate(word_model, f"input={tmp_path / name.replace('b', 'a')}", *words, code=2)
     assert said.count("\n") == 1

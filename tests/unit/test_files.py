@@ -289,11 +289,22 @@ def test_a_line_has_a_limit_and_is_never_held_whole(tmp_path: Path, suffix: str)
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(("mark", "encoding"), [(b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")])
+def test_utf_16_with_a_byte_order_mark_is_read(folder: Path, mark: bytes, encoding: str) -> None:
+    (folder / "a.tsv").write_bytes(mark + "日本\tJapan\r\n\u0a0a\tx".encode(encoding))
+    assert read("a.tsv") == [("日本", "Japan"), ("\u0a0a", "x")]
+
+
+@pytest.mark.parametrize("content", [b"PK\3\4 word", b"%PDF-1.5", b"\xd0\xcf\x11\xe0", b"a\n\x7fELF\0\xff\n"])
+def test_what_is_no_text_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "a.tsv").write_bytes(content)
+    with pytest.raises(NMTError, match=r"^a\.tsv, line \d: .*(not|no) text"):
+        read("a.tsv", "skip")
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ("Hallo\n".encode("utf-16"), 1),
-        (b"\xfe\xff" + "日本\n".encode("utf-16-be"), 1),
         ("Hallo\nWelt\n".encode("utf-16-le"), 1),
         ("Hallo Welt\n\n".encode("utf-16-be"), 1),
         ("日本\n".encode("utf-32"), 1),

@@ -131,6 +131,8 @@ def test_terms_that_begin_alike_are_found_in_no_time():
         (["open=öffnen"], "open it", "Öffnen Sie", ["used"]),
         (["device=Gerät", "device=Apparat"], "device", "die Apparate", ["inflected"]),
         (["open file=Datei öffnen"], "open file", "öffnen Datei", ["missed"]),
+        (["printer=Drucker"], "Open the printer.", "Öffnen Sie es. Drucker.", ["missed"]),
+        (["printer=Drucker"], "Printer", "Drucker.", ["used"]),
         (["npm=npm"], "npm", "Npm", ["inflected"]),
         (["York=York", "New York=New York"], "New York, York", "New York", ["used", "missed"]),
     ],

@@ -15,7 +15,7 @@ from nmt.search.engine import Hypothesis, TokenScores
 from nmt.text.sentences import split_sentences
 from nmt.text.tokenizers import Tokenizer, clean
 from nmt.text.vocabulary import train_tokenizer
-from nmt.translation.segments import Limits, Segmenter, limits, unknown_spans
+from nmt.translation.segments import Limits, Segment, Segmenter, join, limits, unknown_spans
 from nmt.translation.translate import render
 from nmt.translation.translator import Translator
 
@@ -103,6 +103,19 @@ def test_words_of_copied_stretches_answer_themselves(tokenizer):
     assert found.details.alignment == [(n, n) for n in range(7)]
     record = json.loads(render(1, "ka", [found], "jsonl"))
     assert record["copied"] == found.copied
+
+
+@pytest.mark.parametrize(("target", "capital"), [("fr", "d"), ("de", "D"), ("", "D")])
+def test_no_capital_in_mid_sentence_behind_what_is_copied(tokenizer, target, capital):
+    def joined(source: str, translation: str) -> str:
+        segments = [Segment([1], "Press"), Segment([], "Ctrl+S", copied=True), Segment([1], source)]
+        ids = tokenizer.encode(["Druck", translation])
+        parts = [Hypothesis(tokens, 0.0, 0.0) for tokens in (ids[0], [], ids[1])]
+        return join(tokenizer, segments, parts, [], target).text
+
+    assert joined("to print", "Da ka") == f"Druck Ctrl+S {capital}a ka"
+    assert joined("To print", "Da ka") == "Druck Ctrl+S Da ka"
+    assert joined("to print", "DA ka") == "Druck Ctrl+S DA ka"
 
 
 @pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])

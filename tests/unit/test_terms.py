@@ -56,6 +56,13 @@ def translator(kind: str = "bpe", soft: bool = False, limits: Limits | None = No
     return made
 
 
+def test_terms_of_characters_that_the_model_does_not_know_are_named():
+    glossary = Glossary([("house", "Haus", False), ("日本", "Haus", False), ("door", "ŁŹ", False), ("ŁŹ", "ŁŹ", False)])
+    characters = frozenset("abcdefghijklmnopqrstuvwxyz ")
+    for kind, unusable in [("wordpiece", ["日本", "door"]), ("bpe", ["日本"])]:
+        assert Terms(glossary, KINDS[kind], False, Finder([])).unusable(characters) == unusable
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", ["Haus", "Datei öffnen", "ŁŹ ☃", "C++", "3D", "東京", "haustür"])
 def test_phrases_spell_their_text_behind_any_words(kind, text):
