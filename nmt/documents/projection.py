@@ -271,7 +271,8 @@ class Projection:
         if left and right and node.breaks and low < at < high:
             return Placed(node, (at, at), begin, end)
         place = begin if left or at == high else end
-        if not node.copied and ((own and not node.children) or (low < at < high and begin == end)):
+        is_bare = not any(each.copied or each.breaks for each in below(node))
+        if not node.copied and ((own and is_bare) or (low < at < high and begin == end)):
             return Placed(node, (at, at), place, place)  # it stays empty, or stands where no blank is
         before, after = self.target[place - 1 : place] * (low < at), self.target[place : place + 1] * (at < high)
         blanks = [" " * bool(beside.strip() and not WIDE.match(beside)) for beside in (before, after)]

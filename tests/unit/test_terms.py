@@ -59,8 +59,8 @@ def translator(kind: str = "bpe", soft: bool = False, limits: Limits | None = No
 def test_terms_of_characters_that_the_model_does_not_know_are_named():
     glossary = Glossary([("house", "Haus", False), ("日本", "Haus", False), ("door", "ŁŹ", False), ("ŁŹ", "ŁŹ", False)])
     characters = frozenset("abcdefghijklmnopqrstuvwxyz ")
-    for kind, unusable in [("wordpiece", ["日本", "door"]), ("bpe", ["日本"])]:
-        assert Terms(glossary, KINDS[kind], False, Finder([])).unusable(characters) == unusable
+    for tokenizer in KINDS.values():  # these spell any translation in bytes
+        assert Terms(glossary, tokenizer, False, Finder([])).unusable(characters) == ["日本"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
