@@ -80,7 +80,7 @@ def test_a_short_text_waits_for_one_batch_however_many_documents_there_are():
     async def check():
         waiting, _ = waiting_lines()
         for n in range(6):  # each with terms of its own, so that none goes with another
-            waiting.add(Request(Search(sentences=True, glossary=((str(n), "x"),)), ["x" * 100] * 300))
+            waiting.add(Request(Search(details=True, glossary=((str(n), "x"),)), ["x" * 100] * 300))
         for _ in range(8):
             waiting.take(128)
         short = Request(Search(), ["short"])
