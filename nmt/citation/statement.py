@@ -56,6 +56,8 @@ class Statement:
         for language in (self.source, self.target, language_of(self.language_tag or self.target)):
             if not LANGUAGE.fullmatch(language):  # these name files
                 raise NMTError(f"{language[:40]!r} is not a language code")
+        if unknown := {*self.decode} - {field.name for field in fields(DecodeConfig)}:
+            raise NMTError(f"{STATEMENT}, decode: unknown key {min(unknown)[:40]!r}")
 
     def missing(self) -> list[str]:
         """What `nmt cite` states and this does not, by the names of the keys."""

@@ -240,7 +240,8 @@ class Projection:
         own = self.words_in(node)
         left = self.plain[node.begin - 1 : node.begin].strip() if node.begin and not own else ""
         right = "" if own else self.plain[node.end + node.breaks :][:1].strip()
-        left, right = WIDE.sub("", left), WIDE.sub("", right)
+        if node.copied:
+            left, right = WIDE.sub("", left), WIDE.sub("", right)
         low, high = parent.words
         at = self.gap(node, parent, bool(left))
 

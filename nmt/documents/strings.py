@@ -8,7 +8,7 @@ from nmt.documents.markup import Sentence, Token
 from nmt.text.filters import WITHOUT_BLANKS
 
 MARKUP = re.compile(
-    r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\A\s*[-*•\u2013]\s+"
+    r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>|\{\\[^{}]*\}|\A\s*[-*•\u2013]\s+"
 )
 """A line end, a tag, a command of subtitles such as {\\an8}, or the dash at the beginning."""
 PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from string import ascii_letters, digits
 from typing import Any
 
 from nmt.errors import NMTError
@@ -66,7 +67,8 @@ PLACEHOLDERS = (
     *(r"\[\[[^\[\]\s]{1,60}+\]\]", r"##\w{1,60}+##", r"(?<![\w:/]):[a-z_]\w{1,60}+(?![\w:])"),  # [[x]], ##X##, :name
     r"&(?:[A-Za-z]\w{1,10}+|#\d{1,6}+|#x[\da-fA-F]{1,6}+);",  # &nbsp;
     r"(?<![\w$])\$[A-Za-z_]\w{0,60}+(?:/[\w.@+-]{1,200}+){0,30}+",  # $name, $HOME/bin
-    r"</?[A-Za-z][^<>\s]{0,60}+(?:\s[^<>]{0,400}+)?+>",  # <b>, <a href="...">, <name>
+    # <b>, <a href="...">, <name>, but not <in words>
+    r"</?[A-Za-z][^<>\s]{0,60}+(?:\s{1,9}+[\w:@-]{1,40}+\s{0,9}+=[^<>]{0,400}+|\s{0,9}+/)?+>",
 )
 ADDRESSES = (
     r"\b(?i:https?://|s?ftp://|file:///?|ssh://|git://|wss?://|smb://|www\.)(?=[\w/])[\w!#-;=?-~]{1,2000}+",
@@ -89,7 +91,7 @@ NUMBER = r"(?:\d{1,3}/)?+\.?\d{1,20}+(?:[.,'\u2019]\d{1,20}+|[ \u00a0\u202f]\d{3
 """1,000.5, 1 000, 1e-5 or 1/2."""
 NAMES = (
     # 4.2.1, v2.0-beta1, 192.168.0.1:8080, 10.0.0.0/8; 2024-05-01, 2024-05-01T12:30; 12:30:15
-    r"(?<![\w.,])(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
+    r"(?<![\w.,])(?:\d{1,2}+:(?=\d{1,9}+\.))?+(?:v\d{1,9}+(?:\.\d{1,9}+){1,7}+|\d{1,9}+(?:\.\d{1,9}+){2,7}+)"
     r"(?:[:/]\d{1,5}+|-?(?:alpha|beta|rc|dev|pre|[ab](?=\d))\.?\d{0,4}+)?+(?!\w)",
     r"(?<![\w.+~/-])[A-Za-z][A-Za-z+~-]{0,60}+\d{1,4}+\.\d{1,4}(?!\w|\.\d)",  # python3.11
     r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?+Z?)?+(?!\w|-\d)",
@@ -115,8 +117,12 @@ PLACEHOLDER = re.compile("|".join(PLACEHOLDERS))
 ALL = re.compile("|".join([*PLACEHOLDERS, *ADDRESSES, *FILES, *NAMES, MEASURE.pattern]))
 WHOLE = re.compile("|".join([*ADDRESSES, *FILES, *NAMES[:2]]))
 """Items that are whole words between blanks, but for the marks around them: versions, names of packages and files."""
-GLUE = re.compile(r"[-+~](?=\w)[\w.+~-]{1,200}+")
+GLUE = re.compile(r"[-+~:/](?=\w)[\w.+~:/-]{1,200}+")
 """What may follow such an item within its word."""
+ARGUMENT = re.compile(r"[%$]|\{(?![{%#])")
+"""Begins a placeholder that is a whole word with the characters of ASCII that are joined to it: uid=%s, stat(%s)."""
+AFTER_ARGUMENT = re.compile(r"[\w=(/:.@+#\[\]~,%{}$)]{1,200}+", re.ASCII)
+BEFORE_ARGUMENT = frozenset(f"{ascii_letters}{digits}=(/:.@+#[~,%{{}}$_")
 SIGN = re.compile(r"[`{<%$@/\\\d_&*]|::|\.\w|--|\(\)|\w\+\w|\[\[|##|:[a-z]")
 """Is in all that ALL finds. Most lines have none, and looking for it is much faster."""
 SECONDS = 2
@@ -153,6 +159,8 @@ class Finder:
             for start, end in spans(pattern, line):
                 if pattern is ALL and WHOLE.match(line, start):
                     start, end = whole_word(line, start, end)
+                elif pattern is ALL and ARGUMENT.match(line, start) and line[start:end] != "%%":
+                    start, end = whole_argument(line, start, end)
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
         return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
@@ -171,6 +179,20 @@ def whole_word(line: str, start: int, end: int) -> tuple[int, int]:
         before = re.search(r"\w[\w.+~-]*$", line[max(start - 200, 0) : start])
         start -= len(before[0]) if before else 0
     return start, end
+
+
+def whole_argument(line: str, start: int, end: int) -> tuple[int, int]:
+    """The span of a placeholder with what is joined to it, and with the quotes of `%s'."""
+    begin, joined = start, AFTER_ARGUMENT.match(line, end)
+    while begin and start - begin < 200 and line[begin - 1] in BEFORE_ARGUMENT:
+        begin -= 1
+    while begin < start and not (line[begin].isalnum() or line[begin] in "%{$"):
+        begin += 1
+    word = line[begin : joined.end() if joined else end]
+    end = max(end, begin + len(without_marks(word)))
+    if line[begin - 1 : begin] == "`" and line[end : end + 1] == "'":
+        return begin - 1, end + 1
+    return begin, end
 
 
 def without_marks(address: str) -> str:

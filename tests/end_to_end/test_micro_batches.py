@@ -159,6 +159,6 @@ def test_time_that_is_up_ends_a_run_behind_a_whole_update(toy, nmt, training_sta
     [*_, last] = list_checkpoints(Path("run"))
     if last != checkpoint_path(Path("run"), 60):
         assert "stopped by trainer.max_time" in outcome.err
-        assert "of 60; the same command goes on" in outcome.err
+        assert "of 60; the same command resumes there" in outcome.err
     assert nmt("train", *options).code == 0
     torch.testing.assert_close(training_state(Path("run")), training_state(finished), rtol=0, atol=0)

@@ -27,7 +27,7 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("Hello {}, {name} and {0:.2f}!", ["{}", "{name}", "{0:.2f}"]),
         ("{0:{width}} of ${HOME} and $USER", ["{0:{width}}", "${HOME}", "$USER"]),
         ("%s of %(count)d, %1$s, %.2f or %-5d: 100%%", ["%s", "%(count)d", "%1$s", "%.2f", "%-5d", "%%"]),
-        ("%dpx and %ld bytes for %@", ["%d", "%ld", "%@"]),
+        ("%dpx and %ld bytes for %@", ["%dpx", "%ld", "%@"]),
         ("Save %s%d now", ["%s%d"]),
         ("Hi {{ user.name }}, {% if x %}yes{% endif %}", ["{{ user.name }}", "{% if x %}", "{% endif %}"]),
         (
@@ -52,7 +52,7 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("1'000 km, 12 500 km, 1e-5 m, .5 mm and 1 GB/s", ["1'000 km", "12 500 km", "1e-5 m", ".5 mm", "1 GB/s"]),
         ("See https://a.org/café_(b). Or (HTTP://A.ORG/{id}).", ["https://a.org/café_(b)", "HTTP://A.ORG/{id}"]),
         ("Mail o'neil@a.org, open re\u0301sume\u0301.pdf", ["o'neil@a.org", "re\u0301sume\u0301.pdf"]),
-        ("At %s/x.txt or {a}/b/c.py", ["%s", "x.txt", "{a}/b/c.py"]),
+        ("At %s/x.txt or {a}/b/c.py", ["%s/x.txt", "{a}/b/c.py"]),
         ("In $HOME/bin on {d, date, short} {# no #}", ["$HOME/bin", "{d, date, short}", "{# no #}"]),
         ("Use ``a `b` c``, %p, %'d, %*d or % d", ["``a `b` c``", "%p", "%'d", "%*d", "% d"]),
         (
@@ -76,8 +76,10 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("Install python3.11-doc, gtk-3.0.1 (or x.py-based)", ["python3.11-doc", "gtk-3.0.1", "x.py-based"]),
         ("Open film.srt, memory.tmx", ["film.srt", "memory.tmx"]),
         ("Fill [[name]], ##ORDER## and :name here", ["[[name]]", "##ORDER##", ":name"]),
-        ("%ud, %.*s, %<PRIuMAX>, %zu of `%s' or `%s'", ["%u", "%.*s", "%<PRIuMAX>", "%zu", "%s", "%s"]),
+        ("%ud, %.*s, %<PRIuMAX>, %zu of `%s' or `%s'", ["%ud", "%.*s", "%<PRIuMAX>", "%zu", "`%s'", "`%s'"]),
+        ("uid=%s: stat(%s) failed (%s), 0x%lx, 2:1.19.2-1+b3", ["uid=%s", "stat(%s)", "%s", "0x%lx", "2:1.19.2-1+b3"]),
         # Nothing of these is protected.
+        ("An <illegal instruction> or <no such file>", []),
         ("He and/or she paid 5 dollars, 50 percent of them; a < b.", []),
         ("A set { 1, 2 } and the year 1984, at 3 or 4", []),
         ("5%5% and 5°5°", []),
