@@ -177,7 +177,7 @@ def run(words: list[str], folder: str) -> None:
     import runpy
     import types
 
-    what, *rest = words
+    what, *rest = [word for word in words if word != "-P"]  # the folder of a program is not on its path anyway
     if what == "-m":
         sys.argv, sys.path[0] = rest, folder
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)

@@ -4,6 +4,7 @@ The paper fixes k. While a model still learns fast, such a mean is much worse th
 the validation loss chooses k.
 """
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from nmt.model_directory.card import model_card
 from nmt.model_directory.description import ModelDescription
 from nmt.model_directory.weights import write_model_directory
 from nmt.storage.foreign import sha256
-from nmt.training.checkpoints import RunState, load_checkpoint, model_weights
+from nmt.training.checkpoints import RunState, UnreadableCheckpoint, load_checkpoint, model_weights
 from nmt.training.run_folder import kept_checkpoints
 from nmt.training.validation import validation_loss
 
@@ -112,7 +113,8 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
             mean.add(path)
             consider(mean.average(), paths[-number:])
         if best.is_file():
-            consider(averaged_model([best]), [best])
+            with suppress(UnreadableCheckpoint):  # there are others
+                consider(averaged_model([best]), [best])
     chosen = averaged_model(sources[min(losses, key=losses.__getitem__)])
     return replace(chosen, state=newest.state, made=newest.made, skipped=newest.skipped, losses=losses)
 

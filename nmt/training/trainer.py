@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from subprocess import Popen
 from threading import Event, Thread
@@ -29,6 +29,9 @@ HANGING_SECONDS = 10.0
 """Time for this process to notice that another one has ended. With NCCL it would wait for minutes."""
 ENDING_SECONDS = 2.0
 """A process may still be ending when its connections are closed already."""
+FIRST_PROCESS = "NMT_FIRST_PROCESS"
+"""The variable that tells the processes that Lightning launches which process launched them."""
+FIRST_ENDED = "the first process of this training has ended"
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
 """Messages of gloo and of DataLoader where another process has ended."""
 
@@ -109,17 +112,23 @@ def watched(trainer: Trainer) -> Iterator[None]:
     """
     over = Event()
 
-    def observe(processes: list[Popen[bytes]]) -> None:
-        def end_after_one() -> None:
+    def end_when(reason: Callable[[], str]) -> None:
+        def look() -> None:
             while not over.wait(1):
-                if (message := how_one_ended(processes)) and not over.wait(HANGING_SECONDS):
+                if (message := reason()) and not over.wait(HANGING_SECONDS):
                     end_launched_processes(trainer)
                     print(f"nmt: {message}", file=sys.stderr)
                     os._exit(2)
 
-        Thread(target=end_after_one, daemon=True).start()
+        Thread(target=look, daemon=True).start()
+
+    def observe(processes: list[Popen[bytes]]) -> None:
+        end_when(lambda: how_one_ended(processes))
 
     subprocess_script._launch_process_observer = observe  # type: ignore[assignment,attr-defined]
+    first = os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
+    if launched_by_lightning := first != str(os.getpid()):
+        end_when(lambda: "" if str(os.getppid()) == first else f"{FIRST_ENDED} (pid {first}): the same command resumes")
     try:
         yield
     except (RuntimeError, OSError) as error:
@@ -136,6 +145,8 @@ def watched(trainer: Trainer) -> Iterator[None]:
         raise
     finally:
         over.set()
+        if not launched_by_lightning:
+            del os.environ[FIRST_PROCESS]
 
 
 def leave_process_group() -> None:

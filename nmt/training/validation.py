@@ -136,7 +136,7 @@ class Validation(UpdateCallback):
         regular = step % self.config.every_steps == 0
         by_score = self.config.best == "bleu"
         value = metrics[self.score_key if by_score else "valid_perplexity"]
-        better = self.best is None or (value > self.best if by_score else value < self.best)
+        better = not math.isnan(value) and (self.best is None or (value > self.best if by_score else value < self.best))
         self.improved = better and regular
         if regular:
             counts = step > self.last_stage

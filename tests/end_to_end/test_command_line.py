@@ -120,7 +120,7 @@ def test_the_commands_of_the_paper_say_what_is_missing(tmp_path):
 def test_score_tells_machines_what_it_tells_people(tmp_path):
     (tmp_path / "ref").write_text("Ein Hund läuft über die Wiese.\nZwei Männer sitzen im Park.\n")
     (tmp_path / "hyp").write_text("Ein Hund rennt über die Wiese.\nZwei Männer sitzen im Park.\n")
-    words = ["score", "hypothesis=hyp", "reference=ref", "metrics=[bleu,chrf,ter,tokenised,split]"]
+    words = ["score", "hypothesis=hyp", "reference=ref", "metrics=[bleu,chrf,ter,tokenised,split]", "language=de"]
     people = nmt(*words, folder=tmp_path).stdout.splitlines()
     machines = json.loads(nmt(*words, "--json", folder=tmp_path).stdout)
     assert [f"{m['name']} = {m['value']:.2f}  {m['signature']}" for m in machines] == people

@@ -180,15 +180,18 @@ def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", ["launched", "launcher", "loader"])
+@pytest.mark.parametrize("killed", ["launched", "launcher", "launcher at its start", "loader"])
 def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, start, killed):
     more = ["num_workers=1"] if killed == "loader" else ["trainer.devices=2", "trainer.strategy=ddp"]
     process = start([*toy, *LONG, *more], sys.executable)
-    wait_for(process, Path("run"), 20)
-    children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
-    os.kill(process.pid if killed == "launcher" else int(children[-1]), signal.SIGKILL)
-    errors = process.communicate(timeout=60)[1]
-    assert process.returncode == (-signal.SIGKILL if killed == "launcher" else 2), errors
+    if killed != "launcher at its start":
+        wait_for(process, Path("run"), 20)
+    children: list[str] = []
+    while not children:
+        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+    os.kill(process.pid if "launcher" in killed else int(children[-1]), signal.SIGKILL)
+    errors = process.communicate(timeout=60)[1]  # until the last process has ended
+    assert process.returncode == (-signal.SIGKILL if "launcher" in killed else 2), errors
     assert "Traceback" not in errors
     (line,) = [line for line in errors.splitlines() if line.startswith("nmt: ")]
     assert f"process 1 of this training (pid {children[-1]}) was ended by SIGKILL" in line or killed != "launched"
