@@ -159,7 +159,7 @@ def problem_of(content: bytes, first: bool = True) -> str:
         if first and re.match(magic, content):
             return f"{what}, not text"
     if (first and content.startswith((b"\xff\xfe", b"\xfe\xff"))) or (8 <= len(content) <= content.count(0) * 4):
-        return "no text, or UTF-16 or UTF-32, not UTF-8: convert text with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
+        return "UTF-16 or UTF-32, not UTF-8, or no text: convert it with iconv -f UTF-16 -t UTF-8 FILE > OTHER"
     if b"\0" in content and "\ufffd" in content.decode(errors="replace"):
         return "no text: it has NUL bytes, and bytes that are not UTF-8"
     return ""
