@@ -7,18 +7,18 @@ tiny=(model=tiny model.norm=pre model.dropout=0.1 batching.tokens_per_update=100
     validation.bleu_sentences=100 seed=1)
 general=(data=files data.name=tatoeba "data.train=$corpus/train" "data.valid=$corpus/valid")
 domain=(experiment=quickstart name=adapt/domain batching.tokens_per_update=1000 trainer.max_steps=1200
-    model.dropout=0.1 optim.optimizer=adam optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 checkpoints.every_steps=100)
+    model.dropout=0.1 optim.optimizer=adam optim.schedule=linear optim.learning_rate=2e-3 optim.warmup=300 checkpoints.every_steps=100 checkpoints.average=all)
 
 # The general translator, and for comparison one that knows the domain alone.
 nmt preprocess "${general[@]}" tokenizer=bpe8k
-nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=2500 checkpoints.every_steps=200 name=adapt/general
+nmt train data/tatoeba "${tiny[@]}" optim.warmup=1000 trainer.max_steps=2500 checkpoints.every_steps=200 checkpoints.average=all name=adapt/general
 nmt preprocess "${domain[@]}"
 nmt train "${domain[@]}"
 
 # The domain in the general translator's vocabulary, alone and mixed with general text. A tiny model learns little at
 # the rate of optim=adapt, which is for larger ones.
 adapt=(init=runs/adapt/general optim=adapt optim.learning_rate=1.5e-3 batching.tokens_per_update=1000 batching.micro_batches=1
-    validation.every_steps=400 validation.bleu_sentences=100 checkpoints.every_steps=100 trainer.max_steps=1200)
+    validation.every_steps=400 validation.bleu_sentences=100 checkpoints.every_steps=100 checkpoints.average=all trainer.max_steps=1200)
 here=$(dirname "$0")
 replay=(--config-dir "$here" data=replay "data.train=$corpus/train" "data.valid=$corpus/valid")
 nmt preprocess data=quickstart data.name=domain init=runs/adapt/general

@@ -8,7 +8,7 @@ held_out=("data.valid=$corpus/val" "data.test=$corpus/test_2016_flickr")
 training=(
     experiment=multi30k optim.optimizer=muon optim.schedule=linear optim.learning_rate=0.004 optim.factor=1
     optim.warmup=500 model.dropout=0.1 batching.tokens_per_update=1000 trainer.precision=bf16-mixed
-    trainer.max_steps=6000 checkpoints.every_steps=100 validation.bleu_sentences=0 logger=csv
+    trainer.max_steps=6000 checkpoints.every_steps=100 checkpoints.average=all validation.bleu_sentences=0 logger=csv
 )
 search=(decode.length_penalty_kind=marian decode.length_penalty=1)
 
