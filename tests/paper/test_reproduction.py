@@ -150,7 +150,7 @@ def test_a_table_goes_on_from_an_interruption(toy, here, monkeypatch, capfd):
     big = json.loads((RESULTS / "en-de-big.json").read_text())
     hypotheses = Path("work/runs/en-de-big/test.de").read_text().splitlines()
     references = Path("work/data/en-de/test.de").read_text().splitlines()
-    assert big["scores"] == [asdict(item) for item in score(hypotheses, references, ["bleu", "split"])]
+    assert big["scores"] == [asdict(item) for item in score(hypotheses, references, ["bleu", "split"], "de")]
     assert big["figures"]["updates"] == 400
     assert big["seconds"]["train"] >= big["figures"]["training_seconds"] - 0.1
     assert f"training {big['figures']['parameters']:,} parameters" in errors
