@@ -238,7 +238,7 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
     write_average(average, run / TOKENIZER, run / "model", scored)
     console.print(f"the model is in {run / 'model'}")
     if scored and scored[0].value == 0 and (run.parent / "latest" / "model").is_dir():
-        console.print(f"notice: {run.parent / 'latest'} stays at the run before, because this model scored 0")
+        console.print(f"notice: {run.parent / 'latest'} still points to the run before it, because this model scored 0")
     else:
         point_latest_to(run)
     max_steps = config.trainer["max_steps"]
