@@ -17,7 +17,7 @@ from nmt.search.torch_engine import TorchEngine
 from nmt.server.requests import FileRequest, TranslateRequest, check
 from nmt.server.tasks import Batch, Search
 from nmt.server.worker import Answers
-from nmt.text.glossary import Glossary, judge
+from nmt.text.glossary import ENDS, Glossary, judge
 from nmt.text.protected import Finder
 from nmt.text.tokenizers import TARGET
 from nmt.text.vocabulary import train_tokenizer
@@ -104,7 +104,10 @@ def test_each_term_of_a_line_is_in_its_translation_as_a_word(lines, kind, beam):
     made = translator(kind, beam_size=beam, n_best=beam, max_extra_length=30)
     for line, found in zip(lines, made.translate(lines), strict=True):
         for each in found:
-            assert set(judge(GLOSSARY.find(line), each.text, None)) <= {"used"}
+            # A term that nothing but other terms follow after a full stop counts as appended, which this untrained
+            # model may well do: only whether the words are there is asked here.
+            text = "".join("," if letter in ENDS else letter for letter in each.text)
+            assert set(judge(GLOSSARY.find(line), text, None)) <= {"used"}
 
 
 @pytest.mark.parametrize(
