@@ -11,12 +11,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from nmt.data.prepared import PreparedSplit
-from nmt.model_directory.description import find_model_directory
-from nmt.model_directory.weights import load_model
-from nmt.search.attention_weights import model_attention
-from nmt.search.beam_search import pad_source
-from nmt.search.forced_decoding import pad_inputs
+from nmt.data import PreparedSplit
+from nmt.files import find_model_directory, load_model
+from nmt.search import model_attention, pad_inputs, pad_source
 
 Pair = tuple[list[int], list[int]]
 

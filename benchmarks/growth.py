@@ -42,8 +42,8 @@ def train(length: int = LENGTH, vocabulary: int = VOCABULARY) -> float:
     import torch
 
     from nmt.commands import compose
-    from nmt.data.prepared import dummy_batch
-    from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
+    from nmt.data import dummy_batch
+    from nmt.kernels import forget_old_kernels, keep_freed_memory
     from nmt.training.module import TranslationModule
 
     keep_freed_memory()
@@ -68,9 +68,9 @@ def search(length: int = LENGTH, vocabulary: int = VOCABULARY, beam: int = 4) ->
 
     from nmt.commands import compose
     from nmt.config import DecodeConfig
-    from nmt.kernels.memory import keep_freed_memory
+    from nmt.kernels import keep_freed_memory
     from nmt.model import Transformer
-    from nmt.search.torch_engine import TorchEngine
+    from nmt.search import TorchEngine
 
     keep_freed_memory()
     torch.manual_seed(1)
@@ -91,7 +91,7 @@ def plan(pairs: int) -> float:
     from lengths import text_like_lengths
 
     from nmt.config import BatchingConfig
-    from nmt.data.planning import BatchPlanner
+    from nmt.data import BatchPlanner
 
     lengths = text_like_lengths(pairs)
     start = time.perf_counter()

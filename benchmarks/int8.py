@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from nmt.config import DecodeConfig
-from nmt.interchange import ctranslate2, ctranslate2_int8
-from nmt.model_directory.description import find_model_directory, read_tokenizer
-from nmt.search.ctranslate2_engine import CTranslate2Engine
-from nmt.text.tokenizers import SOURCE, TARGET
+from nmt.files import find_model_directory, read_tokenizer
+from nmt.plugins.exchange import ctranslate2, ctranslate2_int8
+from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.text import SOURCE, TARGET
 
 
 def scores(model: Path, folder: Path, pairs: list[tuple[list[int], list[int]]], precision: str) -> np.ndarray:

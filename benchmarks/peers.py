@@ -121,8 +121,8 @@ def corpus_options(setting: Setting) -> list[str]:
 
 def prepare(setting: Setting) -> None:
     """The prepared corpus; its subwords as text for Marian and as ids for transformers; Marian's vocabulary."""
-    from nmt.data.prepared import PreparedSplit
-    from nmt.text.tokenizers import load_tokenizer
+    from nmt.data import PreparedSplit
+    from nmt.text import load_tokenizer
 
     work, marian = setting.work, setting.work / "marian"
     if (marian / "vocab.yml").exists():

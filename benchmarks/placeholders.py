@@ -15,9 +15,8 @@ from pathlib import Path
 
 import polib
 
-from nmt.evaluation.scores import score
-from nmt.text.files import Pair
-from nmt.text.protected import Finder, Items
+from nmt.evaluation import score
+from nmt.text import Finder, Items, Pair
 
 PLACEHOLDER = re.compile(r"%\(\w+\)|%[sd]|\{\w*\}|https?:|`|</?[a-z]")
 

@@ -17,7 +17,7 @@ from lengths import text_like_lengths
 from numpy.typing import NDArray
 
 from nmt.config import BatchingConfig
-from nmt.data.planning import BatchPlanner
+from nmt.data import BatchPlanner
 
 Lengths = tuple[NDArray[np.int32], NDArray[np.int32]]
 TOKENS = 25_000
@@ -66,7 +66,7 @@ def store(lengths: Lengths, folder: Path) -> None:
     import datasets
     import pyarrow as pa
 
-    from nmt.data.arrow import IDS_SCHEMA
+    from nmt.data import IDS_SCHEMA
 
     datasets.disable_progress_bars()
     random = np.random.default_rng(1)
@@ -80,7 +80,7 @@ def store(lengths: Lengths, folder: Path) -> None:
 
 
 def measure_batches(lengths: Lengths) -> None:
-    from nmt.data.prepared import PreparedSplit
+    from nmt.data import PreparedSplit
 
     with tempfile.TemporaryDirectory() as temporary:
         store(lengths, Path(temporary) / "train")

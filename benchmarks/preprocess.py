@@ -88,7 +88,7 @@ def processor_seconds() -> float:
 def prepare(folder: Path, times: "multiprocessing.Queue[tuple[str, Moment] | None]") -> None:
     """Run the command, noting at what time, and after what processor time, it begins each of its parts."""
     from nmt.commands import compose
-    from nmt.preparation.preprocess import preprocess
+    from nmt.preparation import preprocess
 
     said: set[str] = set()
 

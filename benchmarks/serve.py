@@ -46,7 +46,7 @@ HEAD = "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nC
 def translate_here(connection: Connection, model: str, options: list[str]) -> None:
     """In a process of its own: translate the lines that come, as `nmt translate` does, and tell the seconds."""
     from nmt.commands import compose
-    from nmt.translation.load import load_translator
+    from nmt.translation import load_translator
 
     known = [option for option in options if option.split("=")[0] in ("engine", "precision", "threads", "decode")]
     translator = load_translator(compose("translate", [f"run={model}", *known]), lambda words: None)

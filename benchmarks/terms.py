@@ -21,11 +21,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import nmt
-from nmt.evaluation.scores import score
-from nmt.model_directory.description import find_model_directory, read_description
-from nmt.text.glossary import WORD, Glossary, judge, read_glossary
-from nmt.text.tokenizers import clean
-from nmt.translation.terms import knows_hints, lemmatiser
+from nmt.evaluation import score
+from nmt.files import find_model_directory, read_description
+from nmt.plugins.protection.glossary import WORD, Glossary, judge, read_glossary
+from nmt.plugins.protection.terms import knows_hints, lemmatiser
+from nmt.text import clean
 
 DICTIONARY = Path("/usr/share/dictd/freedict-eng-deu.dict.dz")
 LETTERS = 4

@@ -36,9 +36,8 @@ from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor, nn
 
 from nmt.config import PAD, BatchingConfig, ModelConfig
-from nmt.data.planning import BatchPlanner
-from nmt.data.prepared import Batch, PreparedSplit
-from nmt.model.flops import training_flops
+from nmt.data import Batch, BatchPlanner, PreparedSplit
+from nmt.model import training_flops
 
 SIZES = {"small": ("model=small", 8_000), "base": ("model=base", 32_000), "big": ("model=big", 37_000)}
 GPU = torch.cuda.is_available()
@@ -144,7 +143,7 @@ def train_plainly(folder: Path, config: ModelConfig, vocabulary: int) -> None:
 
 def train_in_a_loop(folder: Path, config: ModelConfig, vocabulary: int) -> None:
     from nmt.config import OptimConfig
-    from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
+    from nmt.kernels import forget_old_kernels, keep_freed_memory
     from nmt.training.module import TranslationModule, dropout_seed
 
     keep_freed_memory()
@@ -193,8 +192,8 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     import pyarrow as pa
 
     from nmt.commands import compose
-    from nmt.data.arrow import IDS_SCHEMA, arrow_writer, list_column
-    from nmt.preparation.preprocess import preprocess
+    from nmt.data import IDS_SCHEMA, arrow_writer, list_column
+    from nmt.preparation import preprocess
 
     text, prepared = folder / "text", folder / "prepared"
     for split, size in (("train", vocabulary // 4), ("valid", 20)):

@@ -56,15 +56,16 @@ Translate = Callable[[list[str]], int]
 
 
 def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
-    from nmt.model_directory.description import read_tokenizer
-    from nmt.text.tokenizers import clean
+    from nmt.files import read_tokenizer
+    from nmt.text import clean
 
     return read_tokenizer(folder).encode([clean(line) for line in lines])
 
 
 def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Translate:
     from nmt.commands import compose
-    from nmt.translation.translate import load_translator, open_translator
+    from nmt.translation import open_translator
+    from nmt.translation.translate import load_translator
 
     alone, precision = precision == "alone", precision.replace("alone", "float32")
     options = [f"run={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
@@ -177,11 +178,9 @@ def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:
 
     from nmt.commands import compose
     from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
+    from nmt.files import ModelDescription, sha256, write_model_directory
     from nmt.model import Transformer
-    from nmt.model_directory.description import ModelDescription
-    from nmt.model_directory.weights import write_model_directory
-    from nmt.storage.foreign import sha256
-    from nmt.text.vocabulary import train_tokenizer
+    from nmt.text import train_tokenizer
 
     draw = random.Random(1)
     syllables = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "s")]
@@ -212,9 +211,8 @@ def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:
 def prepare(model: str, folder: Path) -> Path:
     """A copy of the model directory, with its exports inside."""
     from nmt.errors import NMTError
-    from nmt.interchange import ctranslate2 as ctranslate2_model
-    from nmt.interchange import huggingface
-    from nmt.model_directory.description import find_model_directory, read_description
+    from nmt.files import find_model_directory, read_description
+    from nmt.plugins.exchange import ctranslate2 as ctranslate2_model, huggingface
 
     copy = Path(shutil.copytree(find_model_directory(model), folder / "model"))
     for precision in ("float32", "int8"):

@@ -10,17 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt.commands import preprocess as preprocess_command
-from nmt.commands import train as train_command
-from nmt.commands import translate as translate_command
-from nmt.compose import Command, compose
-from nmt.compose.overrides import in_yaml, literal, set_text
+from nmt.commands import preprocess as preprocess_command, train as train_command, translate as translate_command
+from nmt.compose import Command, compose, in_yaml, literal, set_text
 from nmt.config import ExperimentConfig, TranslateConfig
-from nmt.data.manifest import flatten
+from nmt.data import flatten
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
-    from nmt.translation.translator import Translator
+    from nmt.translation import Translator
 
 
 def configuration(command: Command, given: tuple[Any, ...], keys: dict[str, Any]) -> Any:
@@ -62,7 +59,7 @@ class Model:
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """log P of each target, given its source: the natural logarithm, end symbol included."""
-        from nmt.translation.likelihood import score_pairs
+        from nmt.translation import score_pairs
 
         both = items_of(pairs)
         if not all(isinstance(pair, tuple | list) and [type(side) for side in pair] == [str, str] for pair in both):
@@ -77,7 +74,7 @@ def items_of(items: Any) -> list[Any]:
 
 def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     """Load the model of a run or a model directory, by default `runs/latest`; the keys are those of `nmt translate`."""
-    from nmt.translation.load import find_models, load_translator
+    from nmt.translation import find_models, load_translator
 
     config = configuration(translate_command.COMMAND, words, keys)
     for key, unset in (("input", "-"), ("output", "-"), ("text", None), ("engine", "torch")):

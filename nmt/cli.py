@@ -14,7 +14,7 @@ import nmt
 from nmt.commands import COMMANDS
 from nmt.compose import Command, compose
 from nmt.errors import NMTError, SameForAll, enough_memory_or
-from nmt.training.processes import is_first_process
+from nmt.training import is_first_process
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -29,7 +29,7 @@ def run(
     """Run a command, and return its exit code."""
     words, given = split_options(command, overrides)
     if help or "-h" in given:
-        from nmt.compose.help import help_text
+        from nmt.compose import help_text
 
         sys.stdout.write(help_text(command, words, config_dir))
         return 0
@@ -39,7 +39,7 @@ def run(
         raise NMTError(f"--cfg prints one configuration; leave {', '.join(given)} out")
     words += [option.override for option in options if option.override]
     if cfg:
-        from nmt.compose.tree import compose_tree, to_yaml
+        from nmt.compose import compose_tree, to_yaml
 
         sys.stdout.write(to_yaml(compose_tree(command, words, config_dir)))
         return 0
@@ -58,7 +58,7 @@ def split_options(command: Command, words: list[str]) -> tuple[list[str], list[s
     for word, following in zip(words, [*words, ""][1:], strict=True):
         # A text to translate may begin with a dash, and a dash alone is standard input.
         if word.startswith("-") and word not in ("-", *own) and not re.search(r"\s", word):
-            from nmt.compose.explanations import explain_option
+            from nmt.compose import explain_option
 
             raise NMTError(explain_option(command, word, following))
     return [word for word in words if word not in own], [word for word in words if word in own]
@@ -129,8 +129,7 @@ def main() -> None:
     name = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
         if name and name not in COMMANDS:
-            from nmt.compose.explanations import nearest
-            from nmt.compose.foreign_words import our_words
+            from nmt.compose import nearest, our_words
 
             raise NMTError(our_words("nmt", name) or f"unknown command {name}; {nearest(name, list(COMMANDS))}")
         with enough_memory_or(COMMANDS[name].memory if name else Command.memory):

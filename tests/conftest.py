@@ -49,7 +49,7 @@ def interruptible() -> Iterator[None]:
 def toy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The overrides that train a tiny model on the toy corpus, which lies there prepared."""
     from nmt.commands import compose
-    from nmt.preparation.preprocess import preprocess
+    from nmt.preparation import preprocess
 
     folder = tmp_path_factory.mktemp("toy")
     write_toy_text(folder, seed=1)
@@ -71,7 +71,7 @@ def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     from rich.console import Console
 
     from nmt.commands import compose
-    from nmt.training.train import train
+    from nmt.training import train
 
     run = tmp_path_factory.mktemp("runs") / "finished"
     assert train(compose("train", [*toy, f"run={run}", "checkpoints.every_steps=12"]), Console(quiet=True)) is None
@@ -84,11 +84,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     import torch
 
     from nmt.config import ModelConfig, TokenizerConfig
+    from nmt.files import ModelDescription, sha256, write_model_directory
     from nmt.model import Transformer
-    from nmt.model_directory.description import ModelDescription
-    from nmt.model_directory.weights import write_model_directory
-    from nmt.storage.foreign import sha256
-    from nmt.text.vocabulary import train_tokenizer
+    from nmt.text import train_tokenizer
 
     folder = tmp_path_factory.mktemp("translate")
     lines = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
@@ -117,7 +115,7 @@ def tagged_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def import_fixture(name: str, output: Path) -> Path:
     """One of the models that Marian trained, as a model directory."""
     from nmt.commands import compose
-    from nmt.commands.import_model import import_model
+    from nmt.plugins.exchange.import_model import import_model
 
     words = [f"path={Path(__file__).parent / 'fixtures' / 'marian' / name}", f"output={output}"]
     list(import_model(compose("import", [*words, "source=en", "target=de"]), lambda step: None))

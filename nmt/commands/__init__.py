@@ -1,39 +1,29 @@
-"""The commands: a file for each, with its keys, its summary and its run function.
+"""The commands, by name; each is imported when it is used."""
 
-They import heavy libraries only when they run, so that `nmt --help` answers at once.
-"""
-
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nmt import compose as composition
-from nmt.commands import (
-    attention,
-    average,
-    cite,
-    compare,
-    export,
-    import_model,
-    parse,
-    preprocess,
-    report,
-    score,
-    serve,
-    synthesise,
-    train,
-    translate,
-    verify,
-)
 from nmt.compose import Command
+from nmt.registry import entries_of
 
-COMMANDS: dict[str, Command] = {
-    module.COMMAND.name: module.COMMAND
-    for module in (
-        *(preprocess, train, translate, synthesise, serve, parse, score, compare),
-        *(average, export, import_model, report, attention, cite, verify),
-    )
-}
-"""By name, in the order of `nmt --help`."""
+
+class Commands(Mapping[str, Command]):
+    """Name -> command, in the order of `nmt --help`."""
+
+    def __getitem__(self, name: str) -> Command:
+        command: Command = entries_of("command")[name].load()
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(entries_of("command"))
+
+    def __len__(self) -> int:
+        return len(entries_of("command"))
+
+
+COMMANDS = Commands()
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
 from nmt.compose import Command
-from nmt.config.rules import as_list, check_numbers, number
+from nmt.config import as_list, check_numbers, number
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
-    from nmt.training.averaging import Average
+    from nmt.training import Average
 
 
 @dataclass
@@ -39,7 +39,7 @@ def choose_checkpoints(config: AverageConfig) -> list[Path]:
         if config.last is not None:
             raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
         return [Path(path).resolve() for path in config.checkpoints]
-    from nmt.training.run_folder import check_no_links, list_checkpoints
+    from nmt.training import check_no_links, list_checkpoints
 
     run = Path(config.run)
     check_no_links(run)
@@ -58,10 +58,9 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
     import torch
 
     from nmt.config import CheckpointConfig
-    from nmt.data.prepared import open_corpus
-    from nmt.storage.foreign import build
-    from nmt.training.averaging import delivered_model
-    from nmt.training.checkpoints import RunState, check_origin, load_checkpoint
+    from nmt.data import open_corpus
+    from nmt.files import build
+    from nmt.training import RunState, check_origin, delivered_model, load_checkpoint
 
     state = RunState(**load_checkpoint(newest)["nmt"])
     rule = build(CheckpointConfig, state.config["checkpoints"], f"{newest}, checkpoints")
@@ -76,11 +75,8 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 
 def run(config: AverageConfig) -> None:
     """Write the average as a model directory, and say what it is and what it replaced."""
-    from nmt.model_directory.card import weights
-    from nmt.model_directory.description import read_description
-    from nmt.model_directory.weights import check_ours
-    from nmt.storage.lock import only_process
-    from nmt.training.averaging import averaged_model, tokenizer_of, write_average
+    from nmt.files import check_ours, only_process, read_description, weights
+    from nmt.training import averaged_model, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)
     folder = paths[-1].parent.parent

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.training.processes import is_first_process
+from nmt.training import is_first_process
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,16 +4,15 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import talker
-from nmt.compose import Command
-from nmt.compose.words import exists
+from nmt.compose import Command, exists
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 
 
 def run(config: ExperimentConfig) -> None:
     """Prepare the corpus, and print what was kept and dropped."""
-    from nmt.preparation.preprocess import preprocess
-    from nmt.text.filters import large_losses
+    from nmt.preparation import preprocess
+    from nmt.text import large_losses
 
     console = talker()
     with console.status("preparing") as status:
@@ -46,7 +45,7 @@ def run(config: ExperimentConfig) -> None:
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
     """The corpus of two files whose names differ in the ending, their language, or of one file with both sides."""
-    from nmt.text.files import COMPRESSIONS, is_table
+    from nmt.text import COMPRESSIONS, is_table
 
     forms = "`nmt preprocess corpus/train.en corpus/train.de`, or `nmt preprocess data=files data.train=A:B`"
     for word in words:
@@ -67,7 +66,7 @@ def corpus_files(words: list[str]) -> dict[str, Any]:
 
 def initial_tokenizer(init: str) -> dict[str, dict[str, Any]]:
     """Kind and size of the vocabulary of the model that training is to start from."""
-    from nmt.model_directory.description import find_model_directory, read_description, tokenizer_settings
+    from nmt.files import find_model_directory, read_description, tokenizer_settings
 
     return {"tokenizer": tokenizer_settings(read_description(find_model_directory(init, "init")))}
 

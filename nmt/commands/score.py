@@ -7,9 +7,17 @@ from typing import Any
 
 from nmt.commands.words import paths_and_texts
 from nmt.compose import Command, Option
-from nmt.config import DecodeConfig, TranslateConfig
-from nmt.config.rules import as_list, check_numbers, number, require, require_choice
-from nmt.config.scoring import TEXT_METRICS, check_scoring
+from nmt.config import (
+    TEXT_METRICS,
+    DecodeConfig,
+    TranslateConfig,
+    as_list,
+    check_numbers,
+    check_scoring,
+    number,
+    require,
+    require_choice,
+)
 from nmt.errors import NMTError
 
 FORMS = "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN source=FILE hypothesis=FILE`"
@@ -110,7 +118,7 @@ def example_text(sources: list[str] | None, references: list[str], hypotheses: l
 
 def read_files(config: ScoreConfig) -> list[list[str]]:
     """The lines of hypothesis, reference and source, none of a file that is not given; NMTError if counts differ."""
-    from nmt.text.files import not_parallel, read_texts
+    from nmt.text import not_parallel, read_texts
 
     names = [config.hypothesis, config.reference, config.source]
     lines = [list(read_texts(name)) if name else [] for name in names]
@@ -123,9 +131,8 @@ def read_files(config: ScoreConfig) -> list[list[str]]:
 
 def scores_of(config: ScoreConfig) -> str:
     """The scores and the flags, as text or JSON; NMTError if a file cannot be read or line counts differ."""
-    from nmt.evaluation.flags import count_flags
-    from nmt.evaluation.scores import score
-    from nmt.text.scripts import language_of_file, scripts_of_language
+    from nmt.evaluation import count_flags, score
+    from nmt.text import language_of_file, scripts_of_language
 
     language = config.language or next(
         filter(None, map(language_of_file, (config.reference or "", config.hypothesis))), ""
@@ -148,9 +155,7 @@ def scores_of(config: ScoreConfig) -> str:
 
 def by_model(config: ScoreConfig) -> None:
     """Write what the models of a run, or several, think of pairs, or of contrastive pairs."""
-    from nmt.translation.job import warn
-    from nmt.translation.likelihood import read_pairs, write_contrast, write_scores
-    from nmt.translation.load import load_translator
+    from nmt.translation import load_translator, read_pairs, warn, write_contrast, write_scores
 
     decode = DecodeConfig(batch_tokens=config.batch_tokens)
     translate = TranslateConfig(config.run, target=config.target, device=config.device, decode=decode, protect="none")

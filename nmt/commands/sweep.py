@@ -18,15 +18,12 @@ from types import FrameType
 
 from rich.console import Console
 
-from nmt.compose import Command, compose
-from nmt.compose.overrides import set_text
-from nmt.compose.sweeps import expand
+from nmt.compose import Command, compose, expand, set_text
 from nmt.config import ExperimentConfig
-from nmt.data.manifest import read_manifest
+from nmt.data import read_manifest
 from nmt.errors import NMTError
-from nmt.storage.lock import only_process
-from nmt.storage.whole import whole_file
-from nmt.training.run_folder import (
+from nmt.files import only_process, whole_file
+from nmt.training import (
     check_configuration,
     check_corpus,
     checkpoint_step,
@@ -220,7 +217,7 @@ def rows(points: list[Point]) -> list[dict[str, str]]:
 
 def mark_different(table: list[dict[str, str]]) -> str:
     """Test the finished points against the best, where validation translated; returns what that means in words."""
-    from nmt.comparison.best_of_sweep import differ_from_best
+    from nmt.plugins.compare.best_of_sweep import differ_from_best
 
     best = next((row for row in table if row["best"]), None)
     others = [row for row in table if row["state"] == "done" and row is not best]

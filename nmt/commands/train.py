@@ -33,12 +33,12 @@ def without_collecting() -> Iterator[None]:
 
 def run(config: ExperimentConfig) -> int | None:
     """Start or continue the run of a configuration."""
-    from nmt.data.manifest import read_manifest
+    from nmt.data import read_manifest
 
     console = talker()
     read_manifest(Path(config.prepared))  # before the seconds that Lightning takes to load
     with console.status("loading"), without_collecting():
-        from nmt.training.train import train
+        from nmt.training import train
 
     if config.minutes is not None or config.trainer["max_steps"] is None:
         config = settled_by_clock(config, console)
@@ -51,9 +51,8 @@ def run(config: ExperimentConfig) -> int | None:
 
 def settled_by_clock(config: ExperimentConfig, console: "Console") -> ExperimentConfig:
     """The configuration with what suits the time that was given, as minutes= or as trainer.max_time."""
-    from nmt.data.prepared import open_corpus
-    from nmt.training.minutes import settle_max_steps, settle_minutes
-    from nmt.training.precision import settle_precision
+    from nmt.data import open_corpus
+    from nmt.training import settle_max_steps, settle_minutes, settle_precision
 
     if config.trainer["precision"] == "auto":  # the models are tried in it
         config = settle_precision(config, Path(config.run), console)
@@ -110,9 +109,8 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
 
 def show(overrides: list[str], config_dir: Path | None, options: set[str]) -> None:
     """Print the pairs of the first update as the model gets them, in subwords, with tags and noise."""
-    from nmt.data.datamodule import UpdateDataModule, batch_of
-    from nmt.data.prepared import open_corpus
-    from nmt.text.tokenizers import load_tokenizer
+    from nmt.data import UpdateDataModule, batch_of, open_corpus
+    from nmt.text import load_tokenizer
 
     config = compose(COMMAND, overrides, config_dir)
     corpus = open_corpus(Path(config.prepared))
@@ -126,7 +124,7 @@ def show(overrides: list[str], config_dir: Path | None, options: set[str]) -> No
 
 def prepared_corpus(words: list[str]) -> dict[str, Any]:
     """The folder of a prepared corpus, with data and tokenizer from its manifest."""
-    from nmt.data.manifest import read_manifest
+    from nmt.data import read_manifest
 
     folder = Path(words[0])
     if len(words) > 1 or not folder.is_dir():
@@ -138,7 +136,7 @@ def prepared_corpus(words: list[str]) -> dict[str, Any]:
 
 def initial_model(init: str) -> dict[str, dict[str, Any]]:
     """The configuration of the model that training starts from, and of its vocabulary."""
-    from nmt.model_directory.description import find_model_directory, read_description, tokenizer_settings
+    from nmt.files import find_model_directory, read_description, tokenizer_settings
 
     description = read_description(find_model_directory(init, "init"))
     return {"model": description.model, "tokenizer": tokenizer_settings(description)}

@@ -14,11 +14,11 @@ def run(config: TranslateConfig) -> None:
     """Translate a text, a stream of lines, or a corpus on a Ray cluster."""
     tell_latest(config.run)
     if config.ray.enabled:
-        from nmt.translation.on_ray import translate_corpus
+        from nmt.plugins.cluster.on_ray import translate_corpus
 
         translate_corpus(config, talker())
     else:
-        from nmt.translation.translate import translate
+        from nmt.translation import translate
 
         translate(config)
 

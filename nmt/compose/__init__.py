@@ -3,7 +3,6 @@
 Only this folder imports Hydra, when words need it, and no other one handles a DictConfig.
 """
 
-from nmt.compose.command import Command, Option
-from nmt.compose.plain import compose
+import lazy_loader
 
-__all__ = ["Command", "Option", "compose"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

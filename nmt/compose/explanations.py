@@ -15,11 +15,9 @@ from nmt.compose.foreign_words import our_words
 from nmt.compose.groups import command_groups, key_help
 from nmt.compose.overrides import ENVIRONMENT, KEY, check_interpolations, parse
 from nmt.compose.words import exists
-from nmt.config.renamed import RENAMED
-from nmt.config.rules import number_words, shown, type_of
-from nmt.config.trainer import check_flag
+from nmt.config import RENAMED, check_flag, number_words, shown, type_of
 from nmt.errors import NMTError
-from nmt.storage.foreign import check_tree
+from nmt.files import check_tree
 
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:

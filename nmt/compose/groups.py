@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra import compose as hydra_compose
-from hydra import initialize_config_dir
+from hydra import compose as hydra_compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
@@ -14,8 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from nmt.compose.command import Command
 from nmt.compose.overrides import in_yaml
 from nmt.compose.plain import conf_folder
-from nmt.config import field_help
-from nmt.config.trainer import TrainerConfig
+from nmt.config import TrainerConfig, field_help
 
 
 def groups(config_dir: Path | None = None) -> dict[str, list[str]]:

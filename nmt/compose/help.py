@@ -11,7 +11,7 @@ from nmt.compose.command import Command
 from nmt.compose.explanations import nearest
 from nmt.compose.groups import command_groups, command_keys
 from nmt.compose.words import is_bare
-from nmt.config.trainer import TrainerConfig
+from nmt.config import TrainerConfig
 from nmt.errors import NMTError
 
 WIDTH = 100

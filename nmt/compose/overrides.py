@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from nmt.compose.command import Command
 from nmt.compose.words import is_bare, is_entry
-from nmt.config.rules import shown, type_of
+from nmt.config import shown, type_of
 from nmt.errors import NMTError
 
 FILES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")

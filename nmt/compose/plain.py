@@ -13,9 +13,9 @@ import yaml
 
 from nmt.compose.command import Command
 from nmt.compose.words import is_bare, is_entry
-from nmt.config.rules import type_of
+from nmt.config import type_of
 from nmt.errors import NMTError
-from nmt.storage.foreign import build
+from nmt.files import build
 
 KEY = re.compile(r"[a-z_]+(\.[a-z_]+)?")
 OPTION = re.compile(r"[a-z0-9_]+")

@@ -13,8 +13,8 @@ from nmt.compose.command import Command
 from nmt.compose.explanations import check_overrides, check_own_groups, check_sizes, explain, one_line, where_missing
 from nmt.compose.groups import hydra_tree
 from nmt.compose.overrides import literal, name_words, set_text
-from nmt.config.rules import as_list
-from nmt.data.manifest import IN_TRAINING, difference, flatten
+from nmt.config import as_list
+from nmt.data import IN_TRAINING, difference, flatten
 from nmt.errors import NMTError
 
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from nmt.compose.command import Command
-from nmt.config.rules import type_of
+from nmt.config import type_of
 
 
 def exists(path: Path) -> bool:

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from nmt.config.noise import NoiseConfig
 from nmt.config.rules import MISSING, as_list, check_name, check_numbers, number, require, require_choice
 from nmt.errors import NMTError
+from nmt.plugins.augment.config import NoiseConfig
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""

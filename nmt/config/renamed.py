@@ -3,7 +3,7 @@
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
-from nmt.config.noise import NoiseConfig
+from nmt.plugins.augment.config import NoiseConfig
 
 RENAMED = {
     "batching.shards": "batching.micro_batches",

@@ -13,12 +13,13 @@ from lightning import LightningDataModule
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from nmt.config import DataConfig, ExperimentConfig, NoiseConfig, sources_of
+from nmt.config import DataConfig, ExperimentConfig, sources_of
 from nmt.data.mixture import stages
-from nmt.data.noisy import HINT_TOKENS, NoisySplit, growth
 from nmt.data.planning import BatchPlanner, MicroBatch, Mixture
 from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
 from nmt.errors import SameForAll
+from nmt.plugins.augment.config import NoiseConfig
+from nmt.plugins.augment.noisy import HINT_TOKENS, NoisySplit, growth
 
 # Ctrl-C, a scheduler's SIGTERM, and the signals by which SLURM announces it. Not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]

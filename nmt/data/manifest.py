@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nmt.config.corpus import LANGUAGE
+from nmt.config import LANGUAGE
 from nmt.errors import NMTError
-from nmt.storage.foreign import LARGE, build, check_version, parse_json, read_mapping
-from nmt.storage.whole import write_file
+from nmt.files import LARGE, build, check_version, parse_json, read_mapping, write_file
 
 FORMAT_VERSION = 2
 TOKENIZER = "tokenizer.model"

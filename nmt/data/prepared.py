@@ -18,9 +18,8 @@ from nmt.data.arrow import IDS_SCHEMA
 from nmt.data.manifest import TOKENIZER, Manifest, read_manifest
 from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import check_regular, sha256
-from nmt.text.files import parallel, read_texts
-from nmt.text.tokenizers import load_tokenizer
+from nmt.files import check_regular, sha256
+from nmt.text import load_tokenizer, parallel, read_texts
 
 
 class Batch(NamedTuple):

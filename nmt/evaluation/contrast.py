@@ -7,9 +7,8 @@ from statistics import NormalDist
 from typing import Any
 
 from nmt.errors import NMTError
-from nmt.storage.foreign import parse_json
-from nmt.storage.markdown import printable
-from nmt.text.files import MAGIC, decoded, is_text, read_lines
+from nmt.files import parse_json, printable
+from nmt.text import MAGIC, decoded, is_text, read_lines
 
 COLUMNS = ["source", "right", "wrong"]
 CONFIDENCE = 0.95

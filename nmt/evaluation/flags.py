@@ -1,7 +1,7 @@
 """Flags of likely failures of a translation: by its text, its source, and how sure the model was of it. No torch.
 
 Each is a rule with thresholds, chosen such that translations by people seldom break it: docs/translation.md has how
-often, and tests/unit/test_flags.py how many injected failures are found.
+often, and tests/core/test_flags.py how many injected failures are found.
 """
 
 import math
@@ -10,10 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nmt.text.filters import CHARACTERS_OF_A_WORD, WITHOUT_BLANKS
-from nmt.text.numerals import is_number_lost
-from nmt.text.scripts import script
-from nmt.text.tokenizers import clean
+from nmt.text import CHARACTERS_OF_A_WORD, WITHOUT_BLANKS, clean, is_number_lost, script
 
 FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),

@@ -10,11 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from nmt.config.scoring import BLEU_TOKENIZERS
+from nmt.config import BLEU_TOKENIZERS
 from nmt.errors import NMTError
-from nmt.parsing.brackets import compare_trees
-from nmt.text.files import not_parallel
-from nmt.text.scripts import scripts_of_language, scripts_of_text
+from nmt.plugins.parse.brackets import compare_trees
+from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
 
 @dataclass

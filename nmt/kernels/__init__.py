@@ -1,1 +1,5 @@
 """Fast training and search on a processor: linear maps by oneDNN, dropout, memory; no Transformer in it."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """The Transformer, which depends only on torch, ModelConfig and the kernels."""
 
-from nmt.model.transformer import Transformer
+import lazy_loader
 
-__all__ = ["Transformer"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.kernels.additive import additive_scores
-from nmt.kernels.linear import linear
+from nmt.kernels import additive_scores, linear
 
 
 def neighbourhood(length: int, r: int, device: torch.device, causal: bool = False) -> Tensor:

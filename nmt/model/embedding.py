@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nmt.config import BOS, ModelConfig
 from nmt.errors import NMTError
-from nmt.kernels.dropout import Dropout
+from nmt.kernels import Dropout
 
 
 def without_numbers() -> bool:

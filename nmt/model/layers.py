@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.kernels.dropout import Dropout
-from nmt.kernels.linear import Linear
+from nmt.kernels import Dropout, Linear
 from nmt.model.attention import MultiHeadAttention
 
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import EOS, PAD, ModelConfig
-from nmt.kernels.linear import Linear
+from nmt.kernels import Linear
 from nmt.model.attention import neighbourhood
 from nmt.model.embedding import Embedding, without_numbers
 from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache

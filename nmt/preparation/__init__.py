@@ -1,1 +1,5 @@
 """Preparation of corpora of any kind for training."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

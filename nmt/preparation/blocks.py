@@ -14,14 +14,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nmt.config import DataConfig, TokenizerConfig
-from nmt.data.arrow import IDS_SCHEMA, arrow_blocks, list_column, text_block, text_pairs
-from nmt.parsing.treebank import model_pair
-from nmt.text.files import Pair
-from nmt.text.filters import letters, reason_to_drop
-from nmt.text.protected import with_symbols
-from nmt.text.remembered_words import Encode, fast_encode
-from nmt.text.tokenizers import Tokenizer, load_tokenizer
-from nmt.text.vocabulary import train_tokenizer
+from nmt.data import IDS_SCHEMA, arrow_blocks, list_column, text_block, text_pairs
+from nmt.plugins.parse.treebank import model_pair
+from nmt.text import (
+    Encode,
+    Pair,
+    Tokenizer,
+    fast_encode,
+    letters,
+    load_tokenizer,
+    reason_to_drop,
+    train_tokenizer,
+    with_symbols,
+)
 
 BLOCK_PAIRS = 5000
 Item = TypeVar("Item")

@@ -10,10 +10,10 @@ from typing import Any
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError, one_line
-from nmt.parsing.treebank import read_treebank, treebank_entries, treebank_files
+from nmt.files import sha256
+from nmt.plugins.parse.treebank import read_treebank, treebank_entries, treebank_files
 from nmt.preparation.quickstart import fetch_wheel, read_quickstart
-from nmt.storage.foreign import sha256
-from nmt.text.files import MalformedLine, Pair, read_files, resolve, texts_of
+from nmt.text import MalformedLine, Pair, read_files, resolve, texts_of
 
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 

@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 
 from nmt.config import DataConfig, ExperimentConfig, SourceConfig, held_out_name, sources_of
-from nmt.data.arrow import IDS_SCHEMA, arrow_writer, text_block
-from nmt.data.mixture import stages
+from nmt.data import IDS_SCHEMA, arrow_writer, stages, text_block
 from nmt.errors import NMTError
-from nmt.model_directory.description import check_direction, find_model_directory, read_description, read_tokenizer
+from nmt.files import check_direction, find_model_directory, read_description, read_tokenizer
+from nmt.plugins.augment.subword_sampling import subword_sampler
 from nmt.preparation.blocks import (
     Item,
     Result,
@@ -36,9 +36,7 @@ from nmt.preparation.blocks import (
     learn_vocabulary,
 )
 from nmt.preparation.reading import EMPTY, Reading, Say
-from nmt.text.files import Pair
-from nmt.text.subword_sampling import subword_sampler
-from nmt.text.tokenizers import Tokenizer, load_tokenizer
+from nmt.text import Pair, Tokenizer, load_tokenizer
 
 SIDES, SPLITS = ("source", "target"), ("train", "valid", "test")
 RECORDED_CHARACTERS = 20_000

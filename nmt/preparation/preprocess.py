@@ -7,20 +7,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from nmt.config import ExperimentConfig, sources_of
-from nmt.config.renamed import without_defaults
-from nmt.config.rules import require
-from nmt.data.manifest import FORMAT_VERSION, TOKENIZER, Manifest, check_ours, difference, fingerprint, read_manifest
+from nmt.config import ExperimentConfig, require, sources_of, without_defaults
+from nmt.data import FORMAT_VERSION, TOKENIZER, Manifest, check_ours, difference, fingerprint, read_manifest
 from nmt.errors import NMTError
-from nmt.model_directory.description import find_model_directory, is_parser, read_description, tokenizer_settings
+from nmt.files import (
+    check_replaceable,
+    find_model_directory,
+    is_parser,
+    locked_file,
+    only_process,
+    read_description,
+    remove_leftovers,
+    sha256,
+    tokenizer_settings,
+    whole_folder,
+)
 from nmt.preparation.corpora import sources
 from nmt.preparation.preparation import Preparation
 from nmt.preparation.reading import Say
 from nmt.preparation.workers import ended_by_sigterm, worker_pool
-from nmt.storage.foreign import sha256
-from nmt.storage.lock import locked_file, only_process
-from nmt.storage.whole import check_replaceable, remove_leftovers, whole_folder
-from nmt.text.tokenizers import load_tokenizer
+from nmt.text import load_tokenizer
 
 
 def check_folder(config: ExperimentConfig) -> Manifest | None:

@@ -16,11 +16,8 @@ from typing import Any
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError, one_line
-from nmt.storage.cache import cache_folder
-from nmt.storage.foreign import parse_json, sha256
-from nmt.storage.whole import whole_file
-from nmt.text.files import Pair, is_text
-from nmt.text.protected import with_symbols
+from nmt.files import cache_folder, parse_json, sha256, whole_file
+from nmt.text import Pair, is_text, with_symbols
 
 # Strings with placeholders, markup, code or links are not sentences, unless symbols stand for these.
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import DataConfig
-from nmt.data.arrow import TEXT_SCHEMA, arrow_blocks, arrow_writer
+from nmt.data import TEXT_SCHEMA, arrow_blocks, arrow_writer
 from nmt.errors import NMTError
 from nmt.preparation.blocks import Clean, blocks, clean_and_filter, clean_pair, pair_hashes, shares_letters
 from nmt.preparation.corpora import read_split
-from nmt.text.files import Pair
-from nmt.text.filters import letters, words
+from nmt.text import Pair, letters, words
 
 Say = Callable[[str], None]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]

@@ -1,1 +1,5 @@
 """Beam search, sampling and forced decoding, and the engines that run them."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,8 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from nmt.model import Transformer
-from nmt.model.layers import DecoderLayer, EncoderLayer, Residual
+from nmt.model import DecoderLayer, EncoderLayer, Residual, Transformer
 
 
 @contextmanager

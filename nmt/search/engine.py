@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nmt.config import DecodeConfig
-from nmt.search.constraints import Constraints
+from nmt.plugins.protection.constraints import Constraints
 
 Pair = tuple[list[int], list[int]]
 """Source and target tokens, without start and end symbols."""

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from nmt.config import BOS, PAD
-from nmt.model import Transformer
-from nmt.model.layers import DecoderLayer
+from nmt.model import DecoderLayer, Transformer
 from nmt.search.attention_weights import cross_weights, watching
 from nmt.search.beam_search import pad, pad_source
 from nmt.search.engine import Pair, TokenScores, aligning_layer, batches_by_length

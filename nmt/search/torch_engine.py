@@ -12,11 +12,11 @@ import torch
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
-from nmt.kernels.linear import few_shapes
+from nmt.kernels import few_shapes
 from nmt.model import Transformer
+from nmt.plugins.protection.constrained_search import constrained_search
+from nmt.plugins.protection.constraints import Constraints
 from nmt.search.beam_search import beam_search, pad_source
-from nmt.search.constrained_search import constrained_search
-from nmt.search.constraints import Constraints
 from nmt.search.engine import Hypothesis, Pair, TokenScores, batches_by_length
 from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
 from nmt.search.workers import FORKS, WORTH_SHARING, Workers, forked

@@ -17,7 +17,7 @@ import torch
 
 from nmt.errors import NMTError
 from nmt.model import Transformer
-from nmt.preparation.workers import begin, worker_pool
+from nmt.preparation import begin, worker_pool
 
 Result = TypeVar("Result")
 

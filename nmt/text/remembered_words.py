@@ -6,7 +6,7 @@ A subword of our own vocabularies never reaches over the beginning of a word, so
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from nmt.text.subword_sampling import KEPT_LETTERS, kind_of, parsed
+from nmt.plugins.augment.subword_sampling import KEPT_LETTERS, kind_of, parsed
 from nmt.text.tokenizers import META, SentencePieceTokenizer, Tokenizer, escaped
 
 KEPT_WORDS = 2**16

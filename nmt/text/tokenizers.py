@@ -16,8 +16,7 @@ from typing import Any
 
 from nmt.config import BOS, EOS, PAD, UNK
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import parse_json, read_bytes
-from nmt.storage.whole import write_file
+from nmt.files import parse_json, read_bytes, write_file
 
 SOURCE, TARGET = 0, 1
 """The sides of a pair."""

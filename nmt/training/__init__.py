@@ -1,1 +1,5 @@
 """Training: the loss, the schedule, the Lightning module, its callbacks, and checkpoint averaging."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -12,17 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.config import CheckpointConfig, ModelConfig
-from nmt.config.renamed import with_defaults
-from nmt.data.manifest import difference
-from nmt.data.prepared import PreparedSplit
+from nmt.config import CheckpointConfig, ModelConfig, with_defaults
+from nmt.data import PreparedSplit, difference
 from nmt.errors import NMTError, enough_memory_or
-from nmt.evaluation.scores import Score
+from nmt.evaluation import Score
+from nmt.files import ModelDescription, model_card, sha256, write_model_directory
 from nmt.model import Transformer
-from nmt.model_directory.card import model_card
-from nmt.model_directory.description import ModelDescription
-from nmt.model_directory.weights import write_model_directory
-from nmt.storage.foreign import sha256
 from nmt.training.checkpoints import RunState, UnreadableCheckpoint, load_checkpoint, model_weights
 from nmt.training.run_folder import kept_checkpoints
 from nmt.training.validation import validation_loss

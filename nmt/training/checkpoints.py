@@ -13,14 +13,20 @@ import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
-from nmt.config import ExperimentConfig, ModelConfig, sources_of
-from nmt.config.renamed import with_new_names
-from nmt.data.prepared import PreparedCorpus
+from nmt.config import ExperimentConfig, ModelConfig, sources_of, with_new_names
+from nmt.data import PreparedCorpus
 from nmt.errors import NMTError, one_line
-from nmt.model_directory.weights import check_ours, check_shapes
-from nmt.storage.archive import load_plain
-from nmt.storage.foreign import build, check_version, matches, parse_json, sha256
-from nmt.storage.whole import whole_file
+from nmt.files import (
+    build,
+    check_ours,
+    check_shapes,
+    check_version,
+    load_plain,
+    matches,
+    parse_json,
+    sha256,
+    whole_file,
+)
 from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints
 
 FORMAT_VERSION = 2

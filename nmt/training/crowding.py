@@ -8,7 +8,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 
-from nmt.kernels.threads import ShortWaits, seconds_waited
+from nmt.kernels import ShortWaits, seconds_waited
 
 SECONDS_BETWEEN = 1.0
 CROWDED, FREE = 0.1, 0.02

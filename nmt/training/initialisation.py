@@ -5,21 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from nmt.config import ExperimentConfig
-from nmt.data.manifest import difference
-from nmt.data.prepared import PreparedCorpus
+from nmt.data import PreparedCorpus, difference
 from nmt.errors import NMTError
-from nmt.model import Transformer
-from nmt.model_directory.description import (
+from nmt.files import (
     ModelDescription,
     architecture,
     check_direction,
     find_model_directory,
     is_exported,
+    load_model,
     read_description,
+    sha256,
     within,
 )
-from nmt.model_directory.weights import load_model
-from nmt.storage.foreign import sha256
+from nmt.model import Transformer
 
 SIDES, LENGTHS, SEARCH = ("source", "target"), ("p99", "max"), ("length_penalty", "length_penalty_kind")
 

@@ -16,8 +16,8 @@ from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 from lightning.pytorch.loggers import WandbLogger
 
 from nmt.errors import NMTError, how_to_install
+from nmt.files import write_file
 from nmt.hardware import processor, versions
-from nmt.storage.whole import write_file
 from nmt.training.run_folder import read_metrics
 
 VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")

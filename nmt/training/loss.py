@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.kernels.linear import has_fast_product, linear, outer_product
+from nmt.kernels import has_fast_product, linear, outer_product
 
 CHUNK_LOGITS = 2**23
 """Logits computed at a time: 32 MB of float32, however large the batch and the vocabulary."""

@@ -13,8 +13,7 @@ from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from nmt.config import BatchingConfig, ModelConfig
-from nmt.data.planning import BatchPlanner
-from nmt.data.prepared import PreparedCorpus, dummy_batch
+from nmt.data import BatchPlanner, PreparedCorpus, dummy_batch
 from nmt.errors import SameForAll, enough_memory_or
 from nmt.training.module import TranslationModule
 from nmt.training.validation import Validation

@@ -12,10 +12,9 @@ import torch
 from lightning import LightningModule, Trainer
 from rich.console import Console
 
-from nmt.data.datamodule import UpdateDataModule
-from nmt.data.planning import UpdateSize
+from nmt.data import UpdateDataModule, UpdateSize
 from nmt.hardware import processor
-from nmt.model.flops import training_flops
+from nmt.model import training_flops
 from nmt.training.checkpoints import RunState
 from nmt.training.logbook import SHARE, VALIDATION_COLUMNS, Logger, open_loggers, source_column, write_environment
 from nmt.training.module import TranslationModule

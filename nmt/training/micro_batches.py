@@ -7,12 +7,10 @@ from pathlib import Path
 from lightning import Trainer
 
 from nmt.config import BatchingConfig, ExperimentConfig
-from nmt.data.datamodule import accumulation
-from nmt.data.planning import BatchPlanner
-from nmt.data.prepared import PreparedCorpus, PreparedSplit
+from nmt.data import BatchPlanner, PreparedCorpus, PreparedSplit, accumulation
 from nmt.errors import NMTError, is_out_of_memory
+from nmt.files import matches
 from nmt.hardware import available_memory
-from nmt.storage.foreign import matches
 from nmt.training.memory_check import make_resident, try_shapes
 from nmt.training.module import TranslationModule
 from nmt.training.processes import require_one_process

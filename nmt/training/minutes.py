@@ -17,11 +17,8 @@ from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Timer
 
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig
-from nmt.config.renamed import with_defaults
-from nmt.config.rules import shown
-from nmt.data.datamodule import UpdateDataModule, batch_of
-from nmt.data.prepared import PreparedCorpus
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, shown, with_defaults
+from nmt.data import PreparedCorpus, UpdateDataModule, batch_of
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.training.micro_batches import Trial
 from nmt.training.peak_flops import synchronize

@@ -13,7 +13,7 @@ from torch.distributed.tensor import DTensor
 from torch.optim import Adam, Optimizer
 
 from nmt.config import ModelConfig, OptimConfig
-from nmt.data.prepared import Batch
+from nmt.data import Batch
 from nmt.model import Transformer
 from nmt.training.checkpoints import upgrade
 from nmt.training.loss import label_smoothed_cross_entropy

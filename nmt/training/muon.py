@@ -14,9 +14,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from nmt.model import Transformer
-from nmt.model.attention import MultiHeadAttention
-from nmt.model.layers import FeedForward
+from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM = 0.95
 ROOT_MEAN_SQUARE = 0.2

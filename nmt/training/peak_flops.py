@@ -7,7 +7,7 @@ from math import inf
 import torch
 from torch import Tensor
 
-from nmt.kernels.linear import has_fast_product, product
+from nmt.kernels import has_fast_product, product
 
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 REPETITIONS = 2

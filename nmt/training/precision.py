@@ -9,10 +9,9 @@ from typing import NamedTuple
 import torch
 from rich.console import Console
 
-from nmt.config import ExperimentConfig, ModelConfig
-from nmt.config.trainer import whole_precision
-from nmt.kernels.linear import linear
-from nmt.model.layers import DecoderLayer
+from nmt.config import ExperimentConfig, ModelConfig, whole_precision
+from nmt.kernels import linear
+from nmt.model import DecoderLayer
 from nmt.training.peak_flops import synchronize
 from nmt.training.processes import require_one_process
 from nmt.training.run_folder import read_config

@@ -8,14 +8,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, OptimConfig
-from nmt.config.renamed import with_defaults, with_new_names, without_defaults
-from nmt.config.rules import shown
-from nmt.config.trainer import SHORT_PRECISIONS
-from nmt.data.manifest import Manifest, as_prepared, difference
+from nmt.config import (
+    SHORT_PRECISIONS,
+    CheckpointConfig,
+    ExperimentConfig,
+    ModelConfig,
+    OptimConfig,
+    shown,
+    with_defaults,
+    with_new_names,
+    without_defaults,
+)
+from nmt.data import Manifest, as_prepared, difference
 from nmt.errors import NMTError, one_line
-from nmt.storage.foreign import parse_json, parse_yaml, read_bytes, read_mapping, read_text
-from nmt.storage.whole import write_file
+from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, read_text, write_file
 
 # These decide the weights after n updates; everything else may change within a run.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")

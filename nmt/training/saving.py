@@ -11,7 +11,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.config import CheckpointConfig
-from nmt.data.datamodule import STOPPING
+from nmt.data import STOPPING
 from nmt.errors import SameForAll
 from nmt.training.checkpoints import DirectCheckpointIO, RunState
 from nmt.training.module import TranslationModule

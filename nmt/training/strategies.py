@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 
-from nmt.model import Transformer
-from nmt.model.layers import DecoderLayer, EncoderLayer
+from nmt.model import DecoderLayer, EncoderLayer, Transformer
 
 LAYERS = (EncoderLayer, DecoderLayer)
 

@@ -8,7 +8,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 
-from nmt.data.planning import BatchPlanner
+from nmt.data import BatchPlanner
 from nmt.training.memory_check import try_shapes
 from nmt.training.module import TranslationModule
 from nmt.training.peak_flops import synchronize

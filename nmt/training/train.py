@@ -10,19 +10,14 @@ import yaml
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
-from nmt.config import ExperimentConfig
-from nmt.config.rules import require
-from nmt.data.datamodule import UpdateDataModule, accumulation
-from nmt.data.manifest import TOKENIZER
-from nmt.data.prepared import PreparedCorpus, open_corpus
+from nmt.config import ExperimentConfig, require
+from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
+from nmt.files import locked_file, only_process, remove_leftovers, weights, write_file
 from nmt.hardware import versions
-from nmt.kernels.memory import forget_old_kernels, keep_freed_memory
-from nmt.model_directory.card import weights
-from nmt.search.torch_engine import TorchEngine
-from nmt.storage.lock import locked_file, only_process
-from nmt.storage.whole import remove_leftovers, write_file
-from nmt.text.tokenizers import load_tokenizer
+from nmt.kernels import forget_old_kernels, keep_freed_memory
+from nmt.search import TorchEngine
+from nmt.text import load_tokenizer
 from nmt.training.averaging import delivered_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run, decisive_files
 from nmt.training.crowding import Crowding
@@ -46,7 +41,7 @@ from nmt.training.time_estimate import TimeEstimate
 from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning, watched
 from nmt.training.updates import GradientCheck
 from nmt.training.validation import Validation, joint_score, translated
-from nmt.translation.translator import Translator
+from nmt.translation import Translator
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:

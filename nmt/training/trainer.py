@@ -20,8 +20,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.strategies.launchers import subprocess_script
 
-from nmt.config import ExperimentConfig
-from nmt.config.trainer import check_precision
+from nmt.config import ExperimentConfig, check_precision
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.training.strategies import Sharded
 

@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from lightning import Callback, LightningModule, Trainer
 
-from nmt.data.datamodule import UpdateDataModule
-from nmt.data.prepared import Batch
+from nmt.data import Batch, UpdateDataModule
 from nmt.errors import NMTError
-from nmt.storage.whole import write_file
+from nmt.files import write_file
 from nmt.training.module import TranslationModule
 
 NAMED_LINES = 8

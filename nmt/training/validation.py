@@ -18,25 +18,21 @@ from lightning import LightningModule, Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 
-from nmt.config import ExperimentConfig, sources_of
-from nmt.config.decoding import MAX_TOKENS
-from nmt.data.mixture import last_stage
-from nmt.data.prepared import Domain, PreparedCorpus, PreparedSplit, dummy_batch
+from nmt.config import MAX_TOKENS, ExperimentConfig, sources_of
+from nmt.data import Domain, PreparedCorpus, PreparedSplit, dummy_batch, last_stage
 from nmt.errors import enough_memory_or
-from nmt.evaluation.scores import Score, bleu_tokenizer, score
+from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.model import Transformer
-from nmt.search.beam_search import beam_search
-from nmt.search.engine import batches_by_length
-from nmt.search.torch_engine import TorchEngine
-from nmt.text.tokenizers import load_tokenizer
+from nmt.plugins.parse.parser import parse_lines
+from nmt.search import TorchEngine, batches_by_length, beam_search
+from nmt.text import load_tokenizer
 from nmt.training.logbook import source_column
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
 from nmt.training.run_folder import Texts, write_validation
 from nmt.training.strategies import whole_weights
 from nmt.training.updates import UpdateCallback
-from nmt.translation.parser import parse_lines
-from nmt.translation.translator import Translator
+from nmt.translation import Translator
 
 BATCH_TOKENS = 4000
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import UNK
-from nmt.search.engine import Engine, Hypothesis
-from nmt.text.tokenizers import META, TARGET, Tokenizer
+from nmt.search import Engine, Hypothesis
+from nmt.text import META, TARGET, Tokenizer
 from nmt.translation.segments import JoinedText, Segment, join, text
 from nmt.translation.token_scores import words_of_tokens
 

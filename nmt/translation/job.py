@@ -12,11 +12,10 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from nmt.config import TranslateConfig
-from nmt.config.rules import require
+from nmt.config import TranslateConfig, require
 from nmt.errors import NMTError
-from nmt.storage.foreign import LARGE
-from nmt.text.files import decoded, open_text, raw_lines, reading, without_end
+from nmt.files import LARGE
+from nmt.text import decoded, open_text, raw_lines, reading, without_end
 from nmt.translation.resumption import Output, close, output_file, what_decides
 
 Found = TypeVar("Found")

@@ -11,12 +11,9 @@ from rich.console import Console
 from rich.status import Status
 
 from nmt.errors import NMTError
-from nmt.evaluation.contrast import ContrastivePair, Tally, read_contrast
-from nmt.search.engine import Pair
-from nmt.search.forced_decoding import forced_decoding
-from nmt.search.torch_engine import TorchEngine
-from nmt.text.files import parallel, read_texts
-from nmt.text.tokenizers import SOURCE, TARGET, Tokenizer
+from nmt.evaluation import ContrastivePair, Tally, read_contrast
+from nmt.search import Pair, TorchEngine, forced_decoding
+from nmt.text import SOURCE, TARGET, Tokenizer, parallel, read_texts
 from nmt.translation.job import warn
 from nmt.translation.translator import Translator
 

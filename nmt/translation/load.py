@@ -8,32 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nmt
-from nmt.config import TranslateConfig
-from nmt.config.rules import require, shown
-from nmt.config.translation import DOCUMENTS
+from nmt.config import DOCUMENTS, TranslateConfig, require, shown
 from nmt.errors import NMTError, how_to_install
-from nmt.model_directory.description import (
+from nmt.files import (
     ModelDescription,
+    cache_folder,
     expected_search,
     find_model_directory,
     is_exported,
     read_description,
     read_tokenizer,
+    sha256,
 )
-from nmt.search.engine import Engine
-from nmt.storage.cache import cache_folder
-from nmt.storage.foreign import sha256
-from nmt.text.glossary import read_glossary
-from nmt.text.protected import Finder
-from nmt.text.tokenizers import Tokenizer
-from nmt.translation.protection import Protection
+from nmt.plugins.protection.glossary import read_glossary
+from nmt.plugins.protection.protection import Protection
+from nmt.plugins.protection.terms import Terms, knows_hints
+from nmt.search import Engine
+from nmt.text import Finder, Tokenizer
 from nmt.translation.segments import limits
 from nmt.translation.targets import LANGUAGE_TAG, language_tag, languages
-from nmt.translation.terms import Terms, knows_hints
 from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from nmt.search.torch_engine import TorchEngine
+    from nmt.search import TorchEngine
 
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 """The files of a model directory that decide what its conversion to CTranslate2 contains."""
@@ -116,9 +113,9 @@ def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
         )
     import torch
 
-    from nmt.kernels.memory import keep_freed_memory
-    from nmt.model_directory.weights import load_model
-    from nmt.search.torch_engine import TorchEngine
+    from nmt.files import load_model
+    from nmt.kernels import keep_freed_memory
+    from nmt.search import TorchEngine
 
     keep_freed_memory()
     device, dtype = choose_device(config.device), getattr(torch, config.precision)
@@ -140,8 +137,8 @@ def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Calla
     ):
         require(not refused, f"{problem}; use engine=torch")
     require_ctranslate2("engine")
-    from nmt.interchange.ctranslate2 import check_exported
-    from nmt.search.ctranslate2_engine import CTranslate2Engine, check
+    from nmt.plugins.exchange.ctranslate2 import check_exported
+    from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check
 
     check(config.decode, config.target_prefix)
     [folder], precision = folders, "default"
@@ -173,7 +170,7 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
     output = converted_folder(folder, precision)
     if is_exported(output):
         return output
-    from nmt.interchange.ctranslate2 import write
+    from nmt.plugins.exchange.ctranslate2 import write
 
     try:
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -18,9 +18,7 @@ from typing import Any, BinaryIO
 
 from nmt.config import TranslateConfig
 from nmt.errors import NMTError
-from nmt.model_directory.description import MAP, find_model_directory
-from nmt.storage.foreign import build, parse_json, read_mapping, sha256
-from nmt.storage.whole import cannot_write, sync, write_file
+from nmt.files import MAP, build, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 
 UNDECISIVE = ("run", "input", "output", "text", "format", "buffer", "device", "devices", "threads", "ray", "decode")
 """Keys that decide nothing, or are looked at in another way. A key that is new decides."""

@@ -9,10 +9,9 @@ from functools import cached_property
 from itertools import groupby
 
 from nmt.errors import NMTError
-from nmt.model_directory.description import ModelDescription, is_parser, positions, within
-from nmt.search.engine import Hypothesis
-from nmt.text.sentences import split_sentences
-from nmt.text.tokenizers import Tokenizer
+from nmt.files import ModelDescription, is_parser, positions, within
+from nmt.search import Hypothesis
+from nmt.text import Tokenizer, split_sentences
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
 """A tag of markup, unlike `a < b`."""

@@ -6,11 +6,8 @@ from functools import cache
 from typing import Any
 
 from nmt.errors import NMTError
-from nmt.model_directory.description import ModelDescription, within
-from nmt.storage.foreign import parse_json
-from nmt.text.files import is_text
-from nmt.text.scripts import scripts_of_characters, scripts_of_language
-from nmt.text.tokenizers import Tokenizer
+from nmt.files import ModelDescription, parse_json, within
+from nmt.text import Tokenizer, is_text, scripts_of_characters, scripts_of_language
 
 LANGUAGE_TAG = re.compile(r"\s*(<2[\w-]{1,30}>|>>[\w-]{1,30}<<)")
 

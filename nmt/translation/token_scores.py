@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from nmt.config import EOS
-from nmt.search.engine import Hypothesis, TokenScores
-from nmt.text.tokenizers import META, SOURCE, SYMBOLS, TARGET, Tokenizer
+from nmt.search import Hypothesis, TokenScores
+from nmt.text import META, SOURCE, SYMBOLS, TARGET, Tokenizer
 from nmt.translation.segments import JoinedText, Segment, text
 
 END = SYMBOLS[EOS]

@@ -6,22 +6,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt.config import TranslateConfig
-from nmt.config.rules import require, shown
-from nmt.config.translation import DOCUMENTS
-from nmt.documents import WITH_LANGUAGES, Translated, read_document
+from nmt.config import DOCUMENTS, TranslateConfig, require, shown
 from nmt.errors import NMTError
-from nmt.text.glossary import read_glossary
-from nmt.text.protected import Finder
+from nmt.plugins.documents import WITH_LANGUAGES, Translated, read_document
+from nmt.plugins.protection.glossary import read_glossary
+from nmt.plugins.protection.terms import TermReport
+from nmt.text import Finder
 from nmt.translation.job import open_document, open_job, progress_of, warn
 from nmt.translation.load import find_models, load_translator
 from nmt.translation.segments import RefusedLine
 from nmt.translation.targets import language_of, languages, target_scripts, with_tags
-from nmt.translation.terms import TermReport
 from nmt.translation.translator import Translation, Translator
 
 if TYPE_CHECKING:
-    from nmt.translation.devices import DeviceTranslator
+    from nmt.plugins.cluster.devices import DeviceTranslator
 
 SUMMARIES = {
     "split": "had sentences longer than the model knows, translated in parts",
@@ -41,7 +39,7 @@ MOST_NAMED = 10
 
 def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
     """The function that finds the flags of a line's translation."""
-    from nmt.evaluation.flags import flags
+    from nmt.evaluation import flags
 
     _, descriptions, tokenizer = find_models(config.run)
     scripts = target_scripts(descriptions)
@@ -105,12 +103,12 @@ def open_translator(config: TranslateConfig, stack: ExitStack) -> "Translator | 
     """The translator for a processor, a GPU or several, unless there is no input; `stack` ends its processes."""
     require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
     if config.devices > 1:
-        from nmt.translation.devices import device_names, on_devices
+        from nmt.plugins.cluster.devices import device_names, on_devices
 
         return stack.enter_context(on_devices(config, device_names(config)))
     translator = load_translator(config, warn)
     if config.engine == "torch":
-        from nmt.search.torch_engine import TorchEngine
+        from nmt.search import TorchEngine
 
         assert isinstance(translator.engine, TorchEngine)
         stack.enter_context(translator.engine.sharing(config.threads))

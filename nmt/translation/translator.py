@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
-from nmt.search.engine import Engine, Hypothesis, Scorer, penalty
-from nmt.text.glossary import Glossary
-from nmt.text.protected import Finder
-from nmt.text.tokenizers import TARGET, Tokenizer
+from nmt.plugins.protection.glossary import Glossary
+from nmt.plugins.protection.terms import Terms
+from nmt.search import Engine, Hypothesis, Scorer, penalty
+from nmt.text import TARGET, Finder, Tokenizer
 from nmt.translation.alternatives import Alternative, Best, alternatives, find_place
 from nmt.translation.segments import Limits, RefusedLine, Segment, Segmenter, join
 from nmt.translation.targets import unknown_tag
-from nmt.translation.terms import Terms
 from nmt.translation.token_scores import Details, SourceWords, describe
 
 if TYPE_CHECKING:
-    from nmt.translation.protection import Protection
+    from nmt.plugins.protection.protection import Protection
 
 Item = TypeVar("Item")
 AHEAD = 128

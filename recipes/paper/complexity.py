@@ -27,7 +27,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from nmt.hardware import processor
-from nmt.kernels.memory import keep_freed_memory
+from nmt.kernels import keep_freed_memory
 from nmt.training.peak_flops import synchronize
 
 STRETCH_SECONDS = 0.05

@@ -10,9 +10,9 @@ from plan import HERE, read_yaml
 from results import Result
 
 import nmt
-from nmt.report.numbers import duration
-from nmt.storage.markdown import block, code, plain
-from nmt.storage.whole import write_file
+from nmt.files import plain, write_file
+from nmt.files.markdown import block, code
+from nmt.plugins.report.numbers import duration
 
 NOTES = read_yaml("notes.yaml")
 NOT_RUN = "not run"

@@ -35,10 +35,10 @@ from results import Result, findings, is_of, origin, read_results, write_result
 
 from nmt.commands import compose
 from nmt.commands.sweep import Processes, failure
-from nmt.config.rules import require
-from nmt.data.manifest import read_manifest
+from nmt.config import require
+from nmt.data import read_manifest
 from nmt.errors import NMTError
-from nmt.storage.lock import only_process
+from nmt.files import only_process
 
 MODULES = {"table1": table1, "table2": table2, "table3": table3, "table4": table4}
 PROGRAMS = {"nmt": [sys.executable, "-m", "nmt"], "python": [sys.executable]}

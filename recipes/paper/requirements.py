@@ -15,10 +15,9 @@ from nmt.commands import compose
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 from nmt.hardware import available_memory
-from nmt.model import Transformer
-from nmt.model.flops import training_flops
+from nmt.model import Transformer, training_flops
+from nmt.plugins.report.numbers import duration
 from nmt.preparation.corpora import hub_answers
-from nmt.report.numbers import duration
 from nmt.training.peak_flops import peak_flops_per_second, precision_dtype
 
 GPUS = 8

@@ -20,9 +20,9 @@ from safetensors import safe_open
 
 import nmt
 from nmt.errors import NMTError
+from nmt.files import write_file
 from nmt.hardware import processor, usable_cores
-from nmt.report.run import last, read_metrics
-from nmt.storage.whole import write_file
+from nmt.plugins.report.run import last, read_metrics
 
 PACKAGES = ("torch", "lightning", "sentencepiece", "tokenizers", "sacrebleu", "sacremoses")
 COLUMNS = {

@@ -8,9 +8,9 @@ from plan import Row, how_trained, paths, read_figures
 from results import Result, value
 
 from nmt.commands import compose
-from nmt.compose.overrides import set_text
+from nmt.compose import set_text
 from nmt.errors import NMTError
-from nmt.parsing.treebank import treebank_files
+from nmt.plugins.parse.treebank import treebank_files
 
 
 def rows(options: SimpleNamespace) -> list[Row]:

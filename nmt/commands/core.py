@@ -1,0 +1,11 @@
+"""What the core itself adds."""
+
+from collections.abc import Callable
+
+
+def register(add: Callable[..., None]) -> None:
+    add("command", "preprocess", "nmt.commands.preprocess:COMMAND")
+    add("command", "train", "nmt.commands.train:COMMAND")
+    add("command", "translate", "nmt.commands.translate:COMMAND")
+    add("command", "score", "nmt.commands.score:COMMAND")
+    add("command", "average", "nmt.commands.average:COMMAND")

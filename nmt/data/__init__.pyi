@@ -1,0 +1,37 @@
+from .arrow import (
+    IDS_SCHEMA as IDS_SCHEMA,
+    TEXT_SCHEMA as TEXT_SCHEMA,
+    arrow_blocks as arrow_blocks,
+    arrow_writer as arrow_writer,
+    list_column as list_column,
+    text_block as text_block,
+    text_pairs as text_pairs,
+)
+from .datamodule import (
+    STOPPING as STOPPING,
+    UpdateDataModule as UpdateDataModule,
+    accumulation as accumulation,
+    batch_of as batch_of,
+)
+from .manifest import (
+    FORMAT_VERSION as FORMAT_VERSION,
+    IN_TRAINING as IN_TRAINING,
+    TOKENIZER as TOKENIZER,
+    Manifest as Manifest,
+    as_prepared as as_prepared,
+    check_ours as check_ours,
+    difference as difference,
+    fingerprint as fingerprint,
+    flatten as flatten,
+    read_manifest as read_manifest,
+)
+from .mixture import last_stage as last_stage, stages as stages
+from .planning import BatchPlanner as BatchPlanner, MicroBatch as MicroBatch, UpdateSize as UpdateSize
+from .prepared import (
+    Batch as Batch,
+    Domain as Domain,
+    PreparedCorpus as PreparedCorpus,
+    PreparedSplit as PreparedSplit,
+    dummy_batch as dummy_batch,
+    open_corpus as open_corpus,
+)

@@ -1,0 +1,176 @@
+"""The model directory: everything that translation needs, without any code. No torch: weights.py reads the weights.
+
+model.safetensors   weights
+config.json         format version, model configuration, languages, vocabulary
+tokenizer.model     sentencepiece, or word-piece as JSON
+README.md           model card
+"""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nmt.config import DecodeConfig, ModelConfig, with_new_names
+from nmt.errors import NMTError
+from nmt.files.foreign import build, check_version, matches, parse_json, read_mapping, sha256
+from nmt.text import Tokenizer, load_tokenizer
+
+FORMAT_VERSION = 1
+EXPORTED = "nmt.json"
+"""Name of config.json in the folder of an exported model, where config.json belongs to another program."""
+MAP = "vmap.txt"
+"""Name of the vocabulary map of an exported model, which decides translations, too."""
+TRAINING = {
+    "updates": int,
+    "averaged": list[int],
+    "candidates": dict[str, float],
+    "tokens": int,
+    "seconds": float,
+    "devices": str,
+    "versions": dict[str, str],
+    "score": dict[str, Any],
+    "corpus": str,
+    "config": dict[str, Any],
+    "vmap_beam_size": int,
+    "init": str,
+    "length_penalty": float,
+    "length_penalty_kind": str,
+    "imported": str,
+}
+"""Optional entries of `training`, and their types."""
+
+
+@dataclass
+class ModelDescription:
+    """`config.json` of a model directory."""
+
+    model: dict[str, Any]
+    """ModelConfig as a mapping."""
+    vocabulary_size: int
+    source: str
+    target: str
+    tokenizer: str
+    """SHA-256 of tokenizer.model."""
+    training: dict[str, Any]
+    """Facts about the training (TRAINING), and the lengths and characters of its pairs, as far as they are known."""
+    format_version: int = FORMAT_VERSION
+
+
+def find_model_directory(path: str, key: str = "run") -> Path:
+    """The model directory of a run, or the folder itself, for `key`; NMTError that says what is missing."""
+    folder = Path(path)
+    if (folder / "model").is_symlink():
+        raise NMTError(f"{key}={path}: {folder / 'model'} is a link, which is not followed; pass what it points to")
+    for candidate in (folder / "model", folder):
+        if (candidate / "config.json").is_file():
+            return candidate
+    if not folder.exists():
+        hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
+        raise NMTError(f"{key}={path}: {hint}")
+    if any(folder.glob("checkpoints/*.ckpt")):
+        raise NMTError(f"{key}={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
+    if (folder / "config.yaml").is_file():
+        raise NMTError(f"{key}={path}: a run that has no checkpoint yet; `nmt train` makes its model, or name another")
+    raise NMTError(f"{key}={path}: neither a run nor a model directory (no config.json)")
+
+
+def is_exported(folder: Path) -> bool:
+    """True for a folder that holds a model for another program."""
+    return (folder / EXPORTED).is_file()
+
+
+def read_description(folder: Path) -> ModelDescription:
+    """The description of a model directory; NMTError where it is of another format version or broken."""
+    path = folder / (EXPORTED if is_exported(folder) else "config.json")
+    tree = read_mapping(path, parse_json)
+    check_version(path, tree.get("format_version"), FORMAT_VERSION)
+    description = build(ModelDescription, tree, str(path))
+    description.model = with_new_names({"model": description.model})["model"]
+    build(ModelConfig, description.model, f"{path}, model")
+    if "/" in description.source + description.target:
+        raise NMTError(f"{path}: its languages are not names")  # these name files
+    for key, kind in TRAINING.items():
+        if key in description.training and not matches(description.training[key], kind):
+            raise NMTError(f"{path}, training: {key} is of another type")
+    return description
+
+
+FREE = ("name", "dropout")
+"""Keys of a model that its weights do not depend on."""
+
+
+def architecture(model: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a model that its weights depend on, with the defaults of those that are not given."""
+    return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in FREE}
+
+
+def within(tree: Any, *keys: str) -> Any:
+    """The value under these keys of nested mappings; None where one of them is missing, or no mapping."""
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def check_direction(where: str, description: ModelDescription, source: str, target: str) -> None:
+    """NMTError where a model, found at `where`, is for other languages than a corpus."""
+    if (description.source, description.target) != (source, target):
+        raise NMTError(
+            f"{where} is {description.source} to {description.target}, but the corpus {source} to {target}: "
+            f"data.source and data.target name its languages"
+        )
+
+
+def is_parser(description: ModelDescription) -> bool:
+    """True for a model that was trained on a treebank."""
+    return bool(within(description.training, "config", "data", "kind") == "treebank")
+
+
+def tokenizer_settings(description: ModelDescription) -> dict[str, Any]:
+    """Kind and size of the vocabulary, as in TokenizerConfig; a model that was not trained here is one of Marian."""
+    kind = within(description.training, "config", "tokenizer", "kind")
+    return {"kind": str(kind or "marian"), "vocabulary_size": description.vocabulary_size}
+
+
+def positions(description: ModelDescription) -> int | None:
+    """Most tokens, without the end symbol, that a model has positions for; None without a limit."""
+    return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
+
+
+def source_vocabulary_size(description: ModelDescription) -> int:
+    """The number of entries of the source's vocabulary, which mostly is the target's, too."""
+    return ModelConfig(**description.model).source_vocabulary_size or description.vocabulary_size
+
+
+def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
+    """The search with the length penalty that a model expects, unless its kind is given.
+
+    Raises NMTError for an alpha that is given without the kind of penalty.
+    """
+    kind, alpha = (description.training.get(key) for key in ("length_penalty_kind", "length_penalty"))
+    if kind is None or alpha is None or decode.length_penalty_kind is not None:
+        return decode
+    if decode.length_penalty != DecodeConfig.length_penalty:
+        given = f"decode.length_penalty={decode.length_penalty}"
+        raise NMTError(
+            f"{given}: the model expects {alpha} by kind {kind}; pass decode.length_penalty_kind=KIND with it"
+        )
+    return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
+    path = folder / "tokenizer.model"
+    tokenizer = load_tokenizer(path)
+    description = read_description(folder)
+    if sha256(path) != description.tokenizer:
+        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    size = description.vocabulary_size
+    for found, wanted in (
+        (tokenizer.vocabulary_size, size),
+        (tokenizer.source_vocabulary_size or tokenizer.vocabulary_size, source_vocabulary_size(description)),
+    ):
+        if found != wanted:
+            raise NMTError(
+                f"{path} has {found:,} entries, but config.json beside it says {wanted:,}: copy the directory again"
+            )
+    return tokenizer

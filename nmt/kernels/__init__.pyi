@@ -1,0 +1,12 @@
+from .additive import additive_scores as additive_scores
+from .dropout import Dropout as Dropout
+from .linear import (
+    Linear as Linear,
+    few_shapes as few_shapes,
+    has_fast_product as has_fast_product,
+    linear as linear,
+    outer_product as outer_product,
+    product as product,
+)
+from .memory import forget_old_kernels as forget_old_kernels, keep_freed_memory as keep_freed_memory
+from .threads import ShortWaits as ShortWaits, seconds_waited as seconds_waited

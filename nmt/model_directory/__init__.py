@@ -1,1 +1,0 @@
-"""The model directory: all that translating needs, and nothing that runs."""

@@ -1,0 +1,1 @@
+"""Noise, typos and subword sampling of training pairs."""

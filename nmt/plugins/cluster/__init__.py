@@ -1,0 +1,1 @@
+"""Translation on several devices, and on a Ray cluster."""

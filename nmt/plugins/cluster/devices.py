@@ -1,0 +1,131 @@
+"""One translator for several devices: a process for each, and their results in the order of the lines."""
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.queues import SimpleQueue
+from typing import Any
+
+from nmt.config import TranslateConfig
+from nmt.errors import NMTError, one_line
+from nmt.files import find_model_directory
+from nmt.preparation import begin, worker_pool
+from nmt.translation import (
+    Block,
+    Translation,
+    Translator,
+    arriving_blocks,
+    choose_device,
+    lines_of,
+    load_translator,
+    read_by_thread,
+    warn,
+)
+
+
+def device_names(config: TranslateConfig) -> list[str]:
+    """The GPU of each process; NMTError if there are not enough."""
+    import torch
+
+    count, device = config.devices, config.device
+    found = torch.cuda.device_count()
+    if device == "auto":
+        device = "cuda" if found else "cpu"
+    if device == "cpu":
+        raise NMTError(f"devices={count} is for GPUs; of a processor all cores are used, or threads=N of them")
+    if device != "cuda":
+        choose_device(device)
+        raise NMTError(f"devices={count}: device={device} is one device; use device=cuda")
+    if count > found:
+        there = "is 1 GPU" if found == 1 else f"are {found} GPUs"
+        raise NMTError(f"devices={count}: there {there} here; ask for no more, or use device=cpu without devices")
+    return [f"cuda:{number}" for number in range(count)]
+
+
+worker_config: TranslateConfig
+"""In a process of the pool: its configuration, with its own device."""
+
+
+def begin_worker(config: TranslateConfig, devices: "SimpleQueue[str]") -> None:
+    """Begin a process of the pool: take a device."""
+    global worker_config
+    begin()
+    worker_config = replace(config, device=devices.get())
+
+
+@cache
+def worker_translator() -> Translator:
+    """The translator of a process, loaded with its first block: an error in `begin_worker` would break the pool."""
+    import torch
+
+    torch.set_num_threads(max(1, torch.get_num_threads() // worker_config.devices))
+    return load_translator(worker_config, warn)
+
+
+def translate_block(block: list[str]) -> Block:
+    """In a process of the pool: translate. NMTError, which names the device, for any other error."""
+    try:
+        return worker_translator().translate_block(block)
+    except NMTError:
+        raise
+    except Exception as error:
+        raise NMTError(f"{worker_config.device}: {type(error).__name__}: {one_line(error)}") from error
+
+
+def result(future: object) -> Any:
+    """The result of a process; raises the exception of the reader, or NMTError if the process was killed."""
+    if isinstance(future, BaseException):
+        raise future
+    assert isinstance(future, Future)
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise NMTError("a process that translates died: is memory short?") from error
+
+
+class DeviceTranslator:
+    """Translates a stream of lines, as Translator does, by a pool of `count` processes."""
+
+    def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
+        self.pool, self.count = pool, count
+
+    def submitted(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Future[Any]]:
+        """Items on their way to the processes. To be read by one thread alone.
+
+        Ctrl-C reaches all processes of a terminal, but this process ends the others. So those that the thread starts
+        inherit that they do not receive the signal.
+        """
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        for item in items:
+            yield self.pool.submit(task, item)
+
+    def run(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """What a task makes of each item, in their order; about two items for each process are in memory."""
+        resource_tracker.ensure_running()  # else the first process would start it, and unblock the signal
+        pending = read_by_thread(self.submitted(task, items), 2 * self.count)
+        return map(result, iter(pending.get, None))
+
+    def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
+        """The translations of a stream of lines, in order and as soon as possible.
+
+        Blocks of at most `buffer` lines go to the processes.
+        """
+        return lines_of(self.run(translate_block, arriving_blocks(lines, buffer)))
+
+
+@contextmanager
+def on_devices(config: TranslateConfig, names: list[str]) -> Iterator[DeviceTranslator]:
+    """A translator with a process on each of these devices; they end with the block, at once after an exception."""
+    # runs/latest may point elsewhere by the time a process reads it.
+    config = replace(config, run=[str(find_model_directory(name).resolve()) for name in config.run])
+    context = get_context("spawn")
+    devices = context.SimpleQueue()
+    for name in names:
+        devices.put(name)
+    with worker_pool(len(names), mp_context=context, initializer=begin_worker, initargs=(config, devices)) as pool:
+        yield DeviceTranslator(pool, len(names))

@@ -1,0 +1,233 @@
+"""HTML as browsers read it (https://html.spec.whatwg.org, section 13.2.5), with the place of everything in the text."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape, unescape
+from itertools import accumulate
+from typing import Literal
+
+from nmt.plugins.documents.document import Part, Spliced, Translated
+from nmt.plugins.documents.languages import Direction, differ
+from nmt.plugins.documents.markup import Sentence, Token
+from nmt.text import USUAL, Finder
+
+# Possessive, so that no input takes more than linear time.
+VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
+ATTRIBUTE = re.compile(rf"""(?P<name>[^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?P<value>{VALUE}|[^\s>"'][^\s>]*+))?+""")
+MARKUP = re.compile(
+    r"<(?:!--(?:-?>|.*?(?:--!?>|\Z))|!\[CDATA\[.*?(?:\]\]>|\Z)|[!?][^>]*+(?:>|\Z)|/[^a-zA-Z][^>]*+(?:>|\Z)|"
+    rf"""(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?:[^>"'=]++|=\s*+{VALUE}|["'=])*+)(?:>|\Z))""",
+    re.DOTALL,
+)
+INLINE = frozenset(
+    """a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark meter nobr output q ruby rb rp rt s
+    small span strike strong sub sup time u""".split()  # noqa: SIM905
+)
+BETWEEN = frozenset(["area", "br", "embed", "img", "input", "wbr"])
+"""Inline elements without content, which stand between words."""
+COPIED = frozenset(["code", "kbd", "samp", "tt", "var", "math", "svg"])
+"""Inline elements whose content is copied."""
+UNSEEN = frozenset(["script", "style", "template"])
+RAW = frozenset(["textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "pre", "listing"])
+"""Other elements whose content is left as it is."""
+READ = frozenset(["alt", "title", "placeholder", "aria-label"])
+"""Attributes that people read."""
+READ_IF = {"input": ("value", "type"), "meta": ("content", "name", "property")}
+READ_AS = frozenset(["submit", "button", "reset", "description", "og:title", "og:description"])
+"""Of some tags, another that they read where one of the others has one of these values."""
+FIXED = frozenset(["notranslate", "sig-object"])
+"""Classes of elements that are not to be translated; the second is Sphinx's, of the signature of a function."""
+LONGEST_SIGN = 100
+
+
+@dataclass
+class Tag:
+    """A tag, a comment, or the like."""
+
+    begin: int
+    end: int
+    name: str = ""
+    """In small letters; none for a comment."""
+    closes: bool = False
+    attributes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Where the values are, with their quotes."""
+    partner: int = 0
+    """The index of the tag that closes the element, if there is one."""
+
+
+def tags_of(text: str) -> list[Tag]:
+    """The tags of a text, in order, without those in scripts and other elements that have text alone."""
+    tags, at, opened = list[Tag](), 0, defaultdict[str, list[int]](list)
+    while found := MARKUP.search(text, at):
+        at = found.end()
+        tag = Tag(found.start(), at, (found["name"] or "").lower(), found["end"] == "/")
+        tags.append(tag)
+        if tag.closes and opened[tag.name]:
+            tags[opened[tag.name].pop()].partner = len(tags) - 1
+        elif tag.name and not tag.closes:
+            opened[tag.name].append(len(tags) - 1)
+            values = (each for each in ATTRIBUTE.finditer(text, *found.span("attributes")) if each["value"])
+            tag.attributes = {each["name"].lower(): each.span("value") for each in values}
+            if tag.name in UNSEEN | RAW | {"title"}:
+                end = re.compile(rf"</{tag.name}[\s/>]", re.IGNORECASE).search(text, at)
+                at, tag.end = (end.start(), at) if end else (len(text), len(text))
+    return tags
+
+
+def value_of(text: str, tag: Tag, name: str) -> str:
+    """The value of an attribute in small letters; empty where it is not there."""
+    return text[slice(*tag.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+
+
+def is_fixed(text: str, tag: Tag) -> bool:
+    """True where a tag says that its element is not to be translated."""
+    return value_of(text, tag, "translate") == "no" or not FIXED.isdisjoint(value_of(text, tag, "class").split())
+
+
+def is_sign(text: str) -> bool:
+    """True for text without letters or digits, such as ¶ or →, that is no placeholder."""
+    signs = text.strip() if len(text) <= LONGEST_SIGN else ""
+    return bool(signs) and not any(map(str.isalnum, signs)) and not Finder([USUAL]).stretches(signs)
+
+
+def without_signs(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens in which elements that hold a sign alone are points, unless there is text without blanks at both sides."""
+    found, last = list[Token](), " "
+    following = list(accumulate(reversed(tokens), lambda text, token: token.text[:1] or text, initial=" "))[::-1]
+    at = 0
+    while at < len(tokens):
+        kinds = [token.kind for token in tokens[at : at + 3]]
+        inside = tokens[at : at + 3] if kinds == ["open", "text", "close"] else []
+        if inside and is_sign(inside[1].text) and inside[0].name == inside[2].name:
+            glued = not last.isspace() and not following[at + 3].isspace()
+            found += inside if glued else [Token("point", "".join(token.raw for token in inside))]
+        else:
+            inside = tokens[at : at + 1]
+            found += inside
+        last = "".join(token.text for token in inside)[-1:] or last
+        at += len(inside)
+    return found
+
+
+class WithAttributes:
+    """A sentence, and what is read of the attributes of tags in it."""
+
+    def __init__(self, sentence: Sentence, tags: list[tuple[str, Spliced]]) -> None:
+        self.sentence, self.tags, self.begin, self.end = sentence, tags, sentence.begin, sentence.end
+        self.lines = sentence.lines + [line for _, tag in tags for line in tag.lines]
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        new, at = dict[str, str](), len(self.sentence.lines)
+        for raw, tag in self.tags:
+            new[raw] = tag.render(translations[at : at + len(tag.lines)])
+            at += len(tag.lines)
+        return MARKUP.sub(lambda found: new.get(found[0], found[0]), self.sentence.render(translations))
+
+
+class Language:
+    """An attribute that says in which language an element is."""
+
+    def __init__(self, begin: int, end: int, written: str) -> None:
+        self.begin, self.end, self.written, self.lines = begin, end, written, list[str]()
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        return self.written
+
+
+class Reader:
+    """Collects the parts of a text that are to be translated."""
+
+    def __init__(self, text: str, languages: Direction) -> None:
+        self.text, self.parts, self.tags, self.languages = text, list[Part](), tags_of(text), languages
+        self.begin, self.tokens, self.attributes = 0, list[Token](), list[tuple[Tag, list[Part]]]()
+        """Where the next sentence begins, its tokens so far, and its tags with attributes to translate."""
+        at = index = 0
+        while index < len(self.tags):
+            self.add_text(at, self.tags[index].begin)
+            index = self.add(index)
+            at = self.tags[index].end
+            index += 1
+        self.add_text(at, len(text))
+        self.end_sentence()
+
+    def add_text(self, begin: int, end: int) -> None:
+        if begin < end:
+            self.tokens.append(Token("text", self.text[begin:end], unescape(self.text[begin:end])))
+
+    def kind(self, tag: Tag) -> Literal["copied", "between", "inline", "left", "block"]:
+        """What a tag, or its element, is to the text around it."""
+        fixed = is_fixed(self.text, tag)
+        if tag.name in COPIED or (fixed and tag.name in INLINE):
+            return "copied" if tag.partner else "between"
+        if tag.name in UNSEEN | BETWEEN | {""} or (tag.name in INLINE and self.text[tag.end - 2] == "/"):
+            return "between"
+        return "inline" if tag.name in INLINE else "left" if fixed or tag.name in RAW else "block"
+
+    def add(self, index: int) -> int:
+        """Add a tag, or the whole of an element; the index of its last tag."""
+        tag, kind = self.tags[index], self.kind(self.tags[index])
+        last = (tag.partner or index) if kind in ("copied", "left") or tag.name in UNSEEN else index
+        raw = self.text[tag.begin : self.tags[last].end]
+        if kind == "copied":
+            shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", raw))
+            self.tokens.append(Token("copy", raw, shown, breaks=not shown))
+            return last
+        if kind == "between":
+            self.tokens.append(Token("point", raw, breaks=tag.name in BETWEEN - {"wbr"}))
+        elif kind == "inline":
+            self.tokens.append(Token("close" if tag.closes else "open", raw, name=tag.name))
+        else:
+            self.end_sentence()
+            self.begin = self.tags[last].end
+        self.add_attributes(tag, self.languages_of(tag) if kind == "block" else [])
+        return last
+
+    def languages_of(self, tag: Tag) -> Iterator[Part]:
+        """The attributes of a page, or of a part of it, that is in the target language now."""
+        source, target = self.languages.source, self.languages.target.replace("_", "-")
+        is_page = tag.name == "html" and not tag.closes
+        for name in ("lang", "xml:lang") if target else ():
+            code, place = value_of(self.text, tag, name), tag.attributes.get(name)
+            if place and not differ(code, source) and (is_page or source):
+                yield Language(*place, f'"{target}"')
+            elif name == "lang" and is_page and not place:
+                yield Language(tag.begin + len("<html"), tag.begin + len("<html"), f' lang="{target}"')
+
+    def add_attributes(self, tag: Tag, languages: Iterable[Part]) -> None:
+        """Note what people read of a tag's attributes."""
+        found, (name, *keys) = list(languages), READ_IF.get(tag.name, ("",))
+        read = READ | {name} if any(value_of(self.text, tag, key) in READ_AS for key in keys) else READ
+        names = read & tag.attributes.keys() if not is_fixed(self.text, tag) else ()
+        for begin, end in sorted(tag.attributes[name] for name in names):
+            quoted = self.text[begin] in "\"'"
+            raw = self.text[begin + quoted : end - (quoted and end > begin + 1)]
+            write = escape if quoted else lambda text: f'"{escape(text)}"'
+            found.append(Sentence(begin + quoted, [Token("text", raw, unescape(raw))], write))
+        if found:
+            self.attributes.append((tag, found))
+
+    def end_sentence(self) -> None:
+        """Make a part of the tokens so far, and of each attribute outside of it."""
+        sentence = Sentence(self.begin, without_signs(self.tokens), partial(escape, quote=False))
+        inside, outside = list[tuple[str, Spliced]](), list[Part]()
+        for tag, found in self.attributes:
+            if sentence.begin <= tag.begin < sentence.end and sentence.lines:
+                for each in found:
+                    each.begin, each.end = each.begin - tag.begin, each.end - tag.begin
+                raw = self.text[tag.begin : tag.end]
+                inside.append((raw, Spliced(raw, found)))
+            else:
+                outside += found
+        if sentence.lines:
+            outside.append(WithAttributes(sentence, inside) if inside else sentence)
+        self.parts += sorted(outside, key=lambda part: part.begin)
+        self.tokens, self.attributes = [], []
+
+
+def read_html(text: str, model: Direction = Direction()) -> Spliced:  # noqa: B008
+    """A page, or a part of one; what is in the model's source language is in its target language then."""
+    parts = Reader(text, model).parts
+    return Spliced(text, parts if any(part.lines for part in parts) else [])

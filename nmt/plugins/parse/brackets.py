@@ -1,0 +1,130 @@
+"""Labelled bracketing scores, as EVALB counts them with COLLINS.prm (Collins 1997).
+
+A bracket is the label of a constituent with the words that it spans. The top bracket and tags do not count.
+Punctuation is removed first, so that it moves no bracket; ADVP and PRT count as the same label.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import accumulate, compress
+
+from nmt import __version__
+from nmt.errors import NMTError
+from nmt.plugins.parse.trees import TOPS, BrokenTree, Tree, parse
+
+PUNCTUATION = frozenset((",", ":", "``", "''", "."))
+"""Tags of the words that are removed."""
+SAME_LABEL = {"PRT": "ADVP"}
+
+Bracket = tuple[str, int, int]
+
+
+def without_punctuation(tree: Tree, tags: list[str]) -> list[str]:
+    """The words whose `tags` are not those of punctuation."""
+    return list(compress(tree.words, (tag not in PUNCTUATION for tag in tags)))
+
+
+def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
+    """The bracket of each constituent, over the words whose `tags` are not those of punctuation."""
+    before = [0, *accumulate(tag not in PUNCTUATION for tag in tags)]
+    return [(SAME_LABEL.get(c.label, c.label), before[c.start], before[c.end]) for c in tree.constituents]
+
+
+def counts(bracket: Bracket) -> bool:
+    """False for a top bracket, and for a bracket around punctuation only."""
+    label, start, end = bracket
+    return label not in TOPS and start < end
+
+
+def brackets(tree: Tree, tags: list[str]) -> Counter[Bracket]:
+    """The brackets that count, with their numbers."""
+    return Counter(filter(counts, spans(tree, tags)))
+
+
+def lacking(tree: Tree, other: Tree, tags: list[str]) -> list[bool]:
+    """For each constituent of a tree, True if it is a bracket that the other tree lacks."""
+    left, found = brackets(other, tags), []
+    for bracket in spans(tree, tags):
+        found.append(counts(bracket) and left[bracket] <= 0)
+        left[bracket] -= 1
+    return found
+
+
+@dataclass
+class BracketCounts:
+    """Sums over the sentences of a corpus."""
+
+    matched: int = 0
+    hypothesis: int = 0
+    reference: int = 0
+    complete: int = 0
+    """Sentences with exactly the brackets of the reference."""
+    sentences: int = 0
+    """Sentences that were compared."""
+    errors: list[int] = field(default_factory=list)
+    """Lines, counted from 1, whose words without punctuation differ from the reference; they are not compared."""
+
+    def add(self, hypothesis: Tree, reference: Tree, number: int) -> None:
+        """Compare the trees of line `number`; like EVALB, skip sentences of punctuation only.
+
+        The tags of the reference say what is punctuation or, as in EVALB, each tree's own if their words differ.
+        """
+        tags = reference.tags if hypothesis.words == reference.words else hypothesis.tags
+        words = without_punctuation(reference, reference.tags)
+        if not words:
+            return
+        if without_punctuation(hypothesis, tags) != words:
+            self.errors.append(number)
+            return
+        found, wanted = brackets(hypothesis, tags), brackets(reference, reference.tags)
+        self.matched += (found & wanted).total()
+        self.hypothesis += found.total()
+        self.reference += wanted.total()
+        self.complete += found == wanted
+        self.sentences += 1
+
+    @property
+    def precision(self) -> float:
+        return 100 * self.matched / max(1, self.hypothesis)
+
+    @property
+    def recall(self) -> float:
+        return 100 * self.matched / max(1, self.reference)
+
+    @property
+    def f1(self) -> float:
+        return 200 * self.matched / max(1, self.hypothesis + self.reference)
+
+    @property
+    def complete_match(self) -> float:
+        return 100 * self.complete / max(1, self.sentences)
+
+    @property
+    def signature(self) -> str:
+        return (
+            f"nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all|sentences:{self.sentences}"
+            f"|errors:{len(self.errors)}|version:{__version__}"
+        )
+
+
+def tree_of(line: str, where: str) -> Tree:
+    """The tree of a line, without words for a blank line; NMTError unless there is one tree at most."""
+    try:
+        trees = list(parse(line))
+    except BrokenTree as error:
+        raise NMTError(f"{where}: no tree ({error})") from error
+    if len(trees) > 1:
+        raise NMTError(f"{where}: {len(trees)} trees, but one is wanted in each line")
+    return trees[0] if trees else Tree([], [], [])
+
+
+def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
+    """Count the brackets of trees, one per line (F1 of Table 4); a blank line is a tree without words.
+
+    Raises NMTError for a line that is not a tree.
+    """
+    counts = BracketCounts()
+    for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):
+        trees = tree_of(hypothesis, f"hypothesis, line {number}"), tree_of(reference, f"reference, line {number}")
+        counts.add(*trees, number)
+    return counts

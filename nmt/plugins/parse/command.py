@@ -1,0 +1,59 @@
+"""`nmt parse`: parse sentences into constituency trees (section 6.3)."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from nmt.commands.console import tell_latest
+from nmt.commands.translate import LESS_MEMORY
+from nmt.commands.words import input_and_run
+from nmt.compose import Command
+from nmt.config import SearchConfig, TranslateConfig
+
+
+@dataclass
+class ParseConfig(SearchConfig):
+    """The tree of `nmt parse`."""
+
+    run: Any = "runs/latest"
+    """A run, or a model directory, trained with data=treebank; a list of them is an ensemble."""
+    input: str = "-"
+    """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
+    output: str = "-"
+    """File to write, a tree a line, there when it is whole; -: standard output."""
+
+
+def run(config: ParseConfig) -> None:
+    """Parse `config.input` into `config.output`, in order, as lines arrive."""
+    from nmt.plugins.parse.parser import check_parsers, choose_tree
+    from nmt.plugins.parse.treebank import model_sentence
+    from nmt.translation import open_job, open_translator, warn
+
+    tell_latest(config.run)
+    check_parsers(config.run)
+    with ExitStack() as stack:
+        inner = TranslateConfig(**vars(config), split="never", format="tsv", protect="none")
+        translator = open_translator(inner, stack)
+        job = open_job(inner, {"command": "parse"}, stack)
+        counts = job.output.notes.counts
+        for number, line, found in job.run(lambda lines: translator.stream(map(model_sentence, lines), config.buffer)):
+            tree, mends = choose_tree(found, line)
+            job.output.write(tree.bracketed() + "\n", number)
+            counts["mended"] += mends > 0
+    if counts["mended"]:
+        mended, number = counts["mended"], job.output.notes.lines
+        warn(f"{mended:,} of {number:,} trees had to be mended: brackets or words were missing, or too many")
+
+
+COMMAND = Command(
+    "parse",
+    "Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
+    ParseConfig,
+    run,
+    partial(input_and_run, "parse"),
+    usage="[FILE or 'A SENTENCE'] [RUN]...",
+    example="runs/parser < sentences > trees",
+    texts=("text",),
+    memory=LESS_MEMORY,
+)

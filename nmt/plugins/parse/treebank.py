@@ -1,0 +1,138 @@
+"""Treebanks: folders and files of Penn-style bracketed trees, as pairs of a sentence and its tree (section 6.3)."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from nmt.config import DataConfig
+from nmt.errors import NMTError
+from nmt.plugins.parse.trees import BrokenTree, Tree, model_word, parse
+from nmt.text import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, clean, decode, read_lines
+
+SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
+# A line that begins like this begins a tree, even if the tree before it has not ended.
+BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
+SECTIONS = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
+
+
+def treebank_entries(config: DataConfig, split: str) -> list[str]:
+    """The entries of a split, relative to data.path except for those of data.extra."""
+    entries = [str(Path(config.path or "") / entry) for entry in getattr(config, split)]
+    return entries + config.extra if split == "train" else entries
+
+
+def tree_files(entry: str) -> list[Path]:
+    """The files of an entry of data.train, data.valid or data.test, sorted by name.
+
+    An entry is a file, a folder, which is searched recursively, or sections of a folder: wsj/02-21 stands for the
+    folders 02 to 21 of wsj. Raises NMTError if there are none.
+    """
+    path = Path(entry)
+    sections = SECTIONS.fullmatch(path.name)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        folders = [path]
+    elif sections and path.parent.is_dir():
+        folders = section_folders(path.parent, range(int(sections[1]), int(sections[2]) + 1), entry)
+    else:
+        raise NMTError(
+            f"{entry}: no such file or folder; check data.path, data.train, data.extra, data.valid and data.test"
+        )
+    endings = tuple(suffix + compression for suffix in SUFFIXES for compression in COMPRESSIONS)
+    files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.name.endswith(endings)]
+    if not files:
+        raise NMTError(f"{entry}: no file there whose name ends in {', '.join(SUFFIXES)}")
+    return files
+
+
+def section_folders(parent: Path, wanted: range, entry: str) -> list[Path]:
+    """The folders with these numbers; NMTError if one is missing."""
+    names = (folder for folder in parent.iterdir() if re.fullmatch("[0-9]{1,18}", folder.name))
+    numbered = {int(folder.name): folder for folder in names}
+    missing = [f"{number:02}" for number in islice((n for n in wanted if n not in numbered), 4)]
+    if missing or not wanted:
+        shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
+        raise NMTError(f"{parent}: no section {shown} (from {entry!r}); check data.path")
+    return [numbered[number] for number in wanted]
+
+
+def treebank_files(config: DataConfig) -> list[Path]:
+    """The files of every split; NMTError for an entry without files."""
+    entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
+    return [path for entry in entries for path in tree_files(entry)]
+
+
+def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Group the lines of a file so that each group holds whole trees; yields its first line number and its lines."""
+    group, depth, first, size = list[bytes](), 0, 1, 0
+    for number, line in enumerate(read_lines(path), 1):
+        # A tree that has not closed within so many bytes is broken: waiting longer would fill the memory.
+        if group and (BEGINNING.match(line) or size + len(line) > 2 * LINE_BYTES):
+            yield first, group
+            group = []
+        if not group:
+            if not line.strip():
+                continue
+            first, depth, size = number, 0, 0
+        group.append(line)
+        size += len(line)
+        depth += line.count(b"(") - line.count(b")")
+        if depth <= 0:
+            yield first, group
+            group = []
+    if group:
+        yield first, group
+
+
+def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
+    """The trees of a file that have words.
+
+    A broken tree is an error that names its line; with errors=skip it is counted.
+    """
+    for first, lines in tree_lines(path):
+        texts = list[str]()
+        try:
+            for line in lines:
+                texts.append(decode(line))
+            yield from (tree for tree in parse("\n".join(texts)) if tree.words)
+        except (BrokenTree, MalformedLine) as error:
+            # BrokenTree has the place within the text; MalformedLine is about the line after it.
+            inside = "\n".join(texts).count("\n", 0, error.index) if isinstance(error, BrokenTree) else len(texts)
+            number = first + inside
+            begins = f" (the tree begins on line {first})" if number > first else ""
+            if errors == "strict":
+                raise NMTError(f"{path}, line {number}: {error}{begins}; mend it, or pass data.errors=skip") from error
+            counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
+            yield from whole_trees(lines[1:])
+
+
+def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
+    """The trees of those lines that hold whole trees: what can be saved behind a tree that does not close."""
+    for line in lines:
+        if line.startswith(b"("):
+            try:
+                yield from [tree for tree in parse(decode(line)) if tree.words]
+            except (BrokenTree, MalformedLine):
+                continue
+
+
+def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
+    """Pairs of a sentence, its words separated by blanks, and its tree on one line (section 6.3)."""
+    for entry in entries:
+        for path in tree_files(entry):
+            for tree in read_trees(path, config.errors, counts):
+                yield " ".join(tree.words), tree.bracketed()
+
+
+def model_sentence(line: str) -> str:
+    """A sentence as the model reads it: clean, and with brackets escaped, since those belong to trees."""
+    return " ".join(map(model_word, line.split()))
+
+
+def model_pair(pair: Pair, leaves: str) -> Pair:
+    """A sentence and its tree as the model reads and writes them."""
+    [tree] = parse(pair[1])
+    return model_sentence(pair[0]), clean(tree.linear(leaves))

@@ -1,0 +1,1 @@
+"""Placeholders, tags and terms that arrive in a translation as they are."""

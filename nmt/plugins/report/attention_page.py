@@ -1,0 +1,182 @@
+"""The attention of every head to a sentence and its translation, as in the paper's figures 3, 4 and 5.
+
+Shapes: L layers, H heads, Q queries, K keys.
+"""
+
+import base64
+import colorsys
+import io
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+import torch
+from matplotlib.figure import Figure
+from matplotlib.image import imsave
+
+from nmt.config import EOS, DecodeConfig
+from nmt.errors import NMTError
+from nmt.files import load_model, whole_file
+from nmt.plugins.report.pages import render
+from nmt.search import TorchEngine, aligning_layer, forced_decoding, model_attention, pad_inputs, pad_source
+from nmt.text import META, TARGET
+from nmt.translation import choose_device, find_models
+
+matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
+
+Weights = npt.NDArray[np.float32]
+
+MAX_TOKENS = 200
+"""The longest sentence that is drawn; the size of a page grows with its square."""
+MAX_LABEL_LETTERS = 15
+MAX_BANDS = 5
+"""Bands per query, to the keys with the largest weights."""
+MIN_SHARE = 0.05
+"""Smaller shares of the largest weight get no band."""
+MEAN_HUE = 212
+"""The hue of the mean of all heads, in degrees."""
+
+
+@dataclass
+class Stack:
+    """The layers of one kind of attention."""
+
+    title: str
+    weights_LHQK: Weights
+    queries: list[str]
+    keys: list[str]
+    first_layer: int
+    """The layer that is shown first."""
+    layers: list[int]
+    """Counted from 1."""
+    heads: list[int]
+    """Counted from 1."""
+
+
+@dataclass
+class Attended:
+    """A sentence, its translation, and the attention of a model to both."""
+
+    model: Path
+    sentence: str
+    target: str
+    given: bool
+    """True if the translation was given, False if it is the model's own."""
+    tokens: int
+    log_probability: float
+    stacks: list[Stack]
+
+
+def attend(run: str, sentence: str, target: str | None, device: str, decode: DecodeConfig) -> Attended:
+    """The attention of a model to a sentence and a translation, its own if `target` is None (figures 3, 4 and 5).
+
+    Raises NMTError if there is no such model or a text is too long.
+    """
+    [folder], _, tokenizer = find_models([run])
+    place = torch.device(choose_device(device))
+    model = load_model(folder, place)
+    [source] = tokenizer.encode([tokenizer.clean(sentence)])
+    if target is None:
+        ids = TorchEngine([model], decode).search([source], [[]])[0][0].tokens
+    else:
+        [ids] = tokenizer.encode([tokenizer.clean(target)], TARGET)
+    if (longest := max(len(source), len(ids))) > MAX_TOKENS:
+        raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
+    found = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
+    [judged] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
+    sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
+    inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(len(model.decoder_layers)) + 1
+    cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
+    if source and not model.config.source_end:
+        cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
+    stacks = [
+        Stack(title, weights, queries, keys, first, *(list(range(1, count + 1)) for count in weights.shape[:2]))
+        for title, weights, queries, keys, first in (
+            ("Cross-attention", cross, outputs, sources, aligning),
+            ("Encoder self-attention", encoder, sources, sources, len(encoder)),
+            ("Decoder self-attention", decoder, outputs, inputs, aligning),
+        )
+    ]
+    text = " ".join(tokenizer.decode(ids).split())
+    return Attended(folder, sentence, text, target is not None, len(outputs), sum(judged.log_probabilities), stacks)
+
+
+def select(stack: Stack, layer: int | None, head: int | None) -> Stack:
+    """Keep one layer and one head of a stack; None keeps all. NMTError for one that does not exist."""
+    for key, wanted, known in (("layer", layer, stack.layers), ("head", head, stack.heads)):
+        if wanted and wanted not in known:
+            raise NMTError(f"{key}={wanted}: the model has {len(known)} {key}s ({stack.title.lower()})")
+    layers, heads = [layer] if layer else stack.layers, [head] if head else stack.heads
+    weights = stack.weights_LHQK[np.ix_([n - 1 for n in layers], [n - 1 for n in heads])]
+    first = stack.first_layer if stack.first_layer in layers else layers[-1]
+    return replace(stack, weights_LHQK=weights, layers=layers, heads=heads, first_layer=first)
+
+
+def hue(head: int) -> float:
+    """The hue of a head in degrees; steps of the golden angle keep any number of heads distinct."""
+    return round((MEAN_HUE + 137.5 * (head - 1)) % 360, 1)
+
+
+def picture(weights_QK: Weights, degrees: float) -> str:
+    """A heat map as the data URL of a PNG with a pixel per weight; its opacity is the share of the largest weight."""
+    pixels = np.empty((*weights_QK.shape, 4), np.uint8)
+    pixels[..., :3] = [round(255 * part) for part in colorsys.hls_to_rgb(degrees / 360, 0.47, 0.72)]
+    pixels[..., 3] = np.round(255 * weights_QK / weights_QK.max())
+    file = io.BytesIO()
+    imsave(file, pixels, format="png", metadata={"Software": "nmt"})
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def bands(weights_QK: Weights) -> list[tuple[int, int, float]]:
+    """The bands of a head: query, key, and the weight as a share of the largest."""
+    shares = weights_QK / weights_QK.max()
+    strongest = np.argsort(-shares, axis=1)[:, :MAX_BANDS]
+    pairs = [(query, int(key)) for query, keys in enumerate(strongest) for key in keys]
+    return [(query, key, float(shares[query, key])) for query, key in pairs if shares[query, key] >= MIN_SHARE]
+
+
+def sharpest(weights_HQK: Weights) -> int:
+    """The index of the head with the sharpest attention: the highest mean of each query's largest weight."""
+    return int(weights_HQK.max(axis=2).mean(axis=1).argmax())
+
+
+def shorten(token: str) -> str:
+    return token if len(token) <= MAX_LABEL_LETTERS else f"{token[: MAX_LABEL_LETTERS - 1]}…"
+
+
+def attention_page(seen: Attended) -> str:
+    """The HTML page of the attention to a sentence."""
+    sides = [side for stack in seen.stacks for side in (stack.queries, stack.keys)]
+    return render(
+        "attention_page.html",
+        seen=seen,
+        perplexity=math.exp(-seen.log_probability / seen.tokens),
+        most_tokens=max(map(len, sides)),
+        longest_label=max(len(shorten(token)) for side in sides for token in side),
+        blank=META,
+        mean_hue=MEAN_HUE,
+        max_bands=MAX_BANDS,
+        **{function.__name__: function for function in (hue, picture, bands, sharpest, shorten)},
+    )
+
+
+def write_picture(output: Path, seen: Attended) -> None:
+    """Write a PNG of heat maps, with a row for each layer of each kind of attention and a column for each head."""
+    rows = [(stack, index) for stack in seen.stacks for index in range(len(stack.layers))]
+    heads = seen.stacks[0].heads
+    side = 1.2 + 0.16 * max(len(tokens) for stack in seen.stacks for tokens in (stack.queries, stack.keys))
+    figure = Figure(figsize=(side * len(heads), side * len(rows)), layout="constrained")
+    axes = figure.subplots(len(rows), len(heads), squeeze=False)
+    for (stack, index), line in zip(rows, axes, strict=True):
+        for head, weights, axis in zip(heads, stack.weights_LHQK[index], line, strict=True):
+            axis.imshow(weights, cmap="Blues", vmin=0, vmax=weights.max())
+            axis.set_title(f"{stack.title}\nlayer {stack.layers[index]}, head {head}", fontsize=7)
+            # matplotlib would read dollar signs as formulas
+            queries, keys = ([shorten(token).replace("$", r"\$") for token in t] for t in (stack.queries, stack.keys))
+            axis.set_xticks(range(len(keys)), keys, rotation=90, fontsize=6)
+            axis.set_yticks(range(len(queries)), queries, fontsize=6)
+    with whole_file(output) as temporary:
+        figure.savefig(temporary, format="png", dpi=150)

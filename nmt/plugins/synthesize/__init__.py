@@ -1,0 +1,1 @@
+"""Translated text as training pairs: back-translation and distillation."""

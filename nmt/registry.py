@@ -1,0 +1,57 @@
+"""What the core and its plugins add, by kind and name; each entry is imported when it is used.
+
+A plugin has a function `register(add)`: the core in `nmt/commands/core.py`, our own plugins in
+`nmt/plugins/NAME/plugin.py`, and other packages under the entry-point group `nmt.plugins`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+KINDS = ("command", "engine", "document", "corpus", "metric", "stage", "transform")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that a plugin adds."""
+
+    name: str
+    path: str
+    """Where it is, as `package.module:attribute`."""
+    plugin: str
+    facts: Mapping[str, Any]
+    """What is known of it without importing it, such as a command's summary or a document's suffixes."""
+
+    def load(self) -> Any:
+        module, _, attribute = self.path.partition(":")
+        return getattr(import_module(module), attribute)
+
+
+@cache
+def registry() -> dict[str, dict[str, Entry]]:
+    """Kind -> name -> entry: the core's first, then those of nmt's own plugins, then those of other packages."""
+    entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+
+    def adder(plugin: str) -> Callable[..., None]:
+        def add(kind: str, name: str, path: str, **facts: Any) -> None:
+            assert kind in KINDS, f"{plugin}: {kind} is none of {', '.join(KINDS)}"
+            assert name not in entries[kind], f"{plugin}: {entries[kind][name].plugin} adds {kind} {name} already"
+            entries[kind][name] = Entry(name, path, plugin, facts)
+
+        return add
+
+    import_module("nmt.commands.core").register(adder("core"))
+    for file in sorted((Path(__file__).parent / "plugins").glob("*/plugin.py")):
+        import_module(f"nmt.plugins.{file.parent.name}.plugin").register(adder(file.parent.name))
+    for point in entry_points(group="nmt.plugins"):
+        point.load()(adder(point.name))
+    return entries
+
+
+def entries_of(kind: str) -> dict[str, Entry]:
+    """All entries of a kind, by name."""
+    return registry()[kind]

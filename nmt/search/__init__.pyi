@@ -1,0 +1,14 @@
+from .attention_weights import model_attention as model_attention
+from .beam_search import Search as Search, beam_search as beam_search, finish as finish, pad_source as pad_source
+from .engine import (
+    Engine as Engine,
+    Hypothesis as Hypothesis,
+    Pair as Pair,
+    Scorer as Scorer,
+    TokenScores as TokenScores,
+    aligning_layer as aligning_layer,
+    batches_by_length as batches_by_length,
+    penalty as penalty,
+)
+from .forced_decoding import forced_decoding as forced_decoding, pad_inputs as pad_inputs
+from .torch_engine import TorchEngine as TorchEngine

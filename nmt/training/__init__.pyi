@@ -1,0 +1,25 @@
+from .averaging import (
+    Average as Average,
+    averaged_model as averaged_model,
+    delivered_model as delivered_model,
+    tokenizer_of as tokenizer_of,
+    write_average as write_average,
+)
+from .checkpoints import RunState as RunState, check_origin as check_origin, load_checkpoint as load_checkpoint
+from .minutes import settle_max_steps as settle_max_steps, settle_minutes as settle_minutes
+from .precision import settle_precision as settle_precision
+from .processes import is_first_process as is_first_process
+from .run_folder import (
+    Texts as Texts,
+    check_configuration as check_configuration,
+    check_corpus as check_corpus,
+    check_no_links as check_no_links,
+    checkpoint_step as checkpoint_step,
+    is_finished as is_finished,
+    list_checkpoints as list_checkpoints,
+    point_latest_to as point_latest_to,
+    read_config as read_config,
+    read_metrics as read_metrics,
+    read_validation as read_validation,
+)
+from .train import train as train

@@ -1,0 +1,36 @@
+from .job import input_lines as input_lines, open_job as open_job, warn as warn
+from .likelihood import (
+    encode_pairs as encode_pairs,
+    read_pairs as read_pairs,
+    score_pairs as score_pairs,
+    write_contrast as write_contrast,
+    write_scores as write_scores,
+)
+from .load import (
+    CONVERTED_FILES as CONVERTED_FILES,
+    choose_device as choose_device,
+    find_models as find_models,
+    load_translator as load_translator,
+    require_ctranslate2 as require_ctranslate2,
+)
+from .resumption import model_hash as model_hash, what_decides as what_decides
+from .segments import RefusedLine as RefusedLine, Segment as Segment, Segmenter as Segmenter, numbers as numbers
+from .targets import language_of as language_of, language_tag as language_tag, languages as languages
+from .token_scores import Details as Details
+from .translate import (
+    SUMMARIES as SUMMARIES,
+    flagger as flagger,
+    open_translator as open_translator,
+    remark as remark,
+    summarize as summarize,
+    target_language as target_language,
+    translate as translate,
+)
+from .translator import (
+    Block as Block,
+    Translation as Translation,
+    Translator as Translator,
+    arriving_blocks as arriving_blocks,
+    lines_of as lines_of,
+    read_by_thread as read_by_thread,
+)

@@ -1,0 +1,206 @@
+"""Reading checkpoints, and choosing among them."""
+
+import pickle
+import shutil
+import struct
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from nmt.errors import NMTError
+from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint
+from nmt.training.checkpoints import UnreadableCheckpoint
+
+
+@pytest.fixture
+def checkpoint(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(list_checkpoints(finished)[-1], tmp_path))
+
+
+def test_checkpoints_are_listed_by_their_update_whatever_their_number_of_digits(tmp_path):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for name in ("step=00000900", "step=123456789", "step=00001000", "step=abc", "step=-1", "step=1 2"):
+        (folder / f"{name}.ckpt").touch()
+    assert [checkpoint_step(path) for path in list_checkpoints(tmp_path)] == [900, 1000, 123456789]
+
+
+def test_what_a_killed_save_left_is_no_checkpoint(tmp_path):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    (folder / "step=00000010.tmp").touch()
+    assert list_checkpoints(tmp_path) == []
+
+
+def test_a_checkpoint_holds_only_tensors_numbers_and_strings(checkpoint):
+    def leaves(value):
+        if isinstance(value, dict):
+            return {leaf for pair in value.items() for item in pair for leaf in leaves(item)}
+        return {leaf for item in value for leaf in leaves(item)} if isinstance(value, (list, tuple)) else {type(value)}
+
+    content = torch.load(checkpoint, weights_only=True)
+    assert leaves(content) <= {torch.Tensor, int, float, str, bool, type(None)}
+    assert content["global_step"] == checkpoint_step(checkpoint) == 60
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.999])
+def test_a_truncated_checkpoint_is_named(checkpoint, share):
+    content = checkpoint.read_bytes()
+    checkpoint.write_bytes(content[: int(share * len(content))])
+    assert_unreadable(checkpoint, "cut")
+
+
+def assert_unreadable(path: Path, words: str) -> None:
+    with pytest.raises(UnreadableCheckpoint, match=rf"{path.name}: no readable checkpoint .*{words}") as raised:
+        load_checkpoint(path)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_checkpoint_with_one_flipped_bit_is_named(checkpoint, share):
+    content = bytearray(checkpoint.read_bytes())
+    with zipfile.ZipFile(checkpoint) as archive:
+        tensor = max(archive.infolist(), key=lambda member: member.file_size)
+    name, extra = struct.unpack_from("<HH", content, tensor.header_offset + 26)
+    begin = tensor.header_offset + 30 + name + extra  # between two members is padding that nobody reads
+    content[begin + int(share * tensor.file_size)] ^= 4
+    checkpoint.write_bytes(content)
+    assert_unreadable(checkpoint, "damaged")
+
+
+def rewrite(path: Path, change: Callable[[str, bytes], bytes], compression: int = zipfile.ZIP_STORED) -> None:
+    """Write an archive anew, with its check sums right."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, change(name, content))
+
+
+def test_a_compressed_archive_is_not_unfolded(checkpoint):
+    rewrite(checkpoint, lambda name, content: content, zipfile.ZIP_DEFLATED)
+    assert_unreadable(checkpoint, "compressed")
+
+
+HUGE = b"J\xff\xff\xff\x7f"
+
+
+@pytest.mark.parametrize(
+    ("found", "forged"),
+    [(b"K\x0a\x85", HUGE + b"\x85"), (b"K\x0atq", HUGE + b"tq"), (b"K\x0a\x85q\x08K\x01", HUGE + b"\x85q\x08K\x00")],
+    ids=["shape", "storage", "strides"],
+)
+def test_a_tensor_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path, found, forged):
+    path = tmp_path / "step=1.ckpt"
+    torch.save({"t": torch.zeros(10)}, path)
+    rewrite(path, lambda name, content: content.replace(found, forged))
+    with zipfile.ZipFile(path) as archive:
+        assert forged in archive.read("step=1/data.pkl")
+    with pytest.raises(UnreadableCheckpoint):
+        load_checkpoint(path)
+
+
+def test_a_list_that_holds_the_same_list_many_times_takes_no_memory(tmp_path):
+    torch.save([[0] * 5000] * 5000, tmp_path / "step=1.ckpt")
+    tracemalloc.start()
+    assert_unreadable(tmp_path / "step=1.ckpt", "more than 1,048,576 values")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"state_dict": {}}, {"nmt": 1}, {"nmt": {}}, [1, 2], torch.zeros(3), "text", None, 7],
+    ids=["foreign", "number", "empty", "list", "tensor", "text", "none", "integer"],
+)
+def test_what_is_no_checkpoint_of_ours_is_named(tmp_path, content):
+    torch.save(content, tmp_path / "step=1.ckpt")
+    with pytest.raises(NMTError, match=r"step=1\.ckpt"):
+        load_checkpoint(tmp_path / "step=1.ckpt")
+
+
+class Payload:
+    """Unpickling this would touch a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize(
+    "save",
+    [torch.save, lambda content, path: path.write_bytes(pickle.dumps(content, protocol=2))],
+    ids=["torch", "pickle"],
+)
+def test_a_checkpoint_runs_nothing(tmp_path, save):
+    save({"nmt": Payload(tmp_path / "touched")}, tmp_path / "step=1.ckpt")
+    with pytest.raises(UnreadableCheckpoint, match=r"step=1\.ckpt") as raised:
+        load_checkpoint(tmp_path / "step=1.ckpt")
+    assert "weights_only" not in str(raised.value)
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_missing_checkpoint_is_named(tmp_path):
+    with pytest.raises(NMTError, match=r"step=5\.ckpt: no such checkpoint"):
+        load_checkpoint(tmp_path / "step=5.ckpt")
+
+
+def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
+    content = torch.load(checkpoint, weights_only=True)
+    content["nmt"]["format_version"] = 99
+    torch.save(content, checkpoint)
+    with pytest.raises(NMTError, match=r"format version 99.*reads 2"):
+        load_checkpoint(checkpoint)
+
+
+def as_format_1(path: Path) -> dict[str, Any]:
+    """Rewrite a checkpoint as nmt wrote it before the state of a run stood in one place; what it was before."""
+    now = torch.load(path, weights_only=True)
+    content = torch.load(path, weights_only=True)
+    about = content["nmt"]
+    metrics, validation = about.pop("metrics"), about.pop("validation")
+    meters = {
+        **{key: about.pop(key) for key in ("seconds", "devices")},
+        **{key: metrics[key] for key in ("tokens", "flops", "cost")},
+        "peaks": [list(peak) for peak in metrics["peaks"].items()],
+        "interval_size": metrics["interval"],
+        "interval_flops": 0,
+    }
+    content["callbacks"] = {"Meters": meters, "Validation": validation}
+    about["config"]["model"]["restricted_to"] = about["config"]["model"].pop("attention_window")
+    about["format_version"] = 1
+    for key in ("tokens", "files", "versions"):
+        del about[key]
+    torch.save(content, path)
+    return now
+
+
+def test_a_checkpoint_of_format_1_is_read_as_one_of_today(checkpoint):
+    now = as_format_1(checkpoint)
+    for key in ("files", "versions"):  # there were none
+        del now["nmt"][key]
+    del now["nmt"]["metrics"]["tokens"]
+    content = load_checkpoint(checkpoint)
+    assert content["nmt"] == now["nmt"]
+    assert content["callbacks"] == {}
+
+
+def test_a_run_of_format_1_goes_on_to_the_same_bits(toy, nmt, finished, tmp_path, training_state, metrics, card_tokens):
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    shutil.rmtree(run / "model")
+    for path in list_checkpoints(run)[2:]:
+        path.unlink()
+    for path in list_checkpoints(run):
+        as_format_1(path)
+    assert nmt("train", *toy, "checkpoints.every_steps=12", f"run={run}").code == 0
+    torch.testing.assert_close(training_state(run), training_state(finished), rtol=0, atol=0)
+    assert metrics(run) == metrics(finished)
+    assert card_tokens(run) == card_tokens(finished)

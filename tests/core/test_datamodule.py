@@ -1,0 +1,145 @@
+"""Updates on their way into Lightning."""
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+from lightning.fabric.utilities import move_data_to_device
+from torch.utils.data import DataLoader
+from torch.utils.data._utils.pin_memory import pin_memory
+
+from nmt.config import BatchingConfig
+from nmt.data import Batch, BatchPlanner, PreparedCorpus, PreparedSplit, accumulation, open_corpus
+from nmt.data.datamodule import UpdateDataset
+from nmt.errors import NMTError
+
+MICRO_BATCHES, UPDATES = 4, 12
+
+
+@pytest.fixture(scope="module")
+def corpus(toy: list[str]) -> PreparedCorpus:
+    return open_corpus(Path(toy[-1].removeprefix("prepared=")))
+
+
+@pytest.fixture(scope="module")
+def split(corpus: PreparedCorpus) -> PreparedSplit:
+    return corpus.split("train")
+
+
+@pytest.fixture(scope="module")
+def stream(split: PreparedSplit):
+    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, MICRO_BATCHES), seed=1)
+    return lambda start=0, rank=0, world_size=1: UpdateDataset(split, planner, start, rank, world_size)
+
+
+@pytest.fixture(scope="module")
+def stream_of_one(stream) -> list:
+    return list(islice(stream(), UPDATES * MICRO_BATCHES))
+
+
+def assert_same(batches: list, others: list) -> None:
+    torch.testing.assert_close([tuple(b) for b in batches], [tuple(b) for b in others], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 4])
+def test_the_ranks_together_see_the_stream_of_one(stream, stream_of_one, world_size):
+    count = UPDATES * MICRO_BATCHES // world_size
+    ranks = [list(islice(stream(rank=rank, world_size=world_size), count)) for rank in range(world_size)]
+    together = [batch for batches in zip(*ranks, strict=True) for batch in batches]
+    assert_same(sorted(together, key=lambda batch: (batch.update, batch.micro_batch)), stream_of_one)
+    assert all([batch.update for batch in rank] == sorted(batch.update for batch in rank) for rank in ranks)
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 2 worker processes")  # on one processor
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and later: fork beside threads
+@pytest.mark.parametrize(("rank", "world_size"), [(0, 1), (1, 2)])
+def test_worker_processes_keep_the_order(stream, rank, world_size):
+    count = UPDATES * MICRO_BATCHES // world_size
+    loaded = islice(DataLoader(stream(3, rank, world_size), batch_size=None, num_workers=2), count)
+    assert_same(list(loaded), list(islice(stream(3, rank, world_size), count)))
+
+
+class CountingSplit(PreparedSplit):
+    """Tells with each batch how many its process has built."""
+
+    built = 0
+
+    def batch(self, indices):
+        self.built += 1
+        return super().batch(indices)._replace(target_indices=torch.tensor([self.built]))
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_worker_process_builds_no_batches_but_its_own(stream):
+    counted = stream()
+    counted.split = CountingSplit(counted.split.folder)
+    loaded = islice(DataLoader(counted, batch_size=None, num_workers=3), 9)
+    assert [int(batch.target_indices) for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize("indices", [[5, 0, 17], [5], [3, 3]])
+def test_a_batch_knows_whether_its_source_is_padded(split, indices):
+    batch = split.batch(torch.tensor(indices).numpy())
+    assert batch.padded == bool((batch.source == 0).any())
+
+
+def test_a_batch_is_moved_without_waiting_and_pinned_tensor_by_tensor(stream):
+    # No GPU is needed for it: copies to meta are not waited for either.
+    batch = next(iter(stream()))
+    asked = []
+
+    class Watched(torch.Tensor):
+        def to(self, *arguments, **named):
+            asked.append(named)
+            return super().to(*arguments, **named)
+
+        def pin_memory(self):
+            return self
+
+    tensors = {name: value.as_subclass(Watched) for name, value in batch._asdict().items() if torch.is_tensor(value)}
+    pinned = pin_memory(batch._replace(**tensors))
+    moved = move_data_to_device(pinned, torch.device("meta"))
+    assert asked == [{"non_blocking": True}] * 4
+    assert type(pinned) is type(moved) is Batch
+    assert pinned[4:] == moved[4:] == batch[4:]
+    assert all(tensor.is_meta for tensor in moved[:4])
+
+
+@pytest.mark.parametrize("start", [1, 7])
+def test_starting_at_an_update_equals_skipping_those_before_it(stream, stream_of_one, start):
+    assert_same(list(islice(stream(start), (UPDATES - start) * MICRO_BATCHES)), stream_of_one[start * MICRO_BATCHES :])
+
+
+def test_a_batch_holds_the_sentences_padded_at_the_end_with_their_symbols(split):
+    indices = torch.tensor([5, 0, 17]).numpy()
+    batch = split.batch(indices)
+    for row, index in enumerate(indices.tolist()):
+        source, target = (split.table.data.column(side)[index].as_py() for side in ("source", "target"))
+        for tensor, expected in (
+            (batch.source, [*source, 2]),
+            (batch.target_in, [1, *target]),
+            (batch.target_out, [*target, 2]),
+        ):
+            assert tensor[row].tolist() == expected + [0] * (tensor.shape[1] - len(expected))
+    assert batch.source.shape == (3, split.source_lengths[indices].max())
+    assert batch.target_out.shape == batch.target_in.shape == (3, split.target_lengths[indices].max())
+
+
+def test_lengths_count_the_end_symbol_and_text_is_as_long_as_its_split(corpus):
+    for name in ("train", "valid", "test"):
+        split = corpus.split(name)
+        ids = split.table.data.column("target").to_pylist()
+        assert split.target_lengths.tolist() == [len(sentence) + 1 for sentence in ids]
+    assert [len(lines) for lines in corpus.text("valid")] == [len(corpus.split("valid"))] * 2
+
+
+@pytest.mark.parametrize(("micro_batches", "devices", "expected"), [(8, 1, 8), (8, 8, 1), (6, 3, 2)])
+def test_devices_share_the_micro_batches_evenly(micro_batches, devices, expected):
+    assert accumulation(micro_batches, devices) == expected
+
+
+def test_devices_that_cannot_share_the_micro_batches_are_told_which_counts_can():
+    with pytest.raises(NMTError, match=r"5 devices.*batching\.micro_batches=12.*use 1, 2, 3, 4, 6, 12 devices"):
+        accumulation(12, 5)

@@ -1,0 +1,94 @@
+"""Embeddings and positions: the paper's formula, the scale, and positions beyond the table."""
+
+import math
+
+import pytest
+import torch
+
+from nmt.config import ModelConfig
+from nmt.errors import NMTError
+from nmt.model import sinusoids
+from nmt.model.embedding import Embedding, Positions
+
+
+def config(**changes):
+    return ModelConfig(name="test", **{"d_model": 8, "heads": 2, "dropout": 0.0, "max_positions": 5, **changes})
+
+
+def by_the_formula(start, length, d_model):
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)) and PE(pos, 2i + 1) = cos of the same."""
+    table = [[0.0] * d_model for _ in range(length)]
+    for row, pos in enumerate(range(start, start + length)):
+        for i in range(d_model // 2):
+            table[row][2 * i] = math.sin(pos / 10000 ** (2 * i / d_model))
+            table[row][2 * i + 1] = math.cos(pos / 10000 ** (2 * i / d_model))
+    return torch.tensor(table)
+
+
+def assert_close(actual, expected):
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("d_model", [2, 8, 10])
+def test_sinusoids_are_the_papers(d_model):
+    assert_close(sinusoids(40, d_model), by_the_formula(0, 40, d_model))
+
+
+def test_sinusoids_are_exact_at_far_positions():
+    assert_close(sinusoids(20_000, 4)[19_990:], by_the_formula(19_990, 10, 4))
+    assert torch.equal(sinusoids(20_000, 4)[19_990:], sinusoids(10, 4, start=19_990))
+
+
+@pytest.mark.parametrize(("start", "length"), [(0, 5), (2, 3), (0, 6), (5, 1), (4, 30), (1000, 2)])
+def test_sinusoidal_positions_go_on_past_the_table(start, length):
+    assert_close(Positions(config())(start, length), by_the_formula(start, length, 8))
+
+
+def test_a_sequence_past_the_table_may_be_trained_with_after_inference():
+    embedding = Embedding(config(), 7).bfloat16()
+    tokens = torch.ones(1, 6, dtype=torch.long)
+    with torch.inference_mode():
+        assert embedding(tokens).dtype == torch.bfloat16
+    embedding(tokens).sum().backward()
+    assert embedding.weight.grad[1].abs().min() > 0
+
+
+def test_a_sequence_past_the_table_leaves_the_buffers_of_all_devices_alike():
+    positions = Positions(config())
+    positions(0, 9)
+    assert [len(buffer) for buffer in positions.buffers()] == [5]
+
+
+def test_sinusoids_are_neither_learnt_nor_stored():
+    positions = Positions(config())
+    positions(0, 9)
+    assert not list(positions.parameters())
+    assert not positions.state_dict()
+
+
+def test_learned_positions_are_parameters_of_embedding_size():
+    torch.manual_seed(6)
+    positions = Positions(config(positions="learned", max_positions=400, d_model=64, heads=2))
+    (table,) = positions.parameters()
+    assert table.shape == (400, 64)
+    assert table.std().item() == pytest.approx(64**-0.5, rel=0.03)
+    assert torch.equal(positions(3, 4), table[3:7])
+
+
+@pytest.mark.parametrize(("start", "length"), [(0, 6), (5, 1), (3, 3)])
+def test_learned_positions_name_the_key_when_a_sequence_is_too_long(start, length):
+    positions = Positions(config(positions="learned"))
+    assert len(positions(0, 5)) == 5
+    with pytest.raises(NMTError, match=r"6 tokens.*model\.max_positions=5"):
+        positions(start, length)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_an_embedding_is_sqrt_d_model_times_its_row_plus_its_position(positions):
+    embedding = Embedding(config(positions=positions, d_model=16), 7)
+    tokens = torch.tensor([[3, 3, 6], [0, 1, 2]])
+    table = embedding.positions.table if positions == "learned" else by_the_formula(0, 5, 16)
+    output = embedding(tokens, start=2)
+    for b, row in enumerate(tokens.tolist()):
+        for t, token in enumerate(row):
+            assert_close(output[b, t], 4 * embedding.weight[token] + table[2 + t])

@@ -1,0 +1,210 @@
+"""Flags: seldom on translations by people, nearly always on failures that are put into them."""
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from nmt.evaluation import count_flags, flags
+from nmt.evaluation.flags import COPIED_WORDS, FLAGS, PLACEHOLDER, is_repetitive
+from nmt.files import ModelDescription
+from nmt.text import script, scripts_of_characters, scripts_of_language
+from nmt.translation.targets import target_scripts
+
+LATIN = frozenset(["LATIN"])
+FIXTURE = Path(__file__).parents[1] / "fixtures/references/en-de.tsv"
+PAIRS = [tuple(line.split("\t")) for line in FIXTURE.read_text().splitlines()]
+CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопкрстувшкыз")
+
+
+def without_number(source: str, translation: str, draw: random.Random) -> str | None:
+    return re.sub(r"\d{2,}", "", translation) if re.search(r"(?<![\d.,])(3[2-9]|[4-9]\d|\d{3,})", source) else None
+
+
+def other_number(source: str, translation: str, draw: random.Random) -> str | None:
+    """One digit of a number that stands on both sides is another one."""
+    both = set(re.findall(r"\d+", source)) & set(re.findall(r"\d+", translation))
+    if not both or PLACEHOLDER.search(source):
+        return None
+    number = draw.choice(sorted(both))
+    at = draw.randrange(len(number))
+    digit = str((int(number[at]) + draw.randint(1, 9)) % 10)
+    return re.sub(rf"(?<!\d){number}(?!\d)", number[:at] + digit + number[at + 1 :], translation)
+
+
+def repeated(source: str, translation: str, draw: random.Random) -> str | None:
+    """A phrase stands there again, once or more often."""
+    words, length = translation.split(), draw.randint(2, 4)
+    if len(words) < length:
+        return None
+    at, times = draw.randint(0, len(words) - length), draw.choice([2, 3, 8])
+    return " ".join([*words[:at], *(words[at : at + length] * times), *words[at + length :]])
+
+
+def without_placeholder(source: str, translation: str, draw: random.Random) -> str | None:
+    found = PLACEHOLDER.findall(translation)
+    return PLACEHOLDER.sub("", translation, count=draw.randint(1, len(found))) if found else None
+
+
+def with_tag(source: str, translation: str, draw: random.Random) -> str:
+    return draw.choice(["<b>{}", "{}</i>", "{} %s", "<a href='x'>{}</a>"]).replace("{}", translation)
+
+
+def in_cyrillic(source: str, translation: str, draw: random.Random) -> str | None:
+    """A word is in letters of another script."""
+    words = translation.split()
+    at = [index for index, word in enumerate(words) if len(word) >= 5 and word.isalpha()]
+    if not at:
+        return None
+    index = draw.choice(at)
+    return " ".join([*words[:index], words[index].lower().translate(CYRILLIC), *words[index + 1 :]])
+
+
+def half_copied(source: str, translation: str, draw: random.Random) -> str | None:
+    """The source, but for a word."""
+    words = source.split()
+    if len(words) <= COPIED_WORDS + 3 or PLACEHOLDER.search(source):
+        return None
+    return " ".join([*words[:-1], translation.split()[-1]])
+
+
+INJECTED: dict[str, list[Callable[[str, str, random.Random], str | None]]] = {
+    "empty": [lambda s, t, draw: draw.choice(["", "  ", ".", "..."])],
+    "repetition": [repeated, lambda s, t, draw: t + " " + draw.choice(["ha", "x", "no "]) * 20],
+    "copied_source": [half_copied, lambda s, t, draw: s if len(re.findall(r"[^\W\d_]+", s)) > COPIED_WORDS else None],
+    "number": [without_number, other_number],
+    "url": [lambda s, t, draw: t],
+    "placeholder": [without_placeholder, with_tag],
+    "wrong_script": [in_cyrillic, lambda s, t, draw: t + " это по-русски"],
+    "length_ratio": [lambda s, t, draw: t[: len(t) // 5] if len(s) > 60 else None, lambda s, t, draw: f"{t} {s} " * 3],
+}
+LEAST_RECALL = {"repetition": 0.97, "copied_source": 0.95, "number": 0.95, "length_ratio": 0.9}
+"""Of the other flags all that is injected is found."""
+ADDRESSES = ["https://example.com/a?b=1&c=2", "www.example.org", "me.you@mail.example.com", "http://10.0.0.1:8123/x"]
+
+
+@pytest.mark.parametrize("flag", INJECTED)
+def test_injected_failures_are_found_and_right_translations_are_not_flagged(flag):
+    draw, found, alarms = random.Random(flag), list[bool](), 0
+    for source, translation in PAIRS:
+        right, address = translation, draw.choice(ADDRESSES)
+        if flag == "url":
+            source, right = f"{source} ({address}).", f"{right} ({address})."
+        alarms += flag in flags(source, right, LATIN)
+        injected = (inject(source, translation, draw) for inject in INJECTED[flag])
+        found += [flag in flags(source, bad, LATIN) for bad in injected if bad is not None]
+    assert len(found) >= 90
+    recall, precision = sum(found) / len(found), sum(found) / (sum(found) + alarms)
+    assert recall >= LEAST_RECALL.get(flag, 1.0), (recall, len(found))
+    assert precision >= 0.99, (precision, alarms)
+
+
+def test_people_are_seldom_flagged():
+    flagged = [pair for pair in PAIRS if flags(*pair, LATIN)]
+    assert len(flagged) <= 0.01 * len(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "raised"),
+    [
+        ("", "", []),
+        ("...", "...", []),
+        ("Hello.", "", ["empty"]),
+        ("No, no, no, no!", "Nein, nein, nein, nein!", []),
+        ("It is that that I want.", "Das, das will ich.", []),
+        ("He goes.", "Er geht geht geht.", ["repetition"]),
+        ("Ha, ha, ha.", "hahahahahahahahaha", ["repetition"]),
+        ("I do not know.", "我不知道我不知道我不知道。", ["repetition", "wrong_script", "length_ratio"]),
+        ("New York", "New York", []),
+        ("I do not know it.", "I do not know it.", ["copied_source"]),
+        ("See https://a.org/x.", "Siehe https://a.org/y.", ["url"]),
+        ("See [this](https://a.org/x).", "[Dies](https://a.org/x) ansehen.", []),
+        ("Mail me@a.org, please.", "Bitte mailen.", ["url"]),
+        ("<b>Bold</b> and {name}", "<b>Fett</b> und {name}", []),
+        ('<a title="Yes" href="x">Go</a>', '<a title="Ja" href="x">Los</a>', []),
+        ("<b>Bold</b> and {name}", "<b>Fett und {Name}", ["placeholder"]),
+        ("%d of %s, 100% sure", "%s von %d, zu 100% sicher", []),
+        ("%1$s is 5 < 6 and b > a", "%2$s ist 5 < 6 und b > a", ["placeholder"]),
+        ("The Δt of Москва in μm", "Das Δt von Москва in μm", []),
+        ("The Moscow river", "Der Москва-Fluss", ["wrong_script"]),
+        ("Yes.", "Ja, das ist etwas, das ich auch gerne hätte.", ["length_ratio"]),
+    ],
+)
+def test_flags_by_hand(source, translation, raised):
+    assert flags(source, translation, LATIN) == raised
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "code"),
+    [
+        (
+            "The password to sign in to your server. The password is optional.",
+            "サーバーにログインするためのパスワード。パスワードは任意です。",
+            "ja",
+        ),
+        ("Failed to verify your verification code", "无法验证验证码", "zh-Hans"),
+        ("The IP address of the camera", "כתובת ה-IP של המצלמה", "he"),
+        ("Value must be higher than {min}.", "값은 {min}보다 커야 합니다.", "ko"),
+        ("Follow the instructions in the documentation", "Следуйте инструкциям в документации", "ru"),
+    ],
+)
+def test_right_translations_into_other_scripts_are_not_flagged(source, translation, code):
+    assert flags(source, translation, scripts_of_language(code)) == []
+    assert flags(translation, source, LATIN) == []
+
+
+@given(st.text(max_size=60))
+def test_a_text_that_is_its_own_translation_is_at_most_copied(text):
+    assert set(flags(text, text, LATIN)) <= {"copied_source"}
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.lists(st.floats(-20, 0), max_size=5))
+def test_any_text_has_flags_in_their_order(source, translation, log_probabilities):
+    found = flags(source, translation, LATIN, log_probabilities)
+    assert found == [flag for flag in FLAGS if flag in found]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12))
+def test_words_in_a_row_are_what_a_search_for_them_finds(words):
+    text = "".join(f"{word} " for word in words)
+    assert is_repetitive("", text) == bool(re.search(r"((\w )+)\1\1|((\w ){2,})\3", text))
+
+
+def test_low_confidence_is_that_of_the_mean_token():
+    assert flags("a", "b", None, [-0.1, -3.0]) == ["low_confidence"]
+    assert flags("a", "b", None, [-0.1, -0.9]) == []
+    assert flags("a", "b", None) == []
+
+
+def test_scripts_are_those_of_the_training_targets_or_of_the_language():
+    def of(target: str, characters: str | None) -> frozenset[str] | None:
+        training = {} if characters is None else {"characters": {"source": "abc", "target": characters}}
+        return target_scripts([ModelDescription({}, 9, "en", target, "", training)])
+
+    russian = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
+    assert of("xx", russian + "abc") == {"CYRILLIC"}
+    assert of("ru", russian + "abcdefghijklmnopqrstuvwxyz") == {"CYRILLIC", "LATIN"}
+    assert of("pt_BR", "abc") == of("de", None) == LATIN
+    assert of("xx", None) is None
+
+
+def test_scripts_of_letters():
+    assert [script(letter) for letter in "aßжΩ漢ひカーא가ก5 .々"] == [
+        *("LATIN", "LATIN", "CYRILLIC", "GREEK", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA"),
+        *("HEBREW", "HANGUL", "THAI", "", "", "", ""),
+    ]
+    assert scripts_of_characters("abc") == frozenset()
+
+
+def test_counts_have_the_share_and_the_first_lines():
+    sources, hypotheses = ["In 1998."] * 25, ["1998."] * 4 + ["1989."] * 20 + [""]
+    counts = {count.flag: count for count in count_flags(sources, hypotheses, ["1998."] * 24 + ["1999."], LATIN)}
+    assert (
+        str(counts["number"]) == "number: 20, 80.00% (references 4.00%): lines 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, ..."
+    )
+    assert str(counts["empty"]) == "empty: 1, 4.00% (references 0.00%): lines 25"
+    assert (counts["any"].count, counts["any"].share, counts["url"].lines) == (21, 0.84, [])
+    assert [count.flag for count in count_flags([], [], [], None)] == [*FLAGS, "any"]

@@ -1,0 +1,50 @@
+"""Floating-point operations, counted by torch as it runs the model."""
+
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+import nmt.kernels.linear
+import nmt.model.attention
+from nmt.config import ModelConfig
+from nmt.model import Transformer, training_flops
+
+SHAPES = [
+    {"encoder_layers": 2, "decoder_layers": 3, "d_model": 32, "d_ff": 64, "heads": 4},
+    {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "heads": 2, "d_k": 8, "d_v": 24},
+    {"encoder_layers": 2, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "heads": 2, "attention": "dot_product"},
+    {"encoder_layers": 2, "decoder_layers": 1, "d_model": 32, "d_ff": 48, "heads": 2, "attention": "additive"},
+]
+
+
+def whole_scores(q, k, v):
+    """v^T tanh(q + k) as one product, of which torch counts the backward pass as well."""
+    hidden = (q[:, :, :, None] + k[:, :, None]).tanh()
+    return torch.matmul(hidden.flatten(2, 3), v[:, :, None]).view(hidden.shape[:4])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
+    """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
+    monkeypatch.setattr(nmt.kernels.linear, "ONEDNN", False)
+    monkeypatch.setattr(nmt.model.attention, "additive_scores", whole_scores)
+    config = ModelConfig(name="test", dropout=0.0, **shape)
+    model = Transformer(config, vocabulary_size=40)
+    source, target = torch.full((2, 7), 5), torch.full((2, 5), 6)
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        model(source, target).sum().backward()
+    pairs = (2 * 7 * 7, 2 * 5 * 5, 2 * 7 * 5)
+    # The gradients of the two embedding look-ups are no products.
+    assert training_flops(config, 40, (2 * 7, 2 * 5), pairs) == counter.get_total_flops()
+
+
+def test_the_base_model_needs_six_operations_a_weight_and_token():
+    """Kaplan et al. 2020: about 6 N a token, where attention is short."""
+    config = ModelConfig(name="base")
+    model = Transformer(config, vocabulary_size=37000)
+    embedding = 37000 * 512
+    encoder = sum(p.numel() for p in model.encoder_layers.parameters())
+    decoder = sum(p.numel() for p in model.decoder_layers.parameters())
+    flops = training_flops(config, 37000, (1000, 1000), (25_000, 13_000, 25_000))
+    assert flops == pytest.approx(6 * 1000 * (encoder + decoder + embedding), rel=0.03)

@@ -1,0 +1,141 @@
+"""Forced decoding against the model's own logits; attention weights against torch's attention, written out by hand."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from nmt.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
+from nmt.model import Transformer
+from nmt.search import aligning_layer, beam_search, forced_decoding, model_attention, pad_source
+from nmt.search.forced_decoding import next_log_probabilities
+
+VOCABULARY = 40
+PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]
+
+
+def random_model(seed: int, **settings) -> Transformer:
+    torch.manual_seed(seed)
+    base = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 16, "d_ff": 24, "heads": 4, "d_k": 3, "d_v": 5}
+    model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), VOCABULARY)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "attention" in name:
+                parameter.mul_(3)
+    return model.eval()
+
+
+def by_forward(model: Transformer, source: list[int], target: list[int]) -> torch.Tensor:
+    """log P of each token and the end symbol, from the logits of this pair alone."""
+    logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))[0]
+    return logits.log_softmax(-1)[torch.arange(len(target) + 1), torch.tensor([*target, EOS])].detach()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("budget", [1, 12, 1000])
+def test_log_probabilities_are_those_of_the_models_logits(norm, budget):
+    model = random_model(1, norm=norm)
+    for (source, target), judged in zip(PAIRS, forced_decoding([model], PAIRS, budget, align=True), strict=True):
+        assert judged.log_probabilities == pytest.approx(by_forward(model, source, target).tolist(), abs=1e-5)
+        assert judged.attention.shape == (len(target), len(source))
+
+
+def test_an_ensemble_averages_the_probabilities_of_each_token():
+    models = [random_model(seed, decoder_layers=layers) for seed, layers in ((1, 1), (2, 2), (3, 3))]
+    for (source, target), judged in zip(PAIRS, forced_decoding(models, PAIRS, 30), strict=True):
+        mean = torch.stack([by_forward(model, source, target).exp() for model in models]).mean(0).log()
+        assert judged.log_probabilities == pytest.approx(mean.tolist(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"do_sample": True, "top_k": 5}, {"min_length": 4, "no_repeat_ngram_size": 2}]
+)
+def test_found_translations_have_the_log_probability_that_the_search_gave_them(settings):
+    models = [random_model(seed) for seed in (1, 2)]
+    config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=6, **settings)
+    sources = [source for source, _ in PAIRS if source]
+    found = beam_search(models, pad_source(sources, torch.device("cpu")), config, [[7]] * len(sources))
+    pairs = [(source, h.tokens) for source, hypotheses in zip(sources, found, strict=True) for h in hypotheses]
+    judged = forced_decoding(models, pairs, 50)
+    expected = [h.log_probability for hypotheses in found for h in hypotheses]
+    assert [sum(j.log_probabilities) for j in judged] == pytest.approx(expected, abs=1e-4)
+
+
+def torch_attention(monkeypatch, model, source, target):
+    """Queries, keys and masks as they enter torch's attention, by turns of the layers; its weights from them."""
+    weights = []
+    original = F.scaled_dot_product_attention
+
+    def record(q, k, v, attn_mask=None, **options):
+        # With the unit matrix for values, attention gives its weights.
+        unit = torch.eye(k.shape[2]).expand(*k.shape[:2], -1, -1)
+        weights.append(original(q, k, unit, attn_mask=attn_mask, **options))
+        return original(q, k, v, attn_mask=attn_mask, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", record)
+    with torch.no_grad():
+        model(source, target)
+    monkeypatch.undo()
+    return weights
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"norm": "pre"}, {"attention": "dot_product"}, {"attention_window": 2}], ids=str
+)
+def test_weights_are_those_by_which_torchs_attention_mixes_its_values(monkeypatch, settings):
+    model = random_model(4, **settings)
+    source = torch.tensor([[5, 6, 7, EOS, PAD], [9, 10, 11, 12, EOS]])
+    target = torch.tensor([[BOS, 6, 7, 8], [BOS, 9, PAD, PAD]])
+    expected = torch_attention(monkeypatch, model, source, target)
+    found = model_attention(model, source, target)
+    torch.testing.assert_close(found.encoder, torch.stack(expected[:2], 1))
+    torch.testing.assert_close(found.decoder, torch.stack(expected[2::2], 1))
+    torch.testing.assert_close(found.cross, torch.stack(expected[3::2], 1))
+    for weights in (found.encoder, found.decoder, found.cross):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert not found.encoder[0, ..., :4, 4].any()
+    assert not found.cross[0, ..., 4].any()
+    assert not found.decoder.triu(1).any()
+
+
+def test_attention_of_a_pair_is_the_mean_over_heads_and_models_at_the_step_that_predicts_the_token():
+    models = [random_model(1), random_model(2, decoder_layers=1, heads=2)]
+    judged = forced_decoding(models, PAIRS, 1000, align=True)
+    for (source, target), found in zip(PAIRS, judged, strict=True):
+        inputs = torch.tensor([[BOS, *target]]), torch.tensor([[*source, EOS]])
+        each = [
+            model_attention(m, *inputs[::-1]).cross[0, aligning_layer(len(m.decoder_layers))].mean(0) for m in models
+        ]
+        expected = (sum(each) / 2)[: len(target), : len(source)]
+        torch.testing.assert_close(torch.from_numpy(found.attention), expected)
+
+
+def test_the_model_runs_on_as_before():
+    model = random_model(1).train()
+    forced_decoding([model], PAIRS, 30, align=True)
+    assert model.training
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_no_pairs_are_judged_at_once():
+    assert forced_decoding([random_model(1)], [], 30) == []
+
+
+def test_positions_are_taken_in_turns_without_changing_anything(monkeypatch):
+    model = random_model(1)
+    once = forced_decoding([model], PAIRS, 1000)
+    monkeypatch.setattr("nmt.search.forced_decoding.POSITIONS_AT_ONCE", 3)
+    for a, b in zip(once, forced_decoding([model], PAIRS, 1000), strict=True):
+        assert math.isfinite(sum(a.log_probabilities))
+        assert a.log_probabilities == pytest.approx(b.log_probabilities, abs=1e-6)
+
+
+def test_the_next_token_has_the_probabilities_of_forced_decoding():
+    models = [random_model(1), random_model(2, decoder_layers=1)]
+    for source, target in PAIRS:
+        [judged] = forced_decoding(models, [(source, target)], 30)
+        for length, (token, expected) in enumerate(zip([*target, EOS], judged.log_probabilities, strict=True)):
+            logp = next_log_probabilities(models, (source, target[:length]))
+            assert logp[token].item() == pytest.approx(expected, abs=1e-5)
+            assert logp.exp().sum().item() == pytest.approx(1, abs=1e-5)

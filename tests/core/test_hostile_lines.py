@@ -1,0 +1,350 @@
+"""Lines that nobody trained on: whatever they hold, line i is answered by line i, and by it alone."""
+
+import json
+import random
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.errors import NMTError
+from nmt.files import ModelDescription, sha256, write_model_directory
+from nmt.model import Transformer
+from nmt.search import Hypothesis, TorchEngine
+from nmt.search.engine import length_penalty
+from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
+from nmt.translation import Segment, Segmenter, Translator, input_lines, load_translator, translate
+from nmt.translation.segments import Limits
+
+WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
+TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]
+KINDS = {"bpe": 300, "unigram": 300, "wordpiece": 600}
+ENDS = [".", "!", "?", "\u3002", "\uff01", "Mr.", "etc.", "\u0301", ")"]
+SEPARATORS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\t\u00a0\u3000"
+NASTY = [
+    *(
+        "",
+        " ",
+        "\0",
+        "a\0b",
+        "\ufeff",
+        "\u200b",
+        "\ufffd",
+        "\x1b[2J",
+        "\x7f",
+        "\u202e",
+        "\ue000",
+        "\ue0001",
+        "\u2581",
+        "\u25b8",
+    ),
+    *("<s>", "</s>", "<pad>", "<unk>", "<0x0A>", "a\u0301\u0301", "\u0301", "\ufdfa", "😀" * 9, "x" * 700, "漢" * 200),
+    *(f"ka{separator}lo" for separator in SEPARATORS),
+    *SEPARATORS,
+]
+few = settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+any_line = st.one_of(
+    st.text(max_size=20),
+    st.text(alphabet=st.sampled_from(SEPARATORS + " ka.<>\0\ufeff"), max_size=20),
+    st.sampled_from(NASTY),
+    st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join),
+).map(lambda line: line.replace("\n", " "))
+any_bytes = st.lists(
+    st.one_of(
+        any_line.map(str.encode), st.binary(max_size=9), st.sampled_from([b"\xed\xa0\x80", b"\xff\xfe", b"\r", b""])
+    ),
+    max_size=6,
+).map(b"\n".join)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request) -> Tokenizer:
+    return train_tokenizer(TEXT * 3, TokenizerConfig(request.param, KINDS[request.param]))
+
+
+@pytest.fixture(scope="module")
+def bpe() -> Tokenizer:
+    return train_tokenizer(TEXT * 3, TokenizerConfig("bpe", 300))
+
+
+def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
+    """Its attention is strong enough that every word of a line tells on the translation."""
+    torch.manual_seed(3)
+    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
+    model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "attention" in name:
+                parameter.mul_(3)
+    return model
+
+
+def translator(tokenizer: Tokenizer, limits: Limits | None = None, target_prefix: str = "", **settings) -> Translator:
+    config = DecodeConfig(**{"beam_size": 2, "max_length": 5, **settings})
+    engine = TorchEngine([random_model(tokenizer)], config)
+    return Translator(engine, tokenizer, limits, target_prefix=target_prefix)
+
+
+class Recorder:
+    """An engine that translates every segment into its own tokens, the worst first where it is asked for several."""
+
+    def __init__(self, n_best: int = 1, length_penalty: float = 0.6) -> None:
+        self.config = DecodeConfig(n_best=n_best, length_penalty=length_penalty)
+        self.n_best, self.segments, self.prefixes = n_best, [], []
+
+    def search(self, sentences, prefixes, constraints=None):
+        self.segments, self.prefixes = list(sentences), list(prefixes)
+        return [
+            [Hypothesis([*prefix, *ids], -1.0 - n, -1.0 - n) for n in range(self.n_best)]
+            for ids, prefix in zip(sentences, prefixes, strict=True)
+        ]
+
+
+def model_directory(folder: Path, tokenizer: Tokenizer, max_tokens: int | None = None, **settings) -> str:
+    tokenizer.save(folder / "tokenizer.model")
+    model = random_model(tokenizer, **settings)
+    training = {"config": {"data": {"filters": {"max_tokens": max_tokens}}}} if max_tokens else {}
+    fingerprint = sha256(folder / "tokenizer.model")
+    described = ModelDescription(asdict(model.config), tokenizer.vocabulary_size, "en", "de", fingerprint, training)
+    write_model_directory(folder / "model", model, folder / "tokenizer.model", described, "")
+    return str(folder / "model")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(bpe, tmp_path_factory) -> str:
+    return model_directory(tmp_path_factory.mktemp("hostile"), bpe, max_tokens=30)
+
+
+def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
+    """What `translate` writes for a file of this content."""
+    (folder / "in").write_bytes(content)
+    base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu"}
+    decode = DecodeConfig(beam_size=2, max_length=5)
+    translate(TranslateConfig(checkpoint, **{**base, "decode": decode, **settings}))
+    return (folder / "out").read_bytes()
+
+
+@few
+@given(line=any_line)
+def test_every_line_but_a_blank_one_has_tokens_which_say_it_all(tokenizer, line):
+    [ids] = tokenizer.encode([clean(line)])
+    assert bool(ids) == bool(line.strip())
+    assert all(id > 3 for id in ids)
+    assert tokenizer.decode(ids).strip() == clean(line)
+
+
+@few
+@given(lines=st.lists(any_line, max_size=7))
+def test_hostile_lines_are_translated_alike_alone_together_and_streamed(tokenizer, lines):
+    ours = translator(tokenizer)
+    alone = [ours.translate([line])[0][0].text for line in lines]
+    assert [found[0].text for found in ours.translate(lines)] == alone
+    assert [found[0].text for found in ours.translate(lines[::-1])] == alone[::-1]
+    assert [found[0].text for found in ours.stream(iter(lines), 2)] == alone
+    assert all(text == " ".join(text.split()) for text in alone)
+    assert all(not text for text, line in zip(alone, lines, strict=True) if not line.strip())
+
+
+@few
+@given(content=any_bytes, end=st.sampled_from([b"", b"\n", b"\r\n"]), buffer=st.sampled_from([1, 2, 2000]))
+def test_whatever_the_bytes_there_is_a_line_for_a_line(checkpoint, tmp_path_factory, content, end, buffer):
+    content += end
+    folder = tmp_path_factory.mktemp("bytes")
+    text = written(checkpoint, folder, content, buffer=buffer)
+    count = content.count(b"\n") + (content != b"" and not content.endswith(b"\n"))
+    assert text.count(b"\n") == count
+    assert not text or text.endswith(b"\n")
+    rows = written(checkpoint, folder, content, format="tsv").decode().split("\n")[:-1]
+    assert [row.split("\t")[0] for row in rows] == [str(n + 1) for n in range(count)]
+    assert [row.split("\t")[2:] for row in rows] == [[cell] for cell in text.decode().split("\n")[:-1]]
+    records = [json.loads(line) for line in written(checkpoint, folder, content, format="jsonl").split(b"\n")[:-1]]
+    assert [record["translations"][0]["text"] for record in records] == text.decode().split("\n")[:-1]
+
+
+@few
+@given(content=st.one_of(any_bytes, st.binary(max_size=30)))
+def test_lines_joined_by_line_ends_are_the_content(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("lines") / "in"
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        lines = list(input_lines(file))
+    raw = content.split(b"\n")
+    raw = raw[:-1] if raw[-1] == b"" else raw
+    assert lines == [
+        (line.removeprefix(b"\xef\xbb\xbf") if n == 0 else line).removesuffix(b"\r").decode(errors="replace")
+        for n, line in enumerate(raw)
+    ]
+
+
+def test_a_byte_is_counted_from_the_beginning_of_the_file(tmp_path, capsys):
+    (tmp_path / "in").write_bytes(b"\xef\xbb\xbfab\xff\n")
+    with (tmp_path / "in").open("rb") as file:
+        assert list(input_lines(file)) == ["ab\ufffd"]
+    assert "line 1: invalid UTF-8 at byte 6, replaced" in capsys.readouterr().err
+
+
+def test_ten_thousand_words_are_one_line(tokenizer):
+    draw = random.Random(1)
+    lines = ["ka", " ".join(draw.choices(WORDS, k=10_000)), "", "lo" * 5000 + " " + "ka", "mi"]
+    ours = translator(tokenizer, Limits(split=True, longest=100), max_length=1, beam_size=1)
+    found = [translations[0].text for translations in ours.translate(lines)]
+    assert found == [ours.translate([line])[0][0].text for line in lines]
+    assert found[2] == ""
+
+
+@few
+@given(text=st.one_of(any_line, st.lists(st.sampled_from([*WORDS, *ENDS])).map(" ".join)))
+def test_sentences_are_the_whole_line(text):
+    line = clean(text)
+    for language in ("en", "de", "ja", "", "no such language"):
+        assert clean(" ".join(split_sentences(line, language))).replace(" ", "") == line.replace(" ", "")
+
+
+@few
+@given(
+    line=st.lists(st.one_of(any_line, st.sampled_from([*TEXT, "ka!", "Lo?"])), min_size=1, max_size=9).map(" ".join),
+    longest=st.integers(4, 40),
+    tag=st.sampled_from(["", "ka ", "lo mi "]),
+)
+def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokenizer, line, longest, tag):
+    engine = Recorder()
+    prefix = tokenizer.encode([clean(tag)])[0]
+    longest += len(prefix)
+    limits = Limits(split=True, longest=longest)
+    [[found]] = Translator(engine, tokenizer, limits, tag).translate([line])
+    assert all(0 < len(segment) <= longest for segment in engine.segments)
+    assert all(segment[: len(prefix)] == prefix for segment in engine.segments)
+    # A character may be spelt in bytes of two segments: tokens are joined before they are decoded.
+    together = tokenizer.decode([id for segment in engine.segments for id in segment[len(prefix) :]])
+    assert together.replace(" ", "") == clean(line).replace(" ", "")
+    texts = [clean(tag + sentence) for sentence in split_sentences(clean(line), "")]
+    assert bool(found.split) == any(len(ids) > longest for ids in tokenizer.encode(texts))
+
+
+def test_sentences_stay_whole_where_they_fit(bpe):
+    engine, sentences = Recorder(), [sentence.capitalize() for sentence in TEXT[:4]]
+    longest = max(map(len, bpe.encode(sentences)))
+    Translator(engine, bpe, Limits(split=True, longest=longest)).translate([" ".join(sentences)])
+    assert [bpe.decode(segment) for segment in engine.segments] == sentences
+
+
+@pytest.mark.parametrize(("count", "longest"), [(1, 1), (5, 2), (9, 3), (10, 4), (100, 7), (7, 100)])
+def test_parts_are_nearly_equal_and_all_there_is(bpe, count, longest):
+    [ids] = bpe.encode([clean("ka " * count)])
+    parts = [part.ids for part in Segmenter(bpe, Limits(), "").parts(Segment([], "ka " * count), longest)]
+    assert [id for part in parts for id in part] == ids
+    assert len(parts) == -(-len(ids) // longest)
+    assert max(map(len, parts)) <= longest
+    assert max(map(len, parts[:-1]), default=0) - min(map(len, parts[:-1]), default=0) == 0
+
+
+def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
+    ours = Translator(Recorder(3, 0.7), bpe, Limits(split=True, longest=5))
+    [found] = ours.translate([" ".join(TEXT[:2])])
+    segments = ours.engine.segments
+    length = sum(len(segment) + 1 for segment in segments)
+    assert [t.log_probability for t in found] == [-float(len(segments) * n) for n in (1, 2, 3)]
+    assert [t.score for t in found] == pytest.approx([t.log_probability / length_penalty(length, 0.7) for t in found])
+
+
+def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
+    """The second best of a segment may be longer and so much less probable that it ranks first when joined."""
+    ours = Translator(Recorder(length_penalty=1.0), bpe)
+    hypotheses = [
+        [
+            Hypothesis([70], -1.0, -1.0 / length_penalty(2, 1.0)),
+            Hypothesis([71] * 9, -2.2, -2.2 / length_penalty(10, 1.0)),
+        ],
+        [
+            Hypothesis([72], -9.0, -9.0 / length_penalty(2, 1.0)),
+            Hypothesis([73] * 9, -9.5, -9.5 / length_penalty(10, 1.0)),
+        ],
+    ]
+    ours.engine.search = lambda sentences, prefixes, constraints: hypotheses
+    ours.segmenter.segment = lambda lines: [[Segment([70], "ka"), Segment([72], "lo")]]
+    [found] = ours.translate(["ka lo"])
+    scores = [translation.score for translation in found]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == pytest.approx(-11.7 / length_penalty(20, 1.0))
+
+
+@pytest.mark.parametrize(
+    "decode", [{}, {"n_best": 2}, {"do_sample": True, "n_best": 3, "seed": 2}, {"max_length": 1}], ids=str
+)
+@pytest.mark.parametrize("longest", [None, 4])
+@pytest.mark.parametrize("prefix", ["lo", "Lo, mi \ufb01", "漢字 ", " ka  lo mi nu "])
+def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longest, decode):
+    lines = ["ka", "", TEXT[0], " \t", "漢字\0", " ".join(TEXT[:3])]
+    plain = translator(bpe, Limits(longest is not None, longest), **decode).translate(lines)
+    found = translator(bpe, Limits(longest is not None, longest), prefix, **decode).translate(lines)
+    for line, translations, without in zip(lines, found, plain, strict=True):
+        # With a prefix as long as a translation may be there is no second one.
+        assert 1 <= len(translations) <= len(without)
+        for translation in translations:
+            assert translation.text.startswith(clean(prefix) if line.strip() else "")
+            assert translation.text.count(clean(prefix)) == bool(line.strip())
+
+
+def test_a_target_prefix_longer_than_the_longest_translation_is_all_there_is(bpe):
+    found = translator(bpe, None, "ka lo mi nu", max_length=2).translate(["pe ri", ""])
+    assert [translations[0].text for translations in found] == ["ka lo mi nu", ""]
+
+
+@few
+@given(line=any_line)
+def test_a_source_prefix_is_what_stands_before_the_line(bpe, line):
+    engine = Recorder()
+    Translator(engine, bpe, source_prefix="ka \t lo").translate([line])
+    assert [bpe.decode(segment) for segment in engine.segments] == ([clean("ka lo" + line)] if line.strip() else [])
+
+
+@pytest.mark.parametrize("buffer", [1, 2, 3, 100])
+def test_a_line_without_positions_is_named_after_those_before_it(bpe, buffer):
+    model = random_model(bpe, positions="learned", max_positions=12)
+    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=1)), bpe, Limits(positions=11))
+    stream = ours.stream(iter(["ka", "", "lo mi", "ka " * 12, "nu"]), buffer)
+    found, expected = [next(stream) for _ in range(3)], ours.translate(["ka", "", "lo mi"])
+    assert [translations[0].text for translations in found] == [translations[0].text for translations in expected]
+    with pytest.raises(NMTError, match=r"^line 4: 12 tokens .*model\.max_positions=12.*split=auto"):
+        next(stream)
+    assert len(ours.translate(["ka " * 11])) == 1
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
+    folder = model_directory(tmp_path, bpe, positions="learned", max_positions=12)
+    config = TranslateConfig(folder, split=split, device="cpu", decode=DecodeConfig(beam_size=1, max_length=3))
+    ours = load_translator(config, print)
+    if split:
+        [[found]] = ours.translate(["ka " * 12])
+        assert found.text
+        assert found.split.startswith("a sentence of 12 tokens, ")
+    else:
+        with pytest.raises(NMTError, match=r"^line 1: 12 tokens .*model\.max_positions=12"):
+            ours.translate(["ka " * 12])
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"source_prefix": "ka lo mi", "limits": Limits(longest=3)}, "source_prefix has 3 tokens"),
+        ({"source_prefix": "ka lo mi", "limits": Limits(positions=3)}, "source_prefix has 3 tokens"),
+        ({"target_prefix": "ka lo mi", "limits": Limits(positions=2)}, "target_prefix has 3 tokens"),
+    ],
+    ids=str,
+)
+def test_a_prefix_that_leaves_no_room_is_refused(bpe, options, named):
+    with pytest.raises(NMTError, match=f"^{named}"):
+        Translator(Recorder(), bpe, **options)
+
+
+def test_weights_that_are_no_numbers_are_an_error_not_an_empty_list(bpe):
+    for sample in (False, True):
+        ours = translator(bpe, do_sample=sample)
+        with torch.no_grad():
+            next(ours.engine.models[0].parameters()).fill_(torch.nan)
+        with pytest.raises(NMTError, match="not all finite numbers"):
+            ours.translate(["ka"])

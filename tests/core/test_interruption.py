@@ -1,0 +1,304 @@
+"""Runs that are killed, stopped by a signal, or out of disk go on as if nothing had been."""
+
+import csv
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import torch
+from preloaded import python
+from safetensors.torch import load_file
+
+from nmt.files import locked_file
+from nmt.training import checkpoint_step, list_checkpoints, load_checkpoint
+
+
+def last_reported(run: Path) -> int:
+    """The last update that a run, which may be writing just now, has reported."""
+    path = run / "metrics.csv"
+    if not path.is_file():
+        return 0
+    with path.open(newline="") as file:
+        return max((int(row["step"]) for row in csv.DictReader(file) if row["loss"]), default=0)
+
+
+def kill_all(process: subprocess.Popen) -> None:
+    """Kill a process and those it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen]]:
+    """Starts `nmt train`; what is left of it at the end of the test is killed.
+
+    Signals to the whole group need a program of its own, sys.executable.
+    """
+    with ExitStack() as stack:
+
+        def start(options: list[str], program: str = "") -> subprocess.Popen:
+            command = [program or python(), "-m", "nmt", "train", *options]
+            process = stack.enter_context(
+                subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+            )
+            stack.callback(kill_all, process)
+            return process
+
+        yield start
+
+
+def wait_for(process: subprocess.Popen, run: Path, update: int) -> None:
+    """Wait until the process has reported that update."""
+    deadline = time.monotonic() + 120
+    while last_reported(run) < update:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+# Long enough to be caught in the middle.
+LONG = ["trainer.max_steps=90", "validation.every_steps=30", "run=run"]
+
+
+@pytest.fixture(scope="module")
+def never_stopped(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from rich.console import Console
+
+    from nmt.commands import compose
+    from nmt.training import train
+
+    run = tmp_path_factory.mktemp("runs") / "never_stopped"
+    train(compose("train", [*toy, *LONG, f"run={run}"]), Console(quiet=True))
+    return run
+
+
+@pytest.fixture
+def equals_never_stopped(never_stopped, training_state, metrics, card_tokens) -> Callable[[Path], None]:
+    def check(run: Path) -> None:
+        torch.testing.assert_close(training_state(run), training_state(never_stopped), rtol=0, atol=0)
+        assert metrics(run) == metrics(never_stopped)
+        assert card_tokens(run) == card_tokens(never_stopped)
+
+    return check
+
+
+def test_a_run_killed_twice_equals_one_never_stopped(toy, nmt, start, equals_never_stopped):
+    options = [*toy, *LONG, "checkpoints.every_steps=7"]
+    for update in (20, 50):
+        process = start(options)
+        wait_for(process, Path("run"), update)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, process.stderr.read()
+        assert not Path("run/model").exists()
+    assert nmt("train", *options).code == 0
+    equals_never_stopped(Path("run"))
+    assert all(path.suffix == ".ckpt" for path in Path("run/checkpoints").iterdir())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals_never_stopped, number, code):
+    process = start([*toy, *LONG])
+    wait_for(process, Path("run"), 20)
+    process.send_signal(number)
+    errors = process.communicate()[1]
+    assert process.returncode == code, errors
+    assert "Traceback" not in errors
+    assert "the same command goes on" in " ".join(errors.split())
+    (saved,) = list_checkpoints(Path("run"))
+    assert 20 <= checkpoint_step(saved) < 90
+    assert nmt("train", *toy, *LONG).code == 0
+    equals_never_stopped(Path("run"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGUSR1, marks=pytest.mark.slow)])
+def test_a_signal_to_all_processes_leaves_those_that_load_batches_to_the_training(toy, start, number):
+    process = start([*toy, *LONG, "num_workers=2"], sys.executable)
+    wait_for(process, Path("run"), 20)
+    os.killpg(process.pid, number)
+    errors = process.communicate()[1]
+    assert process.returncode == 128 + number, errors
+    assert "the same command goes on" in errors
+    assert list_checkpoints(Path("run"))
+
+
+def test_the_same_checkpoints_are_averaged_however_often_a_run_was_stopped(toy, nmt, start):
+    options = [*toy, *LONG, "trainer.max_steps=90", "checkpoints.every_steps=15", "checkpoints.keep=9"]
+    assert nmt("train", *options, "run=whole").code == 0
+    process = start(options)
+    wait_for(process, Path("run"), 20)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert len(list_checkpoints(Path("run"))) > 1
+    assert nmt("train", *options).code == 0
+    whole, stopped = ([path.name for path in list_checkpoints(Path(run))] for run in ("whole", "run"))
+    assert stopped == whole == [f"step={update:08d}.ckpt" for update in range(15, 91, 15)]
+    models = [load_file(f"{run}/model/model.safetensors") for run in ("whole", "run")]
+    torch.testing.assert_close(*models, rtol=0, atol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", ["one", "all"])
+def test_processes_that_train_together_stop_together(toy, nmt, start, stop):
+    process = start([*toy, *LONG, "trainer.devices=2", "trainer.strategy=ddp"], sys.executable)
+    wait_for(process, Path("run"), 20)
+    process.send_signal(signal.SIGINT) if stop == "one" else os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert len(list_checkpoints(Path("run"))) == 1
+    assert nmt("train", *toy, *LONG).code == 0
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_together_go_on_as_if_they_had_not_been(toy, start, training_state, metrics):
+    options = [*toy, "run=run", "trainer.devices=2", "trainer.strategy=ddp", "checkpoints.every_steps=7"]
+    process = start(options, sys.executable)
+    wait_for(process, Path("run"), 20)
+    kill_all(process)
+    assert process.wait() == -signal.SIGKILL
+    for run in ("run", "undisturbed"):
+        process = start([*options, f"run={run}"], sys.executable)
+        errors = process.communicate()[1]
+        assert process.returncode == 0, errors
+    runs = (Path("run"), Path("undisturbed"))
+    torch.testing.assert_close(*(training_state(run) for run in runs), rtol=0, atol=0)
+    assert metrics(runs[0]) == metrics(runs[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["launched", "launcher", "launcher at its start", "loader"])
+def test_a_killed_process_ends_the_others_in_one_line(toy, nmt, start, killed):
+    more = ["num_workers=1"] if killed == "loader" else ["trainer.devices=2", "trainer.strategy=ddp"]
+    process = start([*toy, *LONG, *more], sys.executable)
+    if killed != "launcher at its start":
+        wait_for(process, Path("run"), 20)
+    children: list[str] = []
+    while not children:
+        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+    os.kill(process.pid if "launcher" in killed else int(children[-1]), signal.SIGKILL)
+    errors = process.communicate(timeout=60)[1]  # until the last process has ended
+    assert process.returncode == (-signal.SIGKILL if "launcher" in killed else 2), errors
+    assert "Traceback" not in errors
+    (line,) = [line for line in errors.splitlines() if line.startswith("nmt: ")]
+    assert f"process 1 of this training (pid {children[-1]}) was ended by SIGKILL" in line or killed != "launched"
+    assert "the same command resumes" in line
+    assert nmt("train", *toy, *LONG).code == 0
+
+
+def test_a_corpus_is_not_replaced_while_a_run_trains_on_it(other_text, nmt, start):
+    prepare = ["preprocess", *other_text, "overwrite=true"]
+    assert nmt(*prepare).code == 0
+    process = start([*other_text, *LONG, "trainer.max_steps=100000"])
+    wait_for(process, Path("run"), 5)
+    nmt(*prepare, "seed=2").refused("data/toy: a training uses this corpus", "data.name=OTHER")
+    process.kill()
+    process.wait()
+    assert nmt(*prepare, "seed=2").code == 0
+    with locked_file(Path("data/toy/tokenizer.model"), True, ""):
+        nmt("train", *other_text, "run=other").refused("data/toy: `nmt preprocess` is replacing this corpus")
+
+
+INTERRUPTED_TWICE = """
+import signal
+from nmt.cli import main
+from nmt.training.module import TranslationModule
+
+training_step = TranslationModule.training_step
+
+def interrupted(module, batch, batch_index):
+    if batch.update == 3:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    return training_step(module, batch, batch_index)
+
+TranslationModule.training_step = interrupted
+main()
+"""
+
+
+def test_a_second_interrupt_within_an_update_ends_at_once_without_a_traceback(toy):
+    command = [python(), "-c", INTERRUPTED_TWICE, "train", *toy, *LONG]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 130, process.stderr
+    assert "Traceback" not in process.stderr
+    assert list_checkpoints(Path("run")) == []
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file can grow beyond `size` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+LONGER = ["run=run", "checkpoints.every_steps=12", "trainer.max_steps=80", "validation.bleu_sentences=0"]
+
+
+@pytest.fixture
+def run(finished: Path) -> Path:
+    """A run of 60 updates that is to be extended."""
+    return Path(shutil.copytree(finished, "run"))
+
+
+def test_a_full_disk_leaves_the_earlier_checkpoints_whole(toy, run, nmt):
+    before = {path: path.read_bytes() for path in (run / "checkpoints").iterdir()}
+    with full_disk(60_000):
+        outcome = nmt("train", *toy, *LONGER)
+    outcome.failed("run/checkpoints/step=00000072.ckpt", "disk full", "the same command goes on")
+    assert {path: path.read_bytes() for path in (run / "checkpoints").iterdir()} == before
+    assert nmt("train", *toy, *LONGER).code == 0
+    assert load_checkpoint(list_checkpoints(run)[-1])["global_step"] == 80
+
+
+def test_a_full_disk_while_averaging_is_told_in_one_line(toy, run, nmt):
+    shutil.rmtree(run / "model")
+    with full_disk(20_000):
+        outcome = nmt("train", *toy, *LONGER, "trainer.max_steps=60")
+    outcome.failed("run/model")
+    assert not list(run.glob(".model*"))
+    assert nmt("train", *toy, *LONGER, "trainer.max_steps=60").code == 0
+    assert (run / "model" / "model.safetensors").is_file()
+
+
+def test_a_full_disk_at_the_start_leaves_the_configuration_whole(toy, run, nmt):
+    before = (run / "config.yaml").read_bytes()
+    with full_disk(1000):
+        outcome = nmt("train", *toy, *LONGER)
+    outcome.failed("run")
+    assert (run / "config.yaml").read_bytes() == before
+    assert nmt("train", *toy, *LONGER).code == 0
+
+
+@pytest.mark.parametrize("size", [61_000, 59_990], ids=["rewriting", "appending"])
+def test_a_full_disk_leaves_the_metrics_whole(toy, run, nmt, size):
+    """After a long training, with reports of updates before the last checkpoint."""
+    path = run / "metrics.csv"
+    header, *rows = path.read_bytes().splitlines(keepends=True)
+    row = rows[0]
+    missing = size - len(header) - len(b"".join(rows))
+    path.write_bytes(header + row * (missing // len(row)) + b"".join(rows))
+    before = path.read_bytes()
+    with full_disk(60_000):
+        outcome = nmt("train", *toy, *LONGER)
+    outcome.failed("run/metrics.csv")
+    assert path.read_bytes().startswith(before)
+    assert nmt("train", *toy, *LONGER).code == 0

@@ -1,0 +1,144 @@
+"""`nmt train minutes=`: what suits a time is settled once, and is then a configuration like any other."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from nmt.commands import compose
+from nmt.config import ModelConfig
+from nmt.data import open_corpus
+from nmt.errors import NMTError
+from nmt.training import list_checkpoints, minutes, settle_minutes
+from nmt.training.schedule import noam
+
+
+@pytest.fixture
+def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The prepared toy corpus; sizes are tried for a moment."""
+    monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
+    monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
+    monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
+    monkeypatch.setattr(minutes, "SECONDS_BESIDE", 0)
+    return next(word.split("=")[1] for word in toy if word.startswith("prepared="))
+
+
+def size(d_model: int) -> ModelConfig:
+    return ModelConfig("tiny", encoder_layers=1, decoder_layers=1, d_model=d_model, d_ff=2 * d_model, heads=2)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training_state):
+    words = [corpus, "minutes=0.02", "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "run=run"]
+    said = nmt("train", *words).err
+    settled = yaml.safe_load(Path("run/config.yaml").read_text())
+    updates = settled["trainer"]["max_steps"]
+    assert f"{updates:,} updates" in said
+    assert settled["minutes_settles"] == ["optim", "batching", "checkpoints", "validation"]
+    assert settled["validation"]["every_steps"] == -(-updates // 4)
+    assert settled["model"]["d_model"] == 16
+    assert settled["optim"]["decay_steps"] == updates
+    assert settled["optim"]["optimizer"] == "muon"
+    again = nmt("train", *words).err
+    assert f"run is already trained for {updates:,} updates" in again
+    assert "minutes=" not in again
+    # Stopped before its end, it goes on with all that was settled.
+    stopped = Path(shutil.copytree("run", "stopped"))
+    shutil.rmtree(stopped / "model")
+    for path in list_checkpoints(stopped)[-2:]:
+        path.unlink()
+    assert nmt("train", *words[:-1], "run=stopped").code == 0
+    assert yaml.safe_load((stopped / "config.yaml").read_text()) == settled | {"run": "stopped"}
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "stopped")), rtol=0, atol=0)
+    # The same numbers without minutes= are the same training.
+    same = [
+        f"{group}.{key}={value}".replace("None", "null")
+        for group in ("optim", "batching")
+        for key, value in settled[group].items()
+    ]
+    steps = [f"trainer.max_steps={updates}", f"checkpoints.every_steps={settled['checkpoints']['every_steps']}"]
+    nmt("train", corpus, *same, *steps, *words[2:-1], "run=other")
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
+    refused = nmt("train", *words, "minutes=0.06")
+    assert refused.code == 2
+    assert "began with minutes=0.02" in refused.err
+
+
+def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
+    sizes, config = [size(16), size(32)], compose("train", [corpus, "minutes=0.05"])
+    for needed, chosen in ((0.0, 32), (1e9, 16)):
+        monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", needed)
+        settled = settle_minutes(config, tmp_path / "run", open_corpus(Path(corpus)), sizes)
+        assert settled.model.d_model == chosen
+        assert settled.optim.learning_rate == pytest.approx(minutes.HIGHEST_RATE / chosen)
+
+
+def test_the_sizes_are_tried_in_the_precision_that_auto_comes_to(corpus, nmt):
+    words = [corpus, "minutes=0.02", "trainer.precision=auto", "model=tiny", "model.d_model=16", "model.heads=2"]
+    assert nmt("train", *words, "run=run", "logger=csv").code == 0
+    assert yaml.safe_load(Path("run/config.yaml").read_text())["trainer"]["precision"] in ("32-true", "bf16-mixed")
+
+
+def test_no_larger_size_is_tried_when_a_fifth_of_the_time_has_gone(corpus, monkeypatch, tmp_path):
+    monkeypatch.setattr(minutes, "CHOOSING_SHARE", 0.0)
+    monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", 0.0)
+    config = compose("train", [corpus, "minutes=0.05"])
+    settled = settle_minutes(config, tmp_path / "run", open_corpus(Path(corpus)), [size(16), size(32)])
+    assert settled.model.d_model == 16
+
+
+def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monkeypatch):
+    monkeypatch.setattr(minutes, "FEWEST_UPDATES", 10**6)
+    refused = nmt("train", corpus, "minutes=0.05", "model=tiny", "run=run")
+    assert refused.code == 2
+    assert "which learn nothing: pass more time" in refused.err
+    assert not Path("run/config.yaml").exists()
+
+
+def test_processes_that_start_together_do_not_each_settle(corpus, monkeypatch, tmp_path):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(NMTError, match=r"minutes=0\.05: processes that start together"):
+        settle_minutes(
+            compose("train", [corpus, "minutes=0.05"]), tmp_path / "run", open_corpus(Path(corpus)), [size(16)]
+        )
+
+
+def test_what_minutes_settles_is_not_given_too(corpus):
+    with pytest.raises(NMTError, match=r"minutes= settles trainer\.max_steps"):
+        compose("train", [corpus, "minutes=3", "trainer.max_steps=100"])
+    assert compose("train", [corpus, "minutes=3"]).run == "runs/toy-3min"
+
+
+def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
+    words = [*toy[:-1], corpus, "optim.schedule=linear", "trainer.max_time=2s", "logger=csv", "run=run"]
+    words = [word for word in words if not word.startswith("trainer.max_steps")]
+    given = compose("train", words).optim
+    assert nmt("train", *words).code == 0
+    settled = yaml.safe_load(Path("run/config.yaml").read_text())
+    updates = settled["trainer"]["max_steps"]
+    assert settled["optim"]["decay_steps"] == updates
+    assert settled["optim"]["warmup"] == min(given.warmup, -(-updates // 8))
+    peak = noam(given.warmup, 16, given.warmup)
+    assert settled["optim"]["learning_rate"] == pytest.approx(peak)
+    # Resuming measures nothing: the run has its number of updates.
+    for path in list_checkpoints(Path("run"))[-1:]:
+        path.unlink()
+    shutil.rmtree("run/model")
+    assert nmt("train", *words).code == 0
+    assert yaml.safe_load(Path("run/config.yaml").read_text()) == settled
+
+
+@pytest.mark.parametrize(
+    ("words", "max_steps"),
+    [
+        (["optim.schedule=linear"], None),
+        (["optim.schedule=cosine"], None),
+        (["optim.schedule=noam"], 100_000),  # it never ends: max_time is a limit
+        (["optim.schedule=linear", "trainer.max_steps=5000"], 5_000),
+        (["optim.schedule=linear", "optim.decay_steps=5000"], 100_000),
+    ],
+)
+def test_max_time_settles_the_updates_unless_you_do(corpus, words, max_steps):
+    assert compose("train", [corpus, "trainer.max_time=1h", *words]).trainer["max_steps"] == max_steps

@@ -1,0 +1,138 @@
+"""Table 3's parameter counts, on models that take no memory."""
+
+import pytest
+import torch
+
+from nmt.commands import compose
+from nmt.compose import groups
+from nmt.config import ModelConfig
+from nmt.model import Transformer
+
+BIG = {"d_model": 1024, "d_ff": 4096, "heads": 16}
+
+
+def parameters(vocabulary=37_000, **changes):
+    """Millions of parameters of the base model with `changes`."""
+    with torch.device("meta"):
+        model = Transformer(ModelConfig(name="test", **changes), vocabulary)
+    return sum(parameter.numel() for parameter in model.parameters()) / 1e6
+
+
+def by_hand(vocabulary, n=6, d_model=512, d_ff=2048, heads=8, d_k=64, d_v=64):
+    """Millions: four matrices an attention, two and their biases a feed-forward, two vectors a norm, one embedding."""
+    attention = 2 * d_model * heads * d_k + 2 * d_model * heads * d_v
+    feed_forward = 2 * d_model * d_ff + d_ff + d_model
+    encoder, decoder = attention + feed_forward + 2 * 2 * d_model, 2 * attention + feed_forward + 3 * 2 * d_model
+    return (vocabulary * d_model + n * (encoder + decoder)) / 1e6
+
+
+def layers(n):
+    return {"encoder_layers": n, "decoder_layers": n}
+
+
+@pytest.mark.parametrize(("changes", "millions"), [({}, 63.05), (BIG, 214.2)], ids=["base", "big"])
+def test_models_with_37000_entries(changes, millions):
+    assert parameters(**changes) == pytest.approx(millions, abs=0.05)
+
+
+def test_counts_are_the_sums_by_hand():
+    assert parameters() == by_hand(37_000)
+    assert parameters(**BIG) == by_hand(37_000, **BIG)
+    assert parameters(d_k=16, d_v=48) == by_hand(37_000, d_k=16, d_v=48)
+
+
+ROWS = pytest.mark.parametrize(
+    ("changes", "paper"),
+    [
+        ({}, 65),
+        ({"d_k": 16}, 58),
+        ({"d_k": 32}, 60),
+        (layers(2), 36),
+        (layers(4), 50),
+        (layers(8), 80),
+        ({"d_model": 256, "d_k": 32, "d_v": 32}, 28),
+        ({"d_model": 1024, "d_k": 128, "d_v": 128}, 168),
+        ({"d_ff": 1024}, 53),
+        ({"d_ff": 4096}, 90),
+    ],
+)
+
+
+@ROWS
+def test_table_3_with_the_vocabulary_that_its_counts_imply(changes, paper):
+    assert parameters(41_000, **changes) == pytest.approx(paper, abs=0.6)
+
+
+@pytest.mark.parametrize(
+    ("smaller", "larger", "millions"),
+    [({"d_k": 16}, {}, 7.08), ({"d_k": 32}, {}, 4.72), (layers(4), layers(8), 29.4)],
+)
+def test_differences_between_rows(smaller, larger, millions):
+    assert parameters(**larger) - parameters(**smaller) == pytest.approx(millions, abs=0.05)
+
+
+@pytest.mark.parametrize(("heads", "width"), [(1, 512), (4, 128), (16, 32), (32, 16)])
+def test_rows_a_have_as_many_parameters_as_base(heads, width):
+    assert parameters(heads=heads) == parameters(heads=heads, d_k=width, d_v=width) == parameters()
+
+
+def test_row_e_adds_a_vector_for_each_position_on_either_side():
+    assert parameters(positions="learned") - parameters() == pytest.approx(2 * 1024 * 512 / 1e6)
+
+
+def test_untied_embeddings_add_two_matrices():
+    assert parameters(tied_embeddings=False) - parameters() == pytest.approx(2 * 37_000 * 512 / 1e6)
+
+
+def test_pre_norm_adds_a_norm_on_top_of_each_stack():
+    assert parameters(norm="pre") - parameters() == pytest.approx(2 * 2 * 512 / 1e6)
+
+
+def test_additive_attention_adds_a_vector_for_each_head():
+    attentions = 6 + 2 * 6
+    assert parameters(attention="additive") - parameters() == pytest.approx(attentions * 8 * 64 / 1e6)
+
+
+@pytest.mark.parametrize("changes", [{"attention": "dot_product"}, {"attention_window": 15}])
+def test_an_unscaled_or_restricted_model_has_as_many_parameters_as_base(changes):
+    assert parameters(**changes) == parameters()
+
+
+def difference_to_base(row):
+    """Millions of parameters that experiment=table3/ROW has more than base, with a vocabulary of 37,000."""
+    model = compose("train", [f"experiment=table3/{row}"]).model
+    with torch.device("meta"):
+        return sum(p.numel() for p in Transformer(model, 37_000).parameters()) / 1e6 - parameters()
+
+
+DIFFERENCES = {
+    "base": (0.0, 0),
+    "b_d_k_16": (-7.08, -7),
+    "b_d_k_32": (-4.72, -5),
+    "c_layers_2": (-29.40, -29),
+    "c_layers_4": (-14.70, -15),
+    "c_layers_8": (14.70, 15),
+    "c_d_model_256": (-36.23, -37),
+    "c_d_model_1024": (100.77, 103),
+    "c_d_ff_1024": (-12.60, -12),
+    "c_d_ff_4096": (25.19, 25),
+    "big": (151.13, 148),
+}
+"""Ours, and those of the paper's rounded numbers, in millions."""
+OTHER_WIDTHS = ("c_d_model_256", "c_d_model_1024", "big")
+"""Rows whose difference grows with the vocabulary, which the paper does not tell exactly."""
+
+
+@pytest.mark.parametrize("row", DIFFERENCES)
+def test_rows_of_table_3_differ_from_base_as_the_papers_do(row):
+    ours, papers = DIFFERENCES[row]
+    assert difference_to_base(row) == pytest.approx(ours, abs=0.006)
+    assert ours == pytest.approx(papers, abs=3.2 if row in OTHER_WIDTHS else 0.75)
+
+
+def test_the_other_rows_of_table_3_have_as_many_parameters_as_base_and_learned_positions_their_table():
+    rows = [name.removeprefix("table3/") for name in groups()["experiment"] if name.startswith("table3/")]
+    others = {row: difference_to_base(row) for row in rows if row not in DIFFERENCES}
+    assert others.pop("e_learned_positions") == pytest.approx(2 * 1024 * 512 / 1e6)
+    assert others.pop("additive") == pytest.approx(18 * 8 * 64 / 1e6)
+    assert others == pytest.approx(dict.fromkeys(others, 0.0), abs=1e-9)

@@ -1,0 +1,111 @@
+"""Training in mixed and in low precision; the processor has bfloat16, and float16 with its scaler for tests."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from lightning import Trainer
+from lightning.pytorch.plugins import MixedPrecision
+
+from nmt.config import ModelConfig
+from nmt.training import list_checkpoints, load_checkpoint, read_config
+from nmt.training.precision import Measured, by_turns, layer_step
+
+SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
+
+
+def losses(rows: list[dict[str, str]], column: str = "loss") -> list[float]:
+    return [float(row[column]) for row in rows if row[column]]
+
+
+@pytest.mark.parametrize(
+    ("precision", "weights"),
+    [("bf16-mixed", torch.float32), ("bf16-true", torch.bfloat16)],
+)
+def test_a_run_of_any_precision_learns_what_float32_learns(toy, nmt, finished, metrics, precision, weights):
+    outcome = nmt("train", *toy, *SHORT, f"trainer.precision={precision}", "run=run")
+    assert outcome.code == 0, outcome.err
+    found, exact = metrics(Path("run")), metrics(finished)
+    assert losses(found)[0] == pytest.approx(losses(exact)[0], rel=0.02)
+    assert losses(found)[-1] < 0.8 * losses(found)[0]
+    assert losses(found, "valid_loss")[-1] == pytest.approx(losses(exact, "valid_loss")[-1], rel=0.2)
+    state = load_checkpoint(list_checkpoints(Path("run"))[-1])["state_dict"]
+    assert {tensor.dtype for tensor in state.values()} == {weights}
+
+
+def test_float16_on_a_processor_is_refused_before_anything_is_written(toy, nmt):
+    """Lightning would take bf16-mixed for it without a word."""
+    nmt("train", *toy, *SHORT, "trainer.precision=16-mixed", "run=run").refused("16-mixed", "needs a GPU")
+    assert not Path("run").exists()
+
+
+def half_precision(scaler: list[float], **flags) -> Trainer:
+    """A trainer of 16-mixed, which Lightning gives to GPUs alone, on the processor."""
+    del flags["precision"]
+    plugin = MixedPrecision("16-mixed", "cpu")
+    scaler.append(plugin)
+    return Trainer(**flags, plugins=[plugin])
+
+
+@pytest.mark.slow
+def test_float16_is_scaled_and_clipped_and_goes_on_exactly(toy, nmt, monkeypatch, training_state, metrics):
+    plugins: list[MixedPrecision] = []
+    monkeypatch.setattr("nmt.training.trainer.Trainer", partial(half_precision, plugins))
+    for run, stops in (("stopped", (13, 30)), ("whole", (30,))):
+        for steps in stops:
+            options = (*SHORT, "trainer.gradient_clip_val=0.5", f"trainer.max_steps={steps}", f"run={run}")
+            outcome = nmt("train", *toy, *options)
+            assert outcome.code == 0, outcome.err
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
+    found = losses(metrics(Path("whole")))
+    assert found[-1] < 0.9 * found[0]
+    assert plugins[-1].scaler.get_scale() > 1
+
+
+def test_mixed_precision_goes_on_exactly(toy, nmt, training_state):
+    for run, stops in (("stopped", (13, 30)), ("whole", (30,))):
+        for steps in stops:
+            options = (*SHORT, "trainer.precision=bf16-mixed", f"trainer.max_steps={steps}", f"run={run}")
+            assert nmt("train", *toy, *options).code == 0
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
+
+
+def chosen(run: str) -> str:
+    return read_config(Path(run))["trainer"]["precision"]
+
+
+def test_auto_is_settled_when_a_run_begins_and_stays_with_it(toy, nmt, training_state):
+    options = (*toy, "trainer.max_steps=4", "trainer.precision=auto", "run=run")
+    said = nmt("train", *options, "trainer.max_steps=2")
+    assert said.code == 0, said.err
+    settled = chosen("run")
+    assert f"trainer.precision=auto: {settled}; " in said.err
+    said = nmt("train", *options)
+    assert said.code == 0, said.err
+    assert "trainer.precision" not in said.err
+    assert nmt("train", *toy, "trainer.max_steps=4", f"trainer.precision={settled}", "run=named").code == 0
+    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "named")), rtol=0, atol=0)
+
+
+def test_auto_goes_on_as_a_run_began_whatever_is_faster_here(toy, nmt):
+    for precision in ("bf16-mixed", "auto"):
+        for steps in (2, 4):
+            options = (f"trainer.precision={precision}", f"trainer.max_steps={steps}", "run=run")
+            assert nmt("train", *toy, *options).code == 0
+            assert chosen("run") == "bf16-mixed"
+
+
+def test_processes_that_start_together_cannot_settle_it(toy, nmt, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    nmt("train", *toy, "trainer.precision=auto").refused("trainer.precision=auto", "one process")
+
+
+@pytest.mark.parametrize(("bfloat16", "precision"), [(0.5, "bf16-mixed"), (0.95, "32-true"), (9.0, "32-true")])
+def test_mixed_precision_has_to_pay(bfloat16, precision):
+    assert Measured("a layer", 1.0, bfloat16).precision == precision
+
+
+def test_a_layer_is_measured_forward_and_backward():
+    model = ModelConfig(name="small", d_model=16, d_ff=32, heads=2, d_k=8, d_v=8)
+    assert min(by_turns(layer_step(model, 2, torch.device("cpu")), torch.device("cpu"))) > 0

@@ -1,0 +1,109 @@
+"""What scale=paper needs, and the one screen that says what of it is missing."""
+
+import shutil
+
+import pytest
+import requirements
+import torch
+from plan import read_options
+from reproduce import main, plan
+from requirements import checkpoint_bytes, corpus, disk, expected_flops, gpus, hours, layers
+
+from nmt.plugins.report.numbers import duration
+
+
+def options(*words):
+    return read_options(["table2", *words])
+
+
+def base(*words):
+    ((row,),) = plan(options("rows=en-de-base", *words)).values()
+    return row
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+
+
+def test_a_local_copy_must_hold_what_the_table_is_made_from(tmp_path, no_hub):
+    own = options(f"work={tmp_path / 'work'}")
+    _, there, said = corpus(own, "en-fr")
+    assert not there
+    assert "wmt14=FOLDER" in said
+    local = options(f"work={tmp_path / 'work'}", f"wmt14={tmp_path}")
+    for split in ("train", "validation", "test"):
+        _, there, said = corpus(local, "en-fr")
+        assert not there
+        assert f"fr-en/{split}-*.parquet" in said
+        (tmp_path / "fr-en").mkdir(exist_ok=True)
+        (tmp_path / "fr-en" / f"{split}-00000-of-00001.parquet").touch()
+    assert corpus(local, "en-fr")[1]
+    assert not corpus(local, "en-de")[1]
+    (tmp_path / "work" / "data" / "en-de").mkdir(parents=True)
+    (tmp_path / "work" / "data" / "en-de" / "manifest.json").touch()
+    assert corpus(own, "en-de")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "many", "there"),
+    [
+        ((), 0, False),
+        ((), 8, True),
+        ((), 4, True),
+        ((), 6, False),
+        (("devices=4",), 6, True),
+        (("devices=2",), 1, False),
+    ],
+)
+def test_gpus_share_the_papers_eight_micro_batches(words, many, there, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: many)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Loom")
+    assert gpus(options(*words))[1] == there
+
+
+def test_hours_are_those_of_the_operations(monkeypatch):
+    """Kaplan et al. 2020: about 6 operations a weight and token; base has 63 M weights, each met by one side's."""
+    flops = expected_flops(base())
+    assert flops == pytest.approx(100_000 * 25_000 * 6 * 63e6, rel=0.1)
+    monkeypatch.setattr(requirements, "peak_flops_per_second", lambda device, dtype: 1e14)
+    assert hours(options("devices=1"), [base()])[2].startswith(f"at least {duration(flops / 1e14)} ")
+    assert hours(options("devices=8"), [base()])[2].startswith(f"at least {duration(flops / 8e14)} ")
+
+
+def test_disk_counts_what_lies_there_already(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    row, usage = base(f"work={work}"), shutil.disk_usage(tmp_path)
+    needed = checkpoint_bytes(row) + 4_500_000 * 1200
+    assert checkpoint_bytes(row) == pytest.approx(63.05e6 * 12 * 7, rel=0.01)  # 5 kept, the best, one more
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1000))
+    assert not disk(work, [row])[1]
+    for name, there in (("runs/en-fr-big", False), ("runs/en-de-base", True)):  # another row's space is not this one's
+        (work / name).mkdir(parents=True)
+        (work / name / "part").write_bytes(bytes(1000))
+        assert disk(work, [row])[1] == there
+
+
+@pytest.mark.parametrize(("free", "there"), [(8e9, False), (9e9, True)])
+def test_layers_need_memory_for_the_largest_of_them(free, there, monkeypatch):
+    """Table 1's longest sequence: two matrices of 8 heads, 8192 x 8192, of 2 sentences in 4 bytes are 8.6 GB."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(requirements, "available_memory", lambda: int(free))
+    assert layers(options()) == ("layers", there, f"about 8.6 GB of memory, {free / 1e9:.1f} GB are free")
+
+
+def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no_hub, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    assert main(["all"]) == 2
+    out, err = capsys.readouterr()
+    first, *lines, last = err.splitlines()
+    assert (out, first) == ("", "all scale=paper needs")
+    told = [line.split()[:2] for line in lines]
+    assert [name for name, _ in told] == ["en-de", "en-fr", "table4", "GPUs", "disk", "time", "layers"]
+    assert [word for _, word in told[:4]] == ["MISSING"] * 4
+    assert "treebank=FOLDER" in lines[2]
+    assert "missing here: en-de, en-fr, table4, GPUs" in last
+    assert "nothing was begun" in last
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,176 @@
+"""An output file is whole or not there, and what was killed goes on."""
+
+import bz2
+import gzip
+import json
+import lzma
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from preloaded import python
+
+from nmt.config import DecodeConfig, TranslateConfig
+from nmt.errors import NMTError
+from nmt.translation import translate, what_decides
+from nmt.translation.job import read_through
+from nmt.translation.resumption import output_file
+
+WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
+IDENTITY = {"input": "1", "decode": {"seed": 1}}
+GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
+
+
+def random_lines(count: int) -> bytes:
+    draw = random.Random(1)
+    return b"".join(" ".join(draw.choices(WORDS, k=draw.randint(0, 7))).encode() + b"\n" for _ in range(count))
+
+
+def written(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def break_off(path: Path, identity: dict | None, lines: list[str], error: type[BaseException] = KeyboardInterrupt):
+    """Write some lines and fail."""
+
+    def write() -> None:
+        with output_file(path, identity) as output:
+            for number, line in enumerate(lines, output.notes.lines + 1):
+                output.write(line, number)
+                output.notes.counts["split"] += 1
+            raise error
+
+    with pytest.raises(error):
+        write()
+
+
+def test_a_file_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("before")
+    break_off(path, IDENTITY, ["a\n", "b\n"])
+    assert path.read_text() == "before"
+    with output_file(path, IDENTITY) as output:
+        assert (output.notes.lines, output.notes.counts["split"]) == (2, 2)
+        output.write("c\n", 3)
+        assert path.read_text() == "before"
+    assert path.read_text() == "a\nb\nc\n"
+    assert written(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("identity", "damage"),
+    [
+        ({**IDENTITY, "input": "2"}, None),
+        ({**IDENTITY, "decode": {"seed": 2}}, None),
+        (None, None),
+        (IDENTITY, "[]"),
+        (IDENTITY, "{"),
+        (IDENTITY, "{}"),
+        (IDENTITY, {"bytes": 99}),
+        (IDENTITY, {"bytes": -4}),
+        (IDENTITY, {"bytes": 3}),
+        (IDENTITY, {"lines": "2"}),
+        (IDENTITY, {"lines": 0}),
+        (IDENTITY, {"counts": 7}),
+        (IDENTITY, {"more": 7}),
+    ],
+    ids=str,
+)
+def test_another_input_model_or_option_starts_anew_and_so_do_odd_notes(tmp_path, identity, damage):
+    path = tmp_path / "out"
+    break_off(path, IDENTITY, ["a\n", "b\n"])
+    notes = tmp_path / ".out.nmt-partial.json"
+    if damage:
+        odd = damage if isinstance(damage, str) else json.dumps({**json.loads(notes.read_text()), **damage})
+        notes.write_text(odd)
+    with output_file(path, identity) as output:
+        assert output.notes.lines == 0
+        output.write("c\n", 1)
+    assert path.read_text() == "c\n"
+    assert written(tmp_path) == ["out"]
+
+
+def test_nothing_is_left_where_nobody_can_go_on(tmp_path):
+    break_off(tmp_path / "out", None, ["a\n"])
+    break_off(tmp_path / "out", IDENTITY, [])
+    assert written(tmp_path) == []
+
+
+def test_two_commands_do_not_write_one_file(tmp_path):
+    with (
+        output_file(tmp_path / "out", IDENTITY),
+        pytest.raises(NMTError, match="another nmt is writing it"),
+        output_file(tmp_path / "out", IDENTITY),
+    ):
+        pass
+
+
+def test_a_link_under_the_partial_name_is_not_written_through(tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / ".out.nmt-partial").symlink_to(tmp_path / "precious")
+    with pytest.raises(NMTError, match="out: "), output_file(tmp_path / "out", IDENTITY):
+        pass
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
+    base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu", "decode": GREEDY}
+    return TranslateConfig(checkpoint, **{**base, **settings})
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
+def test_compressed_text_is_translated_as_it_is_plain(checkpoint, tmp_path, suffix, compress):
+    content = random_lines(20)
+    for name, text in (("in", content), (f"in{suffix}", compress(content))):
+        (tmp_path / name).write_bytes(text)
+        translate(config(checkpoint, tmp_path, input=str(tmp_path / name), output=str(tmp_path / f"out-{name}")))
+    assert (tmp_path / f"out-in{suffix}").read_bytes() == (tmp_path / "out-in").read_bytes()
+    assert (tmp_path / "out-in").read_bytes().count(b"\n") == 20
+    assert read_through(str(tmp_path / f"in{suffix}")) == read_through(str(tmp_path / "in"))
+
+
+def test_another_target_or_format_of_the_input_is_another_translation(checkpoint, tmp_path):
+    same = what_decides(config(checkpoint, tmp_path))
+    assert what_decides(config(checkpoint, tmp_path, buffer=3, output="elsewhere", threads=2)) == same
+    for key, value in (("target", "fr"), ("input_format", "tsv"), ("split", "never"), ("source_prefix", "ka")):
+        assert what_decides(config(checkpoint, tmp_path, **{key: value})) != same
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_path, capsys, end):
+    (tmp_path / "in").write_bytes(random_lines(400))
+    translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
+    options = [
+        f"run={checkpoint}",
+        "device=cpu",
+        "decode=greedy",
+        "decode.max_extra_length=3",
+        "format=tsv",
+        "buffer=1",
+    ]
+    command = [python(), "-m", "nmt", "translate", *options, f"input={tmp_path}/in", f"output={tmp_path}/out"]
+    notes = tmp_path / ".out.nmt-partial.json"
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not notes.exists():
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(end)
+        process.communicate(timeout=20)  # until the end of the program too, which still holds the file for a moment
+    assert not (tmp_path / "out").exists()
+    done = json.loads(notes.read_text())["lines"]
+    assert 0 < done < 400
+    translate(
+        config(
+            checkpoint, tmp_path, format="tsv", decode=DecodeConfig(beam_size=1, max_extra_length=3, batch_tokens=8000)
+        )
+    )
+    assert f"{done:,} of 400 lines were done before" in capsys.readouterr().err
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+    assert written(tmp_path) == ["expected", "in", "out"]

@@ -1,0 +1,133 @@
+"""The rows of the tables: command lines that compose, the same at every scale but for its sizes."""
+
+import shlex
+from functools import cache
+
+import pytest
+import table3
+import table4
+from plan import SCALES, read_options
+from reproduce import main, plan
+
+from nmt.commands import compose
+from nmt.compose import groups
+from nmt.errors import NMTError
+
+
+@cache
+def rows(*words):
+    return {row.name: row for own in plan(read_options(list(words))).values() for row in own}
+
+
+def composed(row):
+    """The configuration of each command of nmt."""
+    return {command[1]: compose(command[1], command[2:]) for command in row.commands}
+
+
+def test_the_commands_of_a_row_are_the_papers_protocol():
+    """English-French, big: the row whose settings differ most from the defaults."""
+    found = composed(rows("table2", "rows=[en-fr-big]", "seed=3")["en-fr-big"])
+    train = found["train"]
+    assert (train.data.subset, train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("fr-en", "wordpiece", 32_000)
+    assert (train.model.d_model, train.model.dropout, train.trainer["max_steps"]) == (1024, 0.1, 300_000)
+    assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
+    assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)
+    decode = found["translate"].decode
+    assert (decode.beam_size, decode.length_penalty, decode.max_extra_length) == (4, 0.6, 50)
+    assert (found["score"].metrics, found["score"].language) == (["bleu", "tokenised"], "fr")
+    assert found["preprocess"].prepared == train.prepared
+    assert found["translate"].run == [train.run]
+    assert found["translate"].output == found["score"].hypothesis
+
+
+def test_a_laptop_divides_the_papers_sizes_and_norms_before_sub_layers():
+    small = vars(composed(rows("table2", "scale=laptop")["en-fr-big"])["train"].model)
+    papers = vars(compose("train", ["model=big", "model.dropout=0.1"]).model)
+    by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
+    assert {key: value * by[key] if key in by else value for key, value in small.items()} == {**papers, "norm": "pre"}
+
+
+def test_every_experiment_of_table_3_is_a_row():
+    named = {f"table3/{row['experiment']}" for row in (*table3.VARIATIONS, *table3.COMPARISONS)}
+    assert named == {option for option in groups()["experiment"] if option.startswith("table3/")}
+
+
+@pytest.mark.parametrize(
+    "name", ["a_heads_32", "b_d_k_16", "c_layers_2", "d_label_smoothing_0.2", "restricted_15", "big"]
+)
+def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
+    papers, small = (
+        compose("train", rows("table3", f"scale={scale}")[f"table3-{name}"].training) for scale in ("paper", "laptop")
+    )
+    by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
+    sizes = {key: value * by[key] if key in by else value for key, value in vars(small.model).items()}
+    if papers.model.attention_window:
+        assert sizes.pop("attention_window") == 4
+        sizes["attention_window"] = 15
+    assert sizes == {**vars(papers.model), "norm": "pre"}
+    assert small.optim.label_smoothing == papers.optim.label_smoothing
+    assert small.checkpoints.keep == papers.checkpoints.keep == 1
+    assert papers.trainer["max_steps"] == (300_000 if name == "big" else 100_000)
+
+
+def test_a_dry_run_prints_each_command_once_as_a_shell_can_run_it(capsys):
+    assert main(["table3", "scale=laptop", "work=my work", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 3 * 23
+    for line in lines[:4]:
+        program, command, *words = shlex.split(line)
+        assert program == "nmt"
+        compose(command, words)
+    assert "'prepared=my work/data/en-de'" in lines[0]
+    assert sum("nmt preprocess" in line for line in lines) == 1
+
+
+def test_table_4_wants_a_treebank_that_holds_every_split(tmp_path, capsys):
+    def lacks(scale, treebank=""):
+        return table4.lacks(read_options(["table4", f"scale={scale}", f"treebank={treebank}"]))
+
+    for scale in SCALES:
+        assert "treebank=FOLDER" in lacks(scale)
+        assert "no such file or folder" in lacks(scale, "nowhere")
+        assert f"{tmp_path}: {tmp_path}" in lacks(scale, tmp_path)
+    for split in ("train", "valid"):
+        assert split in lacks("laptop", tmp_path)
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "a.mrg").touch()
+    assert lacks("laptop", tmp_path) == ""
+    for section in range(24):
+        (tmp_path / f"{section:02}").mkdir()
+        (tmp_path / f"{section:02}" / "a.mrg").touch()
+    assert lacks("paper", tmp_path) == ""
+    assert main(["table4", "scale=laptop"]) == 2
+    assert "treebank=FOLDER" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["scale=laptop"], "must be one of table1, table2"),
+        (["table5"], "table1, table2, table3, table4, all"),
+        (["table2", "scale=desk"], "paper, laptop"),
+        (["table2", "size=2"], "unknown key size; there are table, scale, rows"),
+        (["table2", "rows=[en-it]"], "en-de-base, en-de-big, en-fr-base, en-fr-big"),
+        (["all", "rows=[en-de-base]"], "name their table"),
+        (["table2", "seed=x"], "seed=x: must be a whole number"),
+        (["table2", "devices=0"], "devices=0"),
+        (["table2", "precision=fast"], "precision=fast"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(words, expected, capsys):
+    assert main([*words, "--dry-run"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert expected in err
+
+
+def test_a_broken_result_is_named(tmp_path):
+    from results import read_results
+
+    for text in ("{", "[]", "{}"):
+        (tmp_path / "broken.json").write_text(text)
+        with pytest.raises(NMTError, match=r"broken\.json: .* remove it"):
+            read_results(tmp_path, seed=1)

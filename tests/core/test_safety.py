@@ -1,0 +1,318 @@
+"""What would kill a run at night: the largest batch, gradients that are not finite."""
+
+import errno
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from preloaded import python
+
+from nmt.config import BatchingConfig
+from nmt.errors import NMTError, enough_memory_or, is_out_of_memory
+from nmt.training import list_checkpoints, load_checkpoint, read_metrics
+
+SICK_UPDATE = 7
+SICK = """
+import sys, torch
+from nmt.cli import main
+from nmt.training.module import TranslationModule
+
+losses = TranslationModule.losses
+
+def sick(module, batch):
+    loss, likelihood = losses(module, batch)
+    # The memory check's batches say that they are of update 0.
+    return (loss * float("nan"), likelihood) if batch.update == 7 and batch.micro_batch == 1 else (loss, likelihood)
+
+TranslationModule.losses = sick
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def train_with(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([python(), "-c", code, "train", *options], capture_output=True, text=True, check=False)
+
+
+SHORT = ("run=run", "trainer.max_steps=12", "checkpoints.every_steps=3", "validation.every_steps=12")
+
+
+def test_a_gradient_that_is_not_finite_stops_and_names_the_update_and_its_lines(toy):
+    from nmt.data import BatchPlanner, open_corpus
+
+    ended = train_with(SICK, *toy, *SHORT)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    message = ended.stderr.splitlines()[-1]
+    assert f"update {SICK_UPDATE + 1}: the gradient is not finite" in message
+    split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("train")
+    update = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 2), seed=1).update(
+        SICK_UPDATE
+    )
+    expected = [f"{planned.micro_batch}\t{line}" for planned in update for line in split.lines(planned.indices)]
+    assert Path("run/not_finite.tsv").read_text().splitlines()[1:] == expected
+    assert f"{len(expected)} sentences" in message
+    last = list_checkpoints(Path("run"))[-1]
+    assert load_checkpoint(last)["global_step"] == 6
+    assert all(tensor.isfinite().all() for tensor in load_checkpoint(last)["state_dict"].values())
+
+
+def test_by_configuration_such_an_update_is_skipped_and_counted(toy, nmt):
+    options = (*toy, *SHORT, "trainer.log_every_n_steps=1", "optim.not_finite=skip")
+    ended = train_with(SICK, *options)
+    assert ended.returncode == 0, ended.stderr
+    rows = [row for row in read_metrics(Path("run")) if row["loss"]]
+    assert [int(row["skipped"]) for row in rows] == [0] * SICK_UPDATE + [1] * (12 - SICK_UPDATE)
+    assert [row["loss"] == "nan" for row in rows] == [step == SICK_UPDATE for step in range(12)]
+    final = load_checkpoint(list_checkpoints(Path("run"))[-1])
+    assert all(tensor.isfinite().all() for tensor in final["state_dict"].values())
+    assert {int(state["step"]) for state in final["optimizer_states"][0]["state"].values()} == {11}
+
+
+@pytest.mark.parametrize(("bad", "code"), [("2 <= batch.update", 2), ("6 <= batch.update", 0)])
+def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, bad, code):
+    sick = SICK.replace("batch.update == 7", bad)
+    options = (*toy, *SHORT, "validation.bleu_sentences=0", "optim.not_finite=skip")
+    for _ in range(2):  # the same command does not average them either
+        ended = train_with(sick, *options)
+        assert ended.returncode == code, ended.stderr
+        assert Path("run/model").exists() == (code == 0)
+    assert (
+        code == 0
+        or "run: no model is written, because optim.not_finite=skip left out 10 of the 12 updates" in ended.stderr
+    )
+
+
+PLAIN = "from nmt.cli import main; main()"
+STARVED = """
+import resource, sys
+from nmt.cli import main
+import nmt.training.train
+from nmt.training.memory_check import MemoryCheck
+
+begin = MemoryCheck.on_train_start
+
+def starve(callback, trainer, module):
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
+    begin(callback, trainer, module)
+
+MemoryCheck.on_train_start = starve
+main()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers(toy):
+    wide = ("batching.tokens_per_update=20000", "model.d_model=256", "model.d_ff=4096")
+    ended = train_with(STARVED, *toy, "run=run", *wide)
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    message = ended.stderr.splitlines()[-1]
+    assert "out of memory: a micro-batch of 10,000 source" in message
+    assert "batching.micro_batches=4" in message
+    assert not read_metrics(Path("run"))
+    # Nothing was trained, so nothing holds the run to its first options.
+    advice = re.findall(r"Pass (batching\.micro_batches=\d+)", message)
+    small = (
+        "batching.tokens_per_update=240",
+        "trainer.max_steps=2",
+        "validation.bleu_sentences=0",
+        "checkpoints.every_steps=1",
+    )
+    assert train_with(PLAIN, *toy, "run=run", *wide[1:], *small, *advice).returncode == 0
+
+
+LIMITED = """
+import os, resource, sys
+import torch, nmt.training.train, nmt.translation.translate
+from nmt.cli import main
+from nmt.training.memory_check import MemoryCheck
+
+begin = MemoryCheck.on_train_start
+
+def limit(megabytes):
+    with open("/proc/self/status") as file:
+        (used,) = (int(line.split()[1]) for line in file if line.startswith("VmData"))
+    resource.setrlimit(resource.RLIMIT_DATA, ((used + 1024 * megabytes) * 1024,) * 2)
+
+sizes = [int(size) for size in sys.argv[1].split(",")]
+arguments = sys.argv[2:]
+for size in sizes:
+    if os.fork():
+        os.write(1, f"{size} {os.waitstatus_to_exitcode(os.wait()[1])}\\n".encode())
+        continue
+    os.dup2(os.open(f"{size}.err", os.O_CREAT | os.O_WRONLY), 2)
+    if arguments[0] == "train":
+        MemoryCheck.on_train_start = lambda *objects: (limit(size), begin(*objects))
+    else:
+        limit(size)
+    sys.argv = ["nmt", *arguments, *([f"run=run{size}"] if arguments[0] == "train" else [])]
+    main()
+"""
+ON_LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+
+
+def with_memory(sizes: list[int], *arguments: str) -> list[int]:
+    """Exit codes of a command in processes that may take so many MB more than they have at the start."""
+    command = [sys.executable, "-c", LIMITED, ",".join(map(str, sizes)), *arguments]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return [int(line.split()[1]) for line in ended.stdout.splitlines()]
+
+
+@ON_LINUX
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "heavy",
+    [("model.d_model=256", "model.d_ff=2048"), ("decode.max_extra_length=80", "decode=paper", "model.d_model=64")],
+    ids=["moments", "search"],
+)
+def test_memory_runs_out_before_the_first_update_or_not_while_training(toy, heavy):
+    shape = ("model.heads=4", "model.encoder_layers=2", "model.decoder_layers=2", "logger=csv")
+    steps = ("trainer.max_steps=4", "trainer.log_every_n_steps=1", "validation.every_steps=2")
+    sizes = [1, 20, 80, 100, 120, 140, 160, 180, 500]
+    codes = with_memory(sizes, "train", *toy, *shape, *steps, "validation.bleu_sentences=null", *heavy)
+    updates = [sum(bool(row["loss"]) for row in read_metrics(Path(f"run{size}"))) for size in sizes]
+    assert set(codes) == {0, 2}
+    assert set(updates) == {0, 4}
+    assert updates == sorted(updates)
+    for size, code in zip(sizes, codes, strict=True):
+        errors = Path(f"{size}.err").read_text()
+        assert "Traceback" not in errors
+        assert code == 0 or errors.splitlines()[-1].startswith("nmt: "), errors
+
+
+@ON_LINUX
+@pytest.mark.slow
+def test_memory_that_runs_out_in_another_command_is_one_line_with_what_to_do(checkpoint):
+    Path("text").write_text("ka nu lo so mi\n" * 2000)
+    large = ("decode.beam_size=100", "decode.batch_tokens=100000")
+    assert with_memory([50], "translate", f"run={checkpoint}", "input=text", "output=out", *large) == [2]
+    message = Path("50.err").read_text()
+    assert message.startswith("nmt: out of memory: pass a lower decode.batch_tokens")
+    assert message.count("\n") == 1
+
+
+def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
+    from nmt.training.memory_check import MemoryCheck
+
+    assert nmt("train", *toy, *SHORT).code == 0
+    checked = training_state(Path("run"))
+    monkeypatch.setattr(MemoryCheck, "on_train_start", lambda *arguments: None)
+    assert nmt("train", *toy, *SHORT, "run=other").code == 0
+    torch.testing.assert_close(training_state(Path("other")), checked, rtol=0, atol=0)
+    assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
+
+
+def test_a_logger_that_is_not_installed_is_told_before_anything_is_made(toy, nmt, monkeypatch):
+    monkeypatch.setattr("nmt.training.logbook.find_spec", lambda name: None)
+    nmt("train", *toy, *SHORT, "logger=wandb").refused(
+        "logger=wandb: it is not installed; in the clone of nmt: pip install"
+    )
+    assert not Path("run").exists()
+
+
+def test_only_memory_is_explained_as_memory():
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory."))
+    assert is_out_of_memory(RuntimeError("could not create a primitive"))
+    with pytest.raises(RuntimeError) as error:
+        torch.empty(2**60)
+    assert is_out_of_memory(error.value)
+    assert is_out_of_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    with pytest.raises(RuntimeError, match="other"), enough_memory_or("nothing"):
+        raise RuntimeError("other")
+    with (
+        pytest.raises(NMTError, match=r"^out of memory: end other programs"),
+        enough_memory_or("end other programs"),
+    ):
+        bytearray(2**60)
+
+
+def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
+    options = (*toy, "run=run", "batching.micro_batches=8", "trainer.max_steps=4", "validation.bleu_sentences=0")
+    assert nmt("train", *options, "batching.max_tokens=100").code == 0
+    assert "micro_batches: 3\n" in Path("run/config.yaml").read_text()  # 240 tokens in micro-batches of at most 100
+    assert nmt("train", *options, "batching.max_tokens=100", "trainer.max_steps=6").code == 0
+    nmt("train", *options, "batching.max_tokens=50").refused("another configuration", "max_tokens")
+
+
+def test_auto_takes_the_whole_update_where_it_fits_and_is_settled_once(toy, nmt, monkeypatch):
+    from nmt.training.micro_batches import Trial
+
+    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.max_tokens=auto")
+    assert nmt("train", *options, "trainer.max_steps=4").code == 0
+    assert "micro_batches: 1\n" in Path("run/config.yaml").read_text()
+    monkeypatch.setattr(Trial, "fits", lambda *arguments: pytest.fail("tried again"))
+    assert nmt("train", *options, "trainer.max_steps=6").code == 0
+
+
+def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
+    from nmt.training.micro_batches import Trial
+
+    monkeypatch.setattr(
+        Trial, "fits", lambda trial, split, batching: batching.tokens_per_update // batching.micro_batches <= 70
+    )
+    options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.max_tokens=auto")
+    assert nmt("train", *options, "trainer.max_steps=4").code == 0
+    assert "micro_batches: 4\n" in Path("run/config.yaml").read_text()
+    monkeypatch.setattr(Trial, "fits", lambda *arguments: False)
+    nmt("train", *options, "run=other").refused("max_tokens=auto", "longest sentence")
+
+
+def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):
+    """With a learning rate of nothing every validation is as good as the first, which stays the best."""
+    options = (*toy, "run=run", "optim.factor=1e-12", "validation.every_steps=5", "validation.patience=3")
+    first = nmt("train", *options)
+    assert first.code == 0, first.err
+    assert "no better perplexity in 3 validations" in first.err
+    assert load_checkpoint(list_checkpoints(Path("run"))[-1])["global_step"] == 20
+    assert load_checkpoint(Path("run/checkpoints/best.ckpt"))["global_step"] == 5
+    again = nmt("train", *options)
+    assert again.code == 0
+    assert "already trained for 20 updates" in again.err
+
+
+def test_the_best_checkpoint_is_of_the_best_validation(finished):
+    validated = [row for row in read_metrics(finished) if row["valid_perplexity"]]
+    best = min(validated, key=lambda row: float(row["valid_perplexity"]))
+    assert load_checkpoint(finished / "checkpoints/best.ckpt")["global_step"] == int(best["step"])
+
+
+def test_the_last_rows_tell_padding_utilisation_and_cost(finished):
+    rows = [row for row in read_metrics(finished) if row["loss"]]
+    for row in rows:
+        assert 0 <= float(row["padding"]) < 0.5
+        assert 0 < float(row["mfu"]) < 1
+        assert float(row["gradient_norm"]) > 0
+        assert float(row["cost"]) > float(row["flops"]) > 0
+    assert np.all(np.diff([float(row["flops"]) for row in rows]) > 0)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("valid.en", ["line 3 of", "valid.en has", "model.max_positions=20"]),
+        ("train.de", ["line 3 of the training corpus has", "model.max_positions=20"]),
+    ],
+)
+def test_a_line_longer_than_learned_positions_is_told_before_training(other_text, nmt, file, words):
+    path = Path(file)
+    lines = path.read_text().splitlines()
+    lines[2] = " ".join(["ka lo mi nu pe"] * 12)
+    path.write_text("\n".join(lines) + "\n")
+    unfiltered = ("data.filters.max_ratio=null", "data.filters.max_words=null", "batching.tokens_per_update=480")
+    assert nmt("preprocess", *other_text, *unfiltered).code == 0
+    learned = ("model.positions=learned", "model.max_positions=20", "run=run")
+    nmt("train", *other_text, *unfiltered, *learned).refused(*words)
+    assert not Path("run").exists()
+    assert nmt("train", *other_text, *unfiltered, *SHORT, "run=run").code == 0

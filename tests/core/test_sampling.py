@@ -1,0 +1,228 @@
+"""Sampling against the probabilities that a model gives to whole sentences."""
+
+import math
+import random
+from collections import Counter
+from itertools import product
+
+import pytest
+import torch
+from torch import nn
+
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
+from nmt.model import Transformer
+from nmt.search import Hypothesis, TorchEngine, beam_search
+from nmt.search.sampling import draw, gumbel, sentence_keys
+
+SEEDS, DRAWN = 60, 40
+NEVER = [PAD, BOS, UNK]
+
+
+def tiny_model(words: int, seed: int = 3) -> Transformer:
+    torch.manual_seed(seed)
+    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=1, d_model=32, d_ff=32, heads=2, dropout=0.0)
+    model = Transformer(config, UNK + 1 + words).eval()
+    model.output.bias = nn.Parameter(torch.zeros(model.vocabulary_size))
+    with torch.no_grad():
+        model.output.bias[EOS] = 1.0
+    return model
+
+
+MODEL, RICH = tiny_model(4), tiny_model(60)
+SOURCES = [[5, EOS], [6, 7, 4, EOS], [4, 4, EOS], [7, EOS], [5, 6, 7, 4, 5, 6, EOS]]
+
+
+def sample(sources: list[list[int]], model: Transformer = MODEL, **settings) -> list[list[Hypothesis]]:
+    longest = max(map(len, sources))
+    source_BS = torch.tensor([s + [PAD] * (longest - len(s)) for s in sources])
+    return beam_search([model], source_BS, DecodeConfig(do_sample=True, **settings))
+
+
+def tokens(found: list[list[Hypothesis]]) -> list[list[list[int]]]:
+    return [[h.tokens for h in hypotheses] for hypotheses in found]
+
+
+@torch.no_grad()
+def next_log_probabilities(source: list[int], target: list[int], model: Transformer) -> list[float]:
+    logits = model(torch.tensor([source]), torch.tensor([[BOS, *target]]))
+    return logits[0, -1].log_softmax(dim=-1).tolist()
+
+
+def chances(source: list[int], target: list[int], config: DecodeConfig, most: int) -> dict[int, float]:
+    """With what probability each token is drawn next."""
+    if len(target) == most:
+        return {EOS: 1.0}
+    logp = next_log_probabilities(source, target, MODEL)
+    likely = sorted((t for t in range(MODEL.vocabulary_size) if t not in NEVER), key=lambda t: -logp[t])
+    likely = likely[: config.top_k or None]
+    weights = [math.exp(logp[token] / config.temperature) for token in likely]
+    drawn, before = {}, 0.0
+    for token, weight in zip(likely, weights, strict=True):
+        if before < config.top_p * sum(weights):
+            drawn[token] = weight
+        before += weight
+    return {token: weight / sum(drawn.values()) for token, weight in drawn.items()}
+
+
+def distribution(source: list[int], config: DecodeConfig, most: int) -> dict[tuple[int, ...], float]:
+    """Every translation of at most `most` tokens, and how often it is to be drawn."""
+    found = {}
+    for length in range(most + 1):
+        for target in product(range(UNK + 1, MODEL.vocabulary_size), repeat=length):
+            probability = 1.0
+            for position, token in enumerate([*target, EOS]):
+                probability *= chances(source, list(target[:position]), config, most).get(token, 0.0)
+            found[target] = probability
+    return found
+
+
+def forced_log_probability(source: list[int], target: list[int], model: Transformer) -> float:
+    steps = [next_log_probabilities(source, target[:n], model)[t] for n, t in enumerate([*target, EOS])]
+    return sum(steps)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"temperature": 0.5},
+        {"temperature": 3.0},
+        {"top_k": 2},
+        {"top_k": 3, "temperature": 2.0},
+        {"top_k": 99},
+        {"top_p": 0.5},
+        {"top_p": 0.8},
+        {"top_p": 0.7, "top_k": 4, "temperature": 1.5},
+    ],
+    ids=str,
+)
+def test_translations_are_drawn_as_often_as_their_probability_says(settings):
+    """Pearson's chi-square is its degrees of freedom on average; five standard deviations are nobody's bad luck."""
+    config = DecodeConfig(do_sample=True, n_best=DRAWN, max_length=2, **settings)
+    drawn = [tokens(sample(SOURCES[:2], seed=seed, n_best=DRAWN, max_length=2, **settings)) for seed in range(SEEDS)]
+    for place, source in enumerate(SOURCES[:2]):
+        counts = Counter(tuple(target) for found in drawn for target in found[place])
+        expected = {target: SEEDS * DRAWN * p for target, p in distribution(source, config, most=2).items() if p > 0}
+        assert sum(counts.values()) == SEEDS * DRAWN
+        assert sum(expected.values()) == pytest.approx(SEEDS * DRAWN)
+        assert set(counts) <= set(expected)
+        rare = [target for target, count in expected.items() if count < 5]
+        cells = [(counts[target], count) for target, count in expected.items() if count >= 5]
+        cells.append((sum(counts[target] for target in rare), sum(expected[target] for target in rare) or 1e-9))
+        cells = [(seen, count) for seen, count in cells if count >= 1]
+        statistic, freedom = sum((seen - count) ** 2 / count for seen, count in cells), max(len(cells) - 1, 1)
+        assert statistic < freedom + 5 * math.sqrt(2 * freedom)
+
+
+def test_the_same_seed_draws_the_same_and_another_seed_others():
+    draws = [tokens(sample(SOURCES, RICH, n_best=4, max_length=6, seed=seed)) for seed in (1, 2, 1, 2**62)]
+    assert draws[0] == draws[2]
+    assert all(a != b for other in (1, 3) for a, b in zip(draws[0], draws[other], strict=True))
+
+
+def test_sentences_and_the_draws_of_a_sentence_differ():
+    together = tokens(sample([[4, 5, EOS], [5, 4, EOS]], RICH, n_best=5, min_length=4, max_length=6))
+    assert len({tuple(draw) for draws in together for draw in draws}) == 10
+
+
+@pytest.mark.parametrize("settings", [{}, {"top_k": 5}, {"top_p": 0.6}, {"no_repeat_ngram_size": 1}], ids=str)
+def test_what_is_drawn_for_a_sentence_depends_on_it_alone(settings):
+    sources = [*SOURCES, *([n, n + 1, EOS] for n in range(4, 30))]
+    settings = {"n_best": 3, "max_extra_length": 6, **settings}
+    alone = [tokens(sample([source], RICH, **settings))[0] for source in sources]
+    for seed in range(2):
+        order = random.Random(seed).sample(range(len(sources)), len(sources))
+        assert tokens(sample([sources[i] for i in order], RICH, **settings)) == [alone[i] for i in order]
+
+
+@pytest.mark.parametrize("settings", [{}, {"top_p": 0.9}, {"top_k": 40}], ids=str)
+def test_rounding_decides_no_draw(settings):
+    """Among thousands of tokens some are as likely as others but for rounding, and batches of other shapes round so."""
+    generator = torch.Generator().manual_seed(1)
+    logp = torch.randn(300, 2, 4000, generator=generator).log_softmax(dim=2)
+    rounded = logp + 4e-6 * torch.randn(logp.shape, generator=generator)
+    config, keys = (
+        DecodeConfig(do_sample=True, temperature=1.5, **settings),
+        sentence_keys(torch.arange(300)[:, None], 2, 1),
+    )
+    assert draw(logp, config, keys, 1).equal(draw(rounded, config, keys, 1))
+
+
+def test_three_hundred_lines_are_drawn_alike_alone_and_together():
+    model, generator = tiny_model(500), random.Random(1)
+    sentences = [generator.choices(range(4, 500), k=generator.randint(1, 20)) for _ in range(300)]
+    alone, together = (
+        TorchEngine([model], DecodeConfig(do_sample=True, temperature=1.5, max_length=5, batch_tokens=budget), True)
+        for budget in (1, 2000)
+    )
+    prefixes = [[] for _ in sentences]
+    assert tokens(alone.search(sentences, prefixes)) == tokens(together.search(sentences, prefixes))
+
+
+def test_a_draw_does_not_depend_on_how_many_are_drawn():
+    one, four = (tokens(sample(SOURCES, RICH, n_best=count, max_length=6)) for count in (1, 4))
+    assert all(first[0] in all_four for first, all_four in zip(one, four, strict=True))
+
+
+def test_gumbel_numbers_have_gumbels_distribution():
+    """Its mean is Euler's constant and its variance pi^2 / 6; neighbouring tokens, positions and keys are strangers."""
+    keys = sentence_keys(torch.tensor([[5, EOS], [5, 6]]), 2, seed=1)
+    found = torch.stack([gumbel(keys, position, torch.arange(50_000)) for position in (1, 2)]).double().flatten(0, 2)
+    assert found.isfinite().all()
+    assert found.mean(dim=1).tolist() == pytest.approx([0.5772] * 8, abs=0.03)
+    assert found.var(dim=1).tolist() == pytest.approx([math.pi**2 / 6] * 8, abs=0.06)
+    uniform = (-(-found).exp()).exp()
+    shares = torch.stack([((uniform >= n / 20) & (uniform < (n + 1) / 20)).double().mean(dim=1) for n in range(20)])
+    assert shares.flatten().tolist() == pytest.approx([0.05] * 160, abs=0.005)
+    related = torch.cat((torch.corrcoef(found), torch.corrcoef(torch.cat((found[:, :-1], found[:, 1:])))[8:, :8]))
+    assert (related - torch.cat((torch.eye(8), torch.zeros(8, 8)))).abs().max() < 0.025
+
+
+def test_a_token_has_its_number_among_whichever_others():
+    keys = sentence_keys(torch.tensor([[5, EOS]]), 3, seed=1)
+    all_numbers, some = gumbel(keys, 4, torch.arange(90)), torch.tensor([[[7, 80], [3, 2], [0, 89]]])
+    assert gumbel(keys, 4, some).equal(all_numbers.gather(2, some))
+
+
+@pytest.mark.parametrize("settings", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-6}], ids=str)
+def test_nothing_but_the_likeliest_is_greedy_search(settings):
+    source_BS = torch.tensor([s + [PAD] * (7 - len(s)) for s in SOURCES])
+    greedy = tokens(beam_search([RICH], source_BS, DecodeConfig(beam_size=1, max_extra_length=6)))
+    assert tokens(sample(SOURCES, RICH, max_extra_length=6, **settings)) == greedy
+    assert tokens(sample(SOURCES, RICH, n_best=2, max_extra_length=6, **settings)) == [2 * found for found in greedy]
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.3, "top_k": 9}, {"top_p": 0.5}], ids=str)
+def test_log_probabilities_are_the_models_own_and_the_best_come_first(settings):
+    for source, found in zip(SOURCES, sample(SOURCES, RICH, n_best=6, max_extra_length=4, **settings), strict=True):
+        assert len(found) == 6
+        assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+        for h in found:
+            assert h.log_probability == pytest.approx(forced_log_probability(source, h.tokens, RICH), abs=1e-4)
+            assert h.score == pytest.approx(h.log_probability / ((6 + len(h.tokens)) / 6) ** 0.6)
+
+
+def test_limits_hold_for_samples_too():
+    found = sample(SOURCES, n_best=30, min_length=2, max_length=4)
+    assert {len(hypotheses) for hypotheses in found} == {30}
+    assert {len(h.tokens) for hypotheses in found for h in hypotheses} == {2, 3, 4}
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_samples_of_few_words_that_may_not_repeat_all_end(n):
+    """Those that ended early have nothing left that they could go on with."""
+    for found in sample(SOURCES, n_best=50, max_extra_length=30, no_repeat_ngram_size=n):
+        assert len(found) == 50
+        assert len({len(h.tokens) for h in found}) > 2
+        for h in found:
+            grams = [tuple(h.tokens[i : i + n]) for i in range(len(h.tokens) - n + 1)]
+            assert len(set(grams)) == len(grams)
+
+
+def test_a_sample_of_an_ensemble_is_of_its_average():
+    source_BS = torch.tensor([[5, 6, EOS]])
+    config = DecodeConfig(do_sample=True, n_best=3, max_extra_length=6)
+    twice = beam_search([RICH, RICH], source_BS, config)
+    assert tokens(twice) == tokens(beam_search([RICH], source_BS, config))
+    other = tiny_model(60, seed=4)
+    assert tokens(beam_search([RICH, other], source_BS, config)) != tokens(twice)

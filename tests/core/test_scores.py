@@ -1,0 +1,425 @@
+"""Scores against sacreBLEU and its command, against a multi-bleu in plain Python, and against sums done by hand."""
+
+import json
+import math
+import random
+import subprocess
+import sys
+from collections import Counter
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from hypothesis import given, strategies
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from nmt.config import BLEU_TOKENIZERS
+from nmt.errors import NMTError
+from nmt.evaluation import Score, bleu_tokenizer, score, scores, signature_tokenizer
+from nmt.evaluation.scores import moses, split_compounds
+
+REFERENCES = [
+    "Die Katze saß auf der Matte und schlief.",
+    "„Das E-Mail-Konto“, sagte er, „ist voll“ \u2013 seit 2014!",
+    "Peter's state-of-the-art Kamera kostet 3.000,50 € (z.B. bei A & B).",
+    "Es regnet.",
+    "Die französisch-deutsche Grenze ist offen ... oder?",
+]
+HYPOTHESES = [
+    "Die katze saß auf der Matte und schlief fest.",
+    "“Das E-Mail-Fach“, sagt er, „ist voll“ - seit 2014!",
+    "Peters state-of-the-art Kamera kostet 3.000,50 € (z. B. bei A & B).",
+    "Es regnete.",
+    "Die deutsch-französische Grenze ist offen… oder?",
+]
+SACREBLEU = {
+    "bleu": sacrebleu.corpus_bleu,
+    "chrf": sacrebleu.corpus_chrf,
+    "chrf++": partial(sacrebleu.corpus_chrf, word_order=2),
+    "ter": sacrebleu.corpus_ter,
+}
+METRICS = (*SACREBLEU, "tokenised", "split")
+
+
+def one(hypotheses: list[str], references: list[str], metric: str, **settings) -> Score:
+    [found] = score(hypotheses, references, [metric], **{"language": "de"} | settings)
+    return found
+
+
+def noisy(lines: list[str], seed: int) -> list[str]:
+    """The lines with words dropped, repeated, exchanged and set in upper case."""
+    draw = random.Random(seed)
+    pool = " ".join(lines).split()
+    changes = [lambda w: [], lambda w: [w, w], lambda w: [draw.choice(pool)], lambda w: [w.upper()]]
+    return [
+        " ".join(word for w in line.split() for word in (draw.choice(changes)(w) if draw.random() < 0.3 else [w]))
+        for line in lines
+    ]
+
+
+def moses_tokens(line: str, language: str) -> str:
+    """What the authors' script makes of a line: replace-unicode-punctuation.perl, then tokenizer.perl without -a."""
+    replaced = MosesPunctNormalizer().replace_unicode_punct(line)
+    words = MosesTokenizer(lang=language).tokenize(replaced)
+    # tokenizer.perl: the last word that ends in a full stop loses it to a token of its own, whatever it is.
+    if words and words[-1].endswith(".") and words[-1].strip("."):
+        words[-1:] = [words[-1][:-1], "."]
+    return " ".join(words)
+
+
+def split_by_hand(tokenised: str) -> str:
+    """Perl's s{(\\S)-(\\S)}{$1 ##AT##-##AT## $2}g, character by character: what has matched is not looked at again."""
+    result, place = "", 0
+    while place < len(tokenised):
+        three = tokenised[place : place + 3]
+        if len(three) == 3 and three[1] == "-" and not three[0].isspace() and not three[2].isspace():
+            result += f"{three[0]} ##AT##-##AT## {three[2]}"
+            place += 3
+        else:
+            result += tokenised[place]
+            place += 1
+    return result
+
+
+def multi_bleu(hypotheses: list[str], references: list[str]) -> float:
+    """Papineni et al. (2002) as in multi-bleu.perl: n-grams to 4, clipped in each sentence; no smoothing."""
+    matched, total, lengths = Counter(), Counter(), [0, 0]
+    for hypothesis, reference in zip((h.split() for h in hypotheses), (r.split() for r in references), strict=True):
+        lengths = [lengths[0] + len(hypothesis), lengths[1] + len(reference)]
+        for n in range(1, 5):
+            grams, allowed = (
+                Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1)) for words in (hypothesis, reference)
+            )
+            total[n] += sum(grams.values())
+            matched[n] += sum(min(count, allowed[gram]) for gram, count in grams.items())
+    if not all(matched[n] for n in range(1, 5)):
+        return 0.0
+    precision = math.exp(sum(math.log(matched[n] / total[n]) for n in range(1, 5)) / 4)
+    brevity = 1.0 if lengths[0] >= lengths[1] else math.exp(1 - lengths[1] / lengths[0])
+    return 100 * brevity * precision
+
+
+@pytest.mark.parametrize("metric", SACREBLEU)
+@pytest.mark.parametrize("seed", range(3))
+def test_sacrebleu_metrics_are_what_sacrebleu_gives(metric, seed):
+    hypotheses = noisy(REFERENCES, seed)
+    expected = SACREBLEU[metric](hypotheses, [REFERENCES]).score
+    assert one(hypotheses, REFERENCES, metric).value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", SACREBLEU)
+def test_lowercase_is_sacrebleu_on_lowercased_lines(metric):
+    hypotheses = noisy(REFERENCES, 1)
+    lowered = [[line.lower() for line in lines] for lines in (hypotheses, REFERENCES)]
+    expected = SACREBLEU[metric](lowered[0], [lowered[1]]).score
+    assert one(hypotheses, REFERENCES, metric, lowercase=True).value == pytest.approx(expected, abs=1e-9)
+
+
+def sacrebleu_command(folder: Path, hypotheses: list[str], references: list[str], *options: str) -> list[tuple]:
+    """Name, value and signature of each metric, as the sacrebleu command prints them."""
+    for name, lines in (("hyp", hypotheses), ("ref", references)):
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "sacrebleu", "ref", "-i", "hyp", "-w", "6", *options]
+    found = json.loads(subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout)
+    return [(m["name"], m["score"], m["signature"]) for m in (found if isinstance(found, list) else [found])]
+
+
+@pytest.fixture(scope="module")
+def command_output(tmp_path_factory) -> dict[str, tuple[str, float, str]]:
+    """What the sacrebleu command prints by default, and with --chrf-word-order 2, its option for chrF++."""
+    folder = tmp_path_factory.mktemp("sacrebleu")
+    found = sacrebleu_command(folder, HYPOTHESES, REFERENCES, "-m", "bleu", "chrf", "ter")
+    [plus] = sacrebleu_command(folder, HYPOTHESES, REFERENCES, "-m", "chrf", "--chrf-word-order", "2")
+    return dict(zip(SACREBLEU, [*found[:2], plus, found[2]], strict=True))
+
+
+@pytest.mark.parametrize("metric", SACREBLEU)
+def test_name_value_and_signature_are_those_of_the_sacrebleu_command(metric, command_output):
+    found = one(HYPOTHESES, REFERENCES, metric)
+    assert (found.name, round(found.value, 6), found.signature) == command_output[metric]
+
+
+JAPANESE = ["今日は天気がよいですね。", "私は東京に住んでいます。", "猫がマットの上で寝ている。"]
+CHINESE = ["今天天气很好。", "我住在北京。", "猫在垫子上睡觉。"]
+KOREAN = ["오늘은 날씨가 좋네요.", "저는 서울에 살고 있습니다.", "고양이가 매트 위에서 자고 있다."]
+THAI = ["วันนี้อากาศดีมาก", "ฉันอาศัยอยู่ในกรุงเทพ", "แมวนอนหลับอยู่บนเสื่อ"]
+
+
+@pytest.fixture
+def installed(monkeypatch) -> set[str]:
+    """The tokenizers that are installed, as far as bleu_tokenizer can tell."""
+    names = set[str]()
+    monkeypatch.setattr(scores, "command_for", lambda tokenize: "" if tokenize in names else f"install {tokenize}")
+    scores.note_fallback.cache_clear()
+    return names
+
+
+@pytest.mark.parametrize(
+    ("language", "lines", "expected"),
+    [
+        *(("ja", JAPANESE, "ja-mecab"), ("jpn_Jpan", JAPANESE, "ja-mecab"), ("zh", CHINESE, "zh")),
+        *(("zh-Hant", CHINESE, "zh"), ("yue", CHINESE, "zh"), ("ko", KOREAN, "ko-mecab"), ("th", THAI, "flores200")),
+        *(("km", ["x"], "flores200"), ("lo", ["x"], "flores200"), ("my", ["x"], "flores200")),
+        *(("de", REFERENCES, "13a"), (None, REFERENCES, "13a"), ("xx", ["123"], "13a"), ("ja", ["123"], "ja-mecab")),
+        # An unknown or wrong language: the text decides.
+        *((None, JAPANESE, "ja-mecab"), ("mul", CHINESE, "zh"), ("de", THAI, "flores200"), ("", KOREAN, "ko-mecab")),
+        (None, [*REFERENCES, "東"], "13a"),
+    ],
+)
+def test_bleu_splits_words_as_sacrebleu_recommends_for_the_language(language, lines, expected, installed, capsys):
+    installed |= {"zh", "ja-mecab", "ko-mecab", "flores200"}
+    assert bleu_tokenizer(None, language, lines) == expected
+    installed -= {"ja-mecab", "ko-mecab", "flores200"}
+    needs = expected not in ("13a", "zh")
+    for _ in range(2):
+        assert bleu_tokenizer(None, language, lines) == ("char" if needs else expected)
+    notice = f"tokenizer, {expected}, is not installed; run `install {expected}`"
+    assert capsys.readouterr().err.count(notice) == needs
+
+
+def test_a_tokenizer_that_is_asked_for_is_never_replaced(installed):
+    installed.add("13a")
+    assert bleu_tokenizer("13a", "ja", JAPANESE) == "13a"
+    with pytest.raises(NMTError, match="tokenize=ja-mecab: not installed; run `install ja-mecab`"):
+        bleu_tokenizer("ja-mecab", "ja", JAPANESE)
+
+
+def test_the_tokenizers_are_those_of_sacrebleu():
+    assert {*BLEU_TOKENIZERS, "spm"} == set(sacrebleu.BLEU.TOKENIZERS)
+
+
+@pytest.mark.parametrize("lines", [CHINESE, THAI, JAPANESE, KOREAN, REFERENCES], ids=["zh", "th", "ja", "ko", "de"])
+@pytest.mark.parametrize("tokenize", [None, "char", "intl"])
+def test_bleu_is_that_of_the_sacrebleu_command_with_the_tokenizer_of_the_signature(lines, tokenize, tmp_path):
+    hypotheses = [line.replace(line[3], line[4]) for line in lines]
+    [found] = score(hypotheses, lines, ["bleu"], tokenize=tokenize)
+    named = signature_tokenizer(found.signature)
+    assert tokenize in (None, named)
+    options = ("-m", "bleu", "--tokenize", named)
+    assert (found.name, round(found.value, 6), found.signature) == sacrebleu_command(
+        tmp_path, hypotheses, lines, *options
+    )[0]
+    assert found.value > 0 or tokenize == "intl"
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "en"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tokenised_bleus_are_multi_bleu_on_moses_tokens(language, seed):
+    hypotheses = noisy(REFERENCES, seed) if seed else HYPOTHESES
+    tokens = [[moses_tokens(line, language) for line in lines] for lines in (hypotheses, REFERENCES)]
+    tokenised, split = score(hypotheses, REFERENCES, ["tokenised", "split"], language)
+    assert tokenised.value == pytest.approx(multi_bleu(*tokens), abs=1e-9)
+    assert split.value == pytest.approx(
+        multi_bleu(*[[split_by_hand(line) for line in lines] for lines in tokens]), abs=1e-9
+    )
+    assert tokenised.value != pytest.approx(split.value, abs=0.01)
+    assert tokenised.value > 0
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "metric", "settings", "expected"),
+    [
+        ("a b c d", "a b c d", "tokenised", {}, 100.0),
+        ("a b c d", "a b c d e", "tokenised", {}, 100 * math.exp(1 - 5 / 4)),
+        ("a b c d e", "a b c d", "tokenised", {}, 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25),
+        ("a b c d x", "a b c d e", "tokenised", {}, 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25),
+        ("a a a a b c d", "a b c d e f g", "tokenised", {}, 100 * (4 / 7 * 3 / 6 * 2 / 5 * 1 / 4) ** 0.25),
+        ("a b c", "a b c", "tokenised", {}, 0.0),
+        ("a b c x d e f", "a b c y d e f", "tokenised", {}, 0.0),
+        ("A b c d", "a b c d", "tokenised", {}, 0.0),
+        ("A b c d", "a b c d", "tokenised", {"lowercase": True}, 100.0),
+        ("ein Foto-Album ist neu", "ein Bilder-Album ist neu", "tokenised", {}, 0.0),
+        (
+            "ein Foto-Album ist neu",
+            "ein Bilder-Album ist neu",
+            "split",
+            {},
+            100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25,
+        ),
+        ("Ein Foto-Album", "ein foto-album", "split", {"lowercase": True}, 100.0),
+        ("ja “x” nun", 'ja "x" nun', "tokenised", {}, 100.0),
+        ("ja “x” nun", 'ja "x" nun', "split", {}, 100.0),
+        ('ja "x" nun', "ja “x” nun", "split", {}, 100.0),
+        ("A b c d", "a b c d", "bleu", {"lowercase": True}, 100.0),
+        ("A b", "a b", "ter", {"lowercase": True}, 0.0),
+        ("A b", "a b", "chrf", {"lowercase": True}, 100.0),
+        ("a b c x", "a b c d", "ter", {}, 25.0),
+    ],
+)
+def test_scores_by_hand(hypothesis, reference, metric, settings, expected):
+    assert one([hypothesis], [reference], metric, **settings).value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "expected"),
+    [
+        # Counts are summed over the corpus before the geometric mean: 7/8, 5/6, 3/4 and 1/2.
+        (["a b c d", "e f g x"], ["a b c d", "e f g h"], 100 * (7 / 8 * 5 / 6 * 3 / 4 * 1 / 2) ** 0.25),
+        # So are lengths: the long line makes up for the short one.
+        (["a b c d e f", "a b c d"], ["a b c d e f", "a b c d e"], 100 * math.exp(1 - 11 / 10)),
+        (["", "a b c d"], ["x", "a b c d"], 100 * math.exp(1 - 5 / 4)),
+    ],
+)
+def test_corpus_scores_by_hand(hypotheses, references, expected):
+    assert one(hypotheses, references, "tokenised").value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("tokenised", "expected"),
+    [
+        ("a-b", "a ##AT##-##AT## b"),
+        ("E-Mail und E-Post", "E ##AT##-##AT## Mail und E ##AT##-##AT## Post"),
+        ("state-of-the-art", "state ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art"),
+        ("a-b-c", "a ##AT##-##AT## b-c"),
+        ("a-b-c-d", "a ##AT##-##AT## b-c ##AT##-##AT## d"),
+        ("aa-b-cc", "aa ##AT##-##AT## b-cc"),
+        ("aa-bb-cc", "aa ##AT##-##AT## bb ##AT##-##AT## cc"),
+        ("- a", "- a"),
+        ("a -b", "a -b"),
+        ("a- b", "a- b"),
+        ("a - b", "a - b"),
+        ("--", "--"),
+        ("---", "- ##AT##-##AT## -"),
+        ("a--b", "a ##AT##-##AT## -b"),
+        ("a @-@ b", "a @ ##AT##-##AT## @ b"),
+        ("1990-2000", "1990 ##AT##-##AT## 2000"),
+        ("a\u2013b", "a\u2013b"),
+        ("", ""),
+    ],
+)
+def test_compounds_are_split_as_the_authors_perl_splits_them(tokenised, expected):
+    assert split_compounds(tokenised) == expected
+    assert split_by_hand(tokenised) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("x-y", "x-y"),
+        ("state-of-the-art.", "state-of-the-art ."),
+        ("Peter's", "Peter &apos;s"),
+        ("A & B | [c]", "A &amp; B &#124; &#91; c &#93;"),
+        ("kostet 3.000,50 Mio. z.B. heute", "kostet 3.000,50 Mio. z.B. heute"),
+        ("“ja”", "&quot; ja &quot;"),
+        ("\uff08ja\uff09…", "( ja ) ..."),
+    ],
+)
+def test_moses_escapes_and_leaves_hyphens_alone(line, expected):
+    assert moses("en" if "Peter" in line else "de")(line) == expected
+
+
+# As tokenizer.perl -l de prints them.
+LINE_ENDS = [
+    ("Er kam am 24.", "Er kam am 24 ."),
+    ("Am 24. Dezember z.B. sind", "Am 24. Dezember z.B. sind"),
+    ("von FoxNews.com.", "von FoxNews.com ."),
+    ("Hosen usw.", "Hosen usw ."),
+    ("die U.S.", "die U.S ."),
+    ("und dann...", "und dann ..."),
+    ("und dann ..", "und dann .."),
+    ("Hosen usw.)", "Hosen usw. )"),
+    ("Nr.", "Nr ."),
+    (".", "."),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINE_ENDS)
+def test_a_line_ends_as_in_moses(line, expected):
+    assert moses("de")(line) == expected
+
+
+PREFIX_DE = {"Dr", "Nr", "bzw", "usw", "Art"}
+WORDS = ["Er", "kam", "24", "Dr", "bzw", "Nr", "Art", "z.B", "U.S", "FoxNews.com", "3.5"]
+
+
+def perl_words(words: list[str]) -> list[str]:
+    """The loop of tokenizer.perl over words without other marks, for the German prefixes above."""
+    done = []
+    for place, word in enumerate(words):
+        before, last = word[:-1], place == len(words) - 1
+        stays = not last and (
+            ("." in before and any(c.isalpha() for c in before))
+            or before in PREFIX_DE
+            or words[place + 1][0].islower()
+            or (before.isdigit() and int(before) < 99)  # ordinals stand in the German list one by one
+        )
+        done += [before, "."] if word.endswith(".") and not stays else [word]
+    return done
+
+
+@given(
+    words=strategies.lists(strategies.tuples(strategies.sampled_from(WORDS), strategies.booleans()), max_size=6),
+    blanks=strategies.sampled_from(["", " ", "\t "]),
+)
+def test_full_stops_are_split_by_the_loop_of_the_moses_script(words, blanks):
+    line = [word + "." * stop for word, stop in words]
+    assert moses("de")(" ".join(line) + blanks).split() == perl_words(line)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_identical_texts_are_perfect(metric):
+    assert one(REFERENCES, REFERENCES, metric).value == pytest.approx(0 if metric == "ter" else 100)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_a_signature_tells_whether_case_counts(metric, lowercase):
+    lines = [line.replace("ß", "ss") for line in REFERENCES]
+    upper = one([line.upper() for line in lines], lines, metric, lowercase=lowercase)
+    exact = upper.value == pytest.approx(0 if metric == "ter" else 100)
+    assert exact == ("case:lc" in upper.signature)
+    assert exact != ("case:mixed" in upper.signature)
+
+
+def test_signatures_differ_wherever_the_computation_does():
+    settings = [{"language": language, "lowercase": case} for language in ("de", "fr") for case in (False, True)]
+    signatures = [
+        one(HYPOTHESES, REFERENCES, metric, **kwargs).signature
+        for metric in ("tokenised", "split")
+        for kwargs in settings
+    ]
+    assert len(set(signatures)) == len(signatures)
+
+
+@pytest.mark.parametrize(("metric", "split"), [("tokenised", "no"), ("split", "hyphen")])
+def test_the_papers_bleus_tell_all_that_matters(metric, split):
+    signature = one(HYPOTHESES, REFERENCES, metric, language="fr").signature
+    assert dict(field.split(":") for field in signature.split("|")) == {
+        "nrefs": "1",
+        "case": "mixed",
+        "punct": "replace-unicode",
+        "tok": "moses-fr",
+        "ends": "moses",
+        "split": split,
+        "smooth": "none",
+        "sacremoses": version("sacremoses"),
+        "sacrebleu": version("sacrebleu"),
+    }
+
+
+def test_scores_come_in_the_order_that_was_asked_for():
+    order = ["split", "ter", "bleu", "tokenised", "chrf"]
+    assert [found.metric for found in score(HYPOTHESES, REFERENCES, order, "de")] == order
+
+
+def test_a_score_is_never_printed_without_its_signature():
+    assert str(Score("bleu", "BLEU", 27.304, "nrefs:1|tok:13a")) == "BLEU = 27.30  nrefs:1|tok:13a"
+
+
+@pytest.mark.parametrize(("hypotheses", "references"), [(12, 11), (0, 3), (3, 0)])
+def test_differing_line_counts_are_refused_with_both(hypotheses, references):
+    with pytest.raises(NMTError, match=rf"hypothesis has {hypotheses} lines but the reference has {references}"):
+        score(["a"] * hypotheses, ["a"] * references, ["bleu"])
+
+
+def test_moses_has_no_default_language():
+    with pytest.raises(NMTError, match=r"metrics=split: .* pass language=CODE"):
+        score(["a"], ["a"], ["split"])
+
+
+def test_nothing_cannot_be_scored():
+    with pytest.raises(NMTError, match="nothing to score"):
+        score([], [], ["bleu"])

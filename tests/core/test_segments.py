@@ -1,0 +1,223 @@
+"""What a line is cut into: sentences, parts of those longer than training's lines, and what can only be copied."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from nmt.config import DecodeConfig, TokenizerConfig
+from nmt.data import read_manifest
+from nmt.files import ModelDescription, read_description
+from nmt.search import Hypothesis, TokenScores
+from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
+from nmt.translation import Segment, Segmenter, Translator
+from nmt.translation.segments import Limits, join, limits, unknown_spans
+from nmt.translation.translate import render
+
+TEXT = "ka lo mi nu. Pe ri so, tu va? We KaLo 123 das \u6f22\u5b57"
+KNOWN = frozenset(TEXT)
+SENTENCES = ["Ka lo mi nu.", "Pe ri so tu.", "Va we ka lo."]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer([TEXT] * 9, TokenizerConfig("bpe", 300))
+
+
+class Echo:
+    """An engine that answers with the prefix and the source."""
+
+    config = DecodeConfig()
+
+    def search(self, sentences, prefixes, constraints=None):
+        self.asked = list(sentences)
+        return [[Hypothesis([*p, *ids], -1.0, -0.5)] for p, ids in zip(prefixes, sentences, strict=True)]
+
+
+def diagonal(pairs):
+    """A scorer that sees the n-th token of one side in the n-th of the other."""
+    shapes = [(len(target), len(source)) for source, target in pairs]
+    return [TokenScores([-1.0] * (t + 1), np.eye(max(s, t), dtype=np.float32)[:t, :s]) for t, s in shapes]
+
+
+@pytest.mark.parametrize(
+    ("line", "copied"),
+    [
+        ("ka lo", []),
+        ("<b>ka</b> lo", ["<b>", "</b>"]),
+        ("<b>ka</b>, <i>lo</i>.", ["<b>", "</b>, <i>", "</i>."]),
+        ("ka < lo > mi", ["<", ">"]),
+        ("ka <br> lo", ["<br>"]),
+        ("ka <a href='x'>mi lo</a>", ["<a href='x'>", "</a>"]),
+        ("na\u00efve ka", ["na\u00efve"]),
+        ("\u0141\u00f3d\u017a, ka \u201clo\u201d", ["\u0141\u00f3d\u017a", "\u201c", "\u201d"]),
+        ("ka \U0001f600\U0001f600!", ["\U0001f600\U0001f600!"]),
+        ("\u6f22\u6f23\u5b57", ["\u6f23"]),
+        ("ka {lo} mi", ["{", "}"]),
+        ("\u2603", ["\u2603"]),
+        ("ka x lo", ["x"]),
+    ],
+)
+def test_what_is_copied_by_hand(line, copied):
+    assert [line[begin:end].strip() for begin, end in unknown_spans(line, KNOWN)] == copied
+
+
+def test_a_long_word_takes_no_quadratic_time():
+    assert unknown_spans("x" * 200_000, KNOWN) == [(0, 200_000)]
+    assert unknown_spans("k" * 200_000 + "x", KNOWN) == [(0, 200_001)]
+    assert len(unknown_spans("<ka " * 50_000, KNOWN)) == 50_000
+
+
+lines = st.lists(
+    st.one_of(
+        st.text(max_size=9),
+        st.sampled_from([*TEXT.split(), "<b>", "</b>", "<", ">", " ", "\u00ef", "\u201c", "\U0001f600", "-"]),
+    ),
+    max_size=9,
+).map("".join)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(line=lines, known=st.sampled_from([KNOWN, frozenset("ka "), frozenset(" ")]))
+def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, known):
+    """Blanks and all; no stretch that is searched holds a character that is not known."""
+    ours = Translator(Echo(), tokenizer, Limits(characters=known | {" "}), scorer=diagonal)
+    [[found]] = ours.translate([line])
+    assert found.text == clean(line)
+    assert bool(found.copied) == (not (known | {" "}).issuperset(clean(line)))
+    assert all((known | {" "}).issuperset(tokenizer.decode(ids)) for ids in ours.engine.asked)
+    assert len(found.details.token_log_probabilities) == len(found.details.tokens) + bool(ours.engine.asked)
+    assert sum(found.details.token_log_probabilities) <= 0
+    assert {target for _, target in found.details.alignment} <= set(range(len(found.text.split())))
+
+
+def test_words_of_copied_stretches_answer_themselves(tokenizer):
+    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN), scorer=diagonal)
+    [[found]] = ours.translate(["ka  <b>lo</b> <i x> mi \u2603 \u00ef"])
+    assert found.copied == ["<b>", "</b> <i x>", "\u2603 \u00ef"]
+    assert found.details.alignment == [(n, n) for n in range(7)]
+    record = json.loads(render(1, "ka", [found], "jsonl"))
+    assert record["copied"] == found.copied
+
+
+@pytest.mark.parametrize(("target", "capital"), [("fr", "d"), ("de", "D"), ("", "D")])
+def test_no_capital_in_mid_sentence_behind_what_is_copied(tokenizer, target, capital):
+    def joined(source: str, translation: str) -> str:
+        segments = [Segment([1], "Press"), Segment([], "Ctrl+S", copied=True), Segment([1], source)]
+        ids = tokenizer.encode(["Druck", translation])
+        parts = [Hypothesis(tokens, 0.0, 0.0) for tokens in (ids[0], [], ids[1])]
+        return join(tokenizer, segments, parts, [], target).text
+
+    assert joined("to print", "Da ka") == f"Druck Ctrl+S {capital}a ka"
+    assert joined("To print", "Da ka") == "Druck Ctrl+S Da ka"
+    assert joined("to print", "DA ka") == "Druck Ctrl+S DA ka"
+
+
+@pytest.mark.parametrize("prefix", ["", "lo", "Lo, mi"])
+@pytest.mark.parametrize("line", ["<b>ka</b> mi", "ka <b>", "<b>", "ka", ""])
+def test_every_translation_begins_with_the_target_prefix_also_where_it_is_copied(tokenizer, line, prefix):
+    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN), target_prefix=prefix, scorer=diagonal)
+    [[found]] = ours.translate([line])
+    assert found.text == " ".join(filter(None, [prefix if line else "", line]))
+    words = len(found.text.split())
+    assert all(0 <= target < words for _, target in found.details.alignment)
+
+
+def test_copied_stretches_are_neither_scored_nor_counted(tokenizer):
+    plain, marked = Translator(Echo(), tokenizer, Limits(characters=KNOWN)).translate(["ka", "<b>ka"])
+    assert (marked[0].score, marked[0].log_probability) == pytest.approx(
+        (-1.0 / ((5 + len(tokenizer.encode(["ka"])[0]) + 1) / 6) ** 0.6, -1.0)
+    )
+    assert plain[0].copied == []
+
+
+def test_a_line_that_is_empty_or_only_copied_has_a_score_by_every_length_penalty(tokenizer):
+    engine = Echo()
+    engine.config = DecodeConfig(length_penalty=0.2, length_penalty_kind="marian")
+    found = Translator(engine, tokenizer, Limits(characters=KNOWN)).translate(["", "\u2603"])
+    assert [(row[0].text, row[0].score) for row in found] == [("", 0), ("\u2603", 0)]
+
+
+def texts(tokenizer: Tokenizer, line: str, **options) -> list[str]:
+    segmenter = Segmenter(tokenizer, Limits(language="en", **options), "")
+    return [tokenizer.decode(segment.ids).strip() for segment in segmenter.segment([line])[0]]
+
+
+def test_lines_are_cut_into_sentences_and_longer_ones_than_were_seen_into_parts(tokenizer):
+    paragraph, one = " ".join(SENTENCES), " ".join(["ka"] * 30)
+    assert texts(tokenizer, paragraph) == [paragraph]
+    assert texts(tokenizer, paragraph, split=True) == SENTENCES
+    assert texts(tokenizer, one, split=True, longest=99) == [one.strip()]
+    assert len(texts(tokenizer, one, split=True, longest=20)) == -(-len(tokenizer.encode([one])[0]) // 20)
+    assert texts(tokenizer, one, positions=99) == [one.strip()]
+
+
+def described(**training) -> ModelDescription:
+    return ModelDescription({"positions": "sinusoidal", "max_positions": 9}, 300, "en", "de", "", training)
+
+
+FILTERED = {"config": {"data": {"filters": {"max_tokens": 256}, "kind": "files"}}}
+LENGTHS = {"lengths": {"source": {"p99": 23, "max": 125}, "target": {"p99": 1, "max": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("training", "split", "longest"),
+    [
+        ({}, True, None),
+        (FILTERED, True, 256),
+        ({**FILTERED, **LENGTHS}, True, 125),
+        ({**FILTERED, **LENGTHS}, False, None),
+        ({"lengths": ["odd"]}, True, None),
+        ({**FILTERED, "lengths": {"source": {"p99": True, "max": -1}}}, True, 256),
+    ],
+)
+def test_limits_are_what_a_model_has_seen(training, split, longest):
+    found = limits([described(**training)], split)
+    assert (found.split, found.longest) == (split, longest)
+
+
+def test_limits_of_an_ensemble_are_those_of_all_its_models():
+    other = {"lengths": {"source": {"p99": 40, "max": 50}}, "characters": {"source": "bcd"}}
+    found = limits([described(**LENGTHS, characters={"source": "abc"}), described(**other)], True)
+    assert (found.longest, found.characters) == (50, frozenset(" bc"))
+    assert limits([described(**LENGTHS), described(**other)], True).characters is None
+
+
+def test_a_parser_copies_nothing():
+    parser = described(characters={"source": "abc"}, config={"data": {"kind": "treebank"}})
+    assert limits([parser], False).characters is None
+
+
+def test_what_training_held_is_in_the_manifest_and_in_the_model(toy, finished):
+    from nmt.commands import compose
+
+    manifest = read_manifest(Path(compose("train", toy).prepared))
+    lengths = manifest.counts["train"]["lengths"]
+    assert 0 < lengths["source"]["p99"] <= lengths["source"]["max"]
+    assert manifest.characters == {"source": " aeiklmnoprstuvw", "target": " aeiklmnoprstuvw"}
+    training = read_description(finished / "model").training
+    assert (training["lengths"], training["characters"]) == (lengths, manifest.characters)
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en", "Dr. Smith saw No. 5, e.g. the lamp.|It has version 2.5.1-4.|See Fig. 3, approx. 5 km away!|He left."),
+        ("en", 'The 5" disk is old.|It is big.|The 3" disk is new.'),
+        ("en", 'He said: "I came.|I left."|"Really?" she asked.|(It was late.)|Then he (or she) went.'),
+        ("en", "It uses System.IO and .NET.|Wait... what?|See vol. 2, ch. 3.|Ms. Miller came at 5 p.m.|That is all."),
+        ("en", "1. Open the door.|2) Go in.|Cats, dogs, etc.|They are nice.|ok?|yes!|sure."),
+        (
+            "de",
+            "Die 5. Klasse las im 19. Jahrhundert z.B. Verse.|Dann kam Python 3.|\u201eDa!\u201c, rief er.",
+        ),
+        ("de", "Er sah u.a. Hunde usw.|Dann ging er am 3. Mai."),
+        ("fr", "M. Dupont est l\u00e0.|\u00ab Bien. \u00bb|Il part."),
+        ("ja", "\u3053\u308c\u306f\u672c\u3067\u3059\u3002|\u305d\u308c\u306f\u30da\u30f3\u3067\u3059\u3002"),
+    ],
+)
+def test_sentences_by_hand(language, line):
+    text = line.replace("|", "" if language == "ja" else " ")
+    assert [sentence.strip() for sentence in split_sentences(text, language)] == line.split("|")

@@ -1,0 +1,422 @@
+"""Sweeps: Hydra's grammar as we rely on it, where points train, and what a sweep does about those that fail or stop."""
+
+import csv
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from preloaded import python
+
+import nmt.commands.sweep as sweep_module
+from nmt.commands import COMMANDS, compose
+from nmt.commands.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
+from nmt.compose import expand, set_text
+from nmt.errors import NMTError
+from nmt.training.run_folder import write_validation
+
+
+def words(*overrides: str) -> list[list[str]]:
+    return [words for _, words in expand(COMMANDS["train"], list(overrides))]
+
+
+def test_the_last_key_changes_first_and_fixed_overrides_keep_their_place():
+    assert words("model.heads=1,4", "model=small", "seed=1,2") == [
+        ["model.heads=1", "model=small", "seed=1"],
+        ["model.heads=1", "model=small", "seed=2"],
+        ["model.heads=4", "model=small", "seed=1"],
+        ["model.heads=4", "model=small", "seed=2"],
+    ]
+
+
+def test_without_several_values_there_is_one_point():
+    assert expand(COMMANDS["train"], ["data.train=[a,b]", "name='x,y'", "seed=3"]) == [
+        ({}, ["data.train=[a,b]", "name='x,y'", "seed=3"])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("seed=1,2", ["1", "2"]),
+        ("seed=range(1,4)", ["1", "2", "3"]),
+        ("seed=range(3)", ["0", "1", "2"]),
+        ("seed=range(5,1,-2)", ["5", "3"]),
+        ("optim.factor=range(0.1,0.4,0.1)", ["0.1", "0.2", "0.3"]),
+        ("optim.factor=range(0.5,2,0.5)", ["0.5", "1.0", "1.5"]),
+        ("seed=choice(7,3)", ["7", "3"]),
+        ("seed=sort(7,3)", ["3", "7"]),
+        ("optim.epsilon=1e-9,1e-8", ["1e-09", "1e-08"]),
+        ("model.d_k=null,16", ["null", "16"]),
+        ("model.tied_embeddings=true,false", ["true", "false"]),
+        ("model=small,tiny", ["small", "tiny"]),
+        ("model=glob(*)", ["base", "big", "small", "student", "tiny"]),
+        ("model=glob([s*,t*])", ["small", "student", "tiny"]),
+        ("experiment=glob(table3/b*)", ["table3/b_d_k_16", "table3/b_d_k_32", "table3/base", "table3/big"]),
+        ("experiment=table3/a_heads_1,table3/d_dropout_0.2", ["table3/a_heads_1", "table3/d_dropout_0.2"]),
+        ("tokenizer=glob(*,exclude=bpe*)", ["unigram32k", "wordpiece32k"]),
+        ("data.train=[a,b],[c]", ["[a,b]", "[c]"]),
+        ("data.train='x, y',z", ["x, y", "z"]),
+        ("data.train=über,ü", None),
+        ("data.train='über',\"it's\"", ["über", "it's"]),
+        ("data.train=a b,c/d", ["a b", "c/d"]),
+        ("data.name=a-${data.source},b", ["a-${data.source}", "b"]),
+        ("+trainer.limit=1,2", ["1", "2"]),
+    ],
+)
+def test_values_of_a_sweep(override: str, expected: list[str] | None):
+    """Each is shown as it is, and the override that sets it means the same."""
+    key = override.split("=")[0]
+    if expected is None:  # Hydra reads no such letters without quotes; compose() will say so
+        assert words(override) == [[override]]
+        return
+    points = expand(COMMANDS["train"], [override])
+    assert [values for values, _ in points] == [{key.removeprefix("+"): value} for value in expected]
+    for (_, (word,)), value in zip(points, expected, strict=True):
+        parsed = OverridesParser.create().parse_override(word)
+        assert parsed.get_key_element() == key
+        assert not parsed.is_sweep_override()
+        if isinstance(parsed.value(), str):
+            assert parsed.value() == value
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["optim.factor=interval(0,1)"], "optim.factor=interval(0,1): an interval"),
+        (["seed=shuffle(1,2,3)"], "leave shuffle out"),
+        (["seed=shuffle(range(1,4))"], "leave shuffle out"),
+        (["seed=range(3,1)"], "seed=range(3,1): no value"),
+        (["seed=range(1,3,0)"], "no value"),
+        (["model=glob(x*)"], "model=glob(x*): no value"),
+        (["modle=glob(*)"], "did you mean model?"),
+        (["seed=1,2", "model.heads=4", "seed=3"], "seed=1,2: seed=3 after it"),
+        (["seed=1,2", "model.headz=4"], "did you mean model.heads?"),
+        (["modle=small,tiny"], "did you mean model?"),
+        (["model=small,tinny"], "model=tinny: no such option; did you mean tiny?"),
+        (["model.heads=8,7"], "model.heads=7: must divide"),
+        (["model.heads=8,many"], "model.heads=many"),
+        (["seed=1,1"], "seed=1 occurs twice"),
+        (["data.name=a,A"], "data.name=A occurs twice"),
+        (["seed=1,"], "seed=1,"),
+        (["~seed=1,2"], "seed"),
+        (["seed=3"], "no key has several values"),
+        (["big"], "KEY=VALUE"),
+        (["name=a,b"], "name: a sweep gives each point a run of its own"),
+        (["run=a,b"], "run: a sweep gives each point a run of its own"),
+    ],
+)
+def test_a_mistake_in_any_point_is_one_line(overrides: list[str], expected: str):
+    with pytest.raises(NMTError) as error:
+        plan(COMMANDS["train"], overrides)
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "runs"),
+    [
+        (["seed=1,2"], ["runs/wmt14_en_de-base/seed-1", "runs/wmt14_en_de-base/seed-2"]),
+        (["seed=1,2", "name=mine"], ["runs/mine/seed-1", "runs/mine/seed-2"]),
+        (["seed=7", "seed=1,2"], ["runs/wmt14_en_de-base/seed-1", "runs/wmt14_en_de-base/seed-2"]),
+        (["seed=1,2", "run=/far/away"], ["/far/away/seed-1", "/far/away/seed-2"]),
+        (["++run=/far/away", "seed=1,2"], ["/far/away/seed-1", "/far/away/seed-2"]),
+        (["experiment=quickstart", "seed=1,2"], ["runs/quickstart/seed-1", "runs/quickstart/seed-2"]),
+        (["model=small,tiny"], ["runs/wmt14_en_de/model-small", "runs/wmt14_en_de/model-tiny"]),
+        (["model.heads=2,4", "name=h-${model.heads}"], ["runs/h/model.heads-2", "runs/h/model.heads-4"]),
+        (["data=wmt14_en_de,wmt14_en_fr"], ["runs/sweep/data-wmt14_en_de", "runs/sweep/data-wmt14_en_fr"]),
+        (["model.d_k=null,16", "seed=1,2"],
+         [f"runs/wmt14_en_de-base/model.d_k-{n}" for n in ("null+seed-1", "null+seed-2", "16+seed-1", "16+seed-2")]),
+    ],
+)  # fmt: skip
+def test_a_point_trains_where_its_configuration_says(overrides: list[str], runs: list[str]):
+    points = plan(COMMANDS["train"], overrides)
+    assert [str(point.run) for point in points] == runs
+    for point in points:
+        alone = compose("train", point.words)
+        assert alone.run == str(point.run)
+        alone.run = point.config.run
+        assert alone == point.config
+
+
+@pytest.mark.parametrize(
+    ("runs", "folder"),
+    [
+        (["runs/a-b"], "runs/a-b"),
+        (["/far/away/", "/far/away/"], "/far/away"),
+        (["a/x", "b/x"], "sweep"),
+        (["/a/x", "/a/y"], "/a/sweep"),
+        (["runs/a-b-c", "runs/a-d-c"], "runs/a"),
+        (["runs/ab", "runs/ac"], "runs/sweep"),
+    ],
+)
+def test_points_share_a_folder(runs: list[str], folder: str):
+    assert common_folder(runs) == Path(folder)
+
+
+VALUES = [
+    "a",
+    "a/b",
+    "a_b",
+    "a b",
+    "a:b",
+    "ä",
+    "ö",
+    "..",
+    "x" * 300,
+    "x" * 301,
+    "[a,b]",
+    "-1",
+    "+1",
+    "1e+5",
+    "",
+    "a\nb",
+]
+
+
+def test_names_are_safe_and_distinct():
+    names = {folder_name({"data.train": one, "seed": two}) for one in VALUES for two in VALUES}
+    assert len(names) == len(VALUES) ** 2
+    for name in names:
+        assert len(name) < 255
+        assert shlex.quote(name) == name
+        assert set_text("run", f"runs/mine/{name}") == f"run=runs/mine/{name}"
+
+
+def test_a_name_of_many_keys_is_cut_and_stays_distinct():
+    long = [folder_name({f"some.long.key{n}": str(n + extra) for n in range(40)}) for extra in (0, 1)]
+    assert long[0] != long[1]
+    assert all(len(name) < 255 for name in long)
+
+
+@pytest.mark.parametrize(
+    "text", ["runs/ü", "a,b", "x=y", "[a]", "null", "1", "${name}", 'q"q', "back\\slash", "a b", ""]
+)
+def test_any_text_can_be_set(text: str):
+    assert OverridesParser.create().parse_override(set_text("run", text)).value() == text
+
+
+def test_groups_of_ones_own_are_swept_and_passed_on(tmp_path: Path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/tall.yaml").write_text("name: tall\nencoder_layers: 9\n")
+    points = plan(COMMANDS["train"], ["model=glob(t*)"], tmp_path)
+    assert [point.values for point in points] == [{"model": "tall"}, {"model": "tiny"}]
+    assert points[0].words[-2:] == ["--config-dir", str(tmp_path)]
+
+
+def test_a_dry_run_needs_no_corpus_and_no_torch(tmp_path: Path):
+    script = "import sys\nfrom nmt.cli import main\ntry:\n main()\nfinally:\n assert 'torch' not in sys.modules"
+    command = [sys.executable, "-c", script, "train", "--sweep", "--dry-run", "seed=1,2", "data.train='a b'"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    assert [shlex.split(line) for line in ended.stdout.splitlines()] == [
+        ["nmt", "train", f"seed={seed}", "data.train='a b'", f"run=runs/wmt14_en_de-base/seed-{seed}"]
+        for seed in (1, 2)
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_printed_lines_pass_through_xargs_and_sed_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    points = plan(
+        COMMANDS["train"], ["seed=1,2", "data.train='it is','it\\'s'", 'data.test="say \\"x\\""', "name='${data.name}'"]
+    )
+    (tmp_path / "points").write_text(command_lines(points))
+    (tmp_path / "nmt").write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
+    (tmp_path / "nmt").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    expected = [["train", *point.words] for point in points]
+    for script in (
+        "tr '\\n' '\\0' < points | xargs -0 -n 1 -P 1 sh -c",
+        'for SLURM_ARRAY_TASK_ID in 1 2 3 4; do (eval "exec $(sed -n "${SLURM_ARRAY_TASK_ID}p" points)"); done',
+    ):
+        ended = subprocess.run(script, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert [json.loads(line) for line in ended.stdout.splitlines()] == expected
+
+
+def test_a_higher_bleu_or_f1_is_better_and_then_a_lower_loss():
+    figures = [("30.5", "2.0"), ("9.5", "1.0"), ("9.5", "1.5"), ("9.5", "nan"), ("", "0.5"), ("", "0.7")]
+    for score, other in (("valid_bleu", "valid_f1"), ("valid_f1", "valid_bleu")):
+        rows = [{score: value, other: "", "valid_loss": loss} for value, loss in figures]
+        assert sorted([*rows[3:], *rows[:3]], key=quality, reverse=True) == rows
+
+
+# What `nmt train` does, as far as a sweep can see, in a moment. Seed 3 fails until a file mends it; seed 2 waits for
+# a signal once, and says which ones it got.
+FAKE = """
+import json, os, signal, sys, time
+from pathlib import Path
+from nmt.commands import compose
+
+got = []
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: got.append(number))
+config = compose("train", sys.argv[1:])
+run = Path(config.run)
+(run / "checkpoints").mkdir(parents=True, exist_ok=True)
+(run / "starts").open("a").write("x")
+if config.seed == 3 and not Path("mended").exists():
+    sys.exit("seed 3 is broken")
+(run / "checkpoints" / "step=00000010.ckpt").touch()
+if config.seed == 2 and Path("slow").exists():
+    Path("waiting").touch()
+    while not got:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    (run / "signals").write_text(" ".join(map(str, got)))
+    sys.exit(130)
+(run / "checkpoints" / "step=00000060.ckpt").touch()
+header = "step,loss,valid_loss,valid_perplexity,valid_bleu"
+reports = [header, "20,,9,9,9", f"60,,2.3456,10.4321,{20 + config.seed}", "60,1,,,", ""]
+(run / "metrics.csv").write_text("\\n".join(reports))
+(run / "model").mkdir()
+corpus = json.loads((Path(config.prepared) / "manifest.json").read_text())["fingerprint"]
+(run / "model" / "config.json").write_text(json.dumps({"training": {"updates": 60, "corpus": corpus}}))
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fake.py").write_text(FAKE)
+    monkeypatch.setattr(sweep_module, "TRAIN", [python(), str(tmp_path / "fake.py")])
+    monkeypatch.setenv("PYTHONPATH", str(Path(sweep_module.__file__).parents[2]))
+
+
+def table(folder: Path) -> list[dict[str, str]]:
+    with (folder / "sweep.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def starts(folder: Path) -> list[int]:
+    """How often each point's process was started."""
+    return [len((folder / f"seed-{seed}" / "starts").read_text()) for seed in (1, 2, 3)]
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_failed_point_is_named_and_tried_again_and_finished_ones_are_not(toy, nmt):
+    command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
+    ended = nmt(*command)
+    assert ended.code == 1
+    assert [line for line in ended.err.splitlines() if line.startswith("point")] == [
+        f"point {seed} of 3: seed={seed}" for seed in (1, 2, 3)
+    ]
+    assert "seed=3 failed with exit code 1\n" in ended.err
+    assert "1 of 3 points failed (seed=3); the same command tries them again" in ended.err
+    folder = Path("runs/mine")
+    assert [(row["state"], row["best"], row["updates"], row["valid_bleu"]) for row in table(folder)] == [
+        ("done", "", "60", "21"),
+        ("done", "best", "60", "22"),
+        ("failed", "", "0", ""),
+    ]
+    assert [row["run"] for row in table(folder)] == [f"runs/mine/seed-{seed}" for seed in (1, 2, 3)]
+    assert {row["valid_loss"] for row in table(folder)} == {"2.3456", ""}
+    assert Path("runs/latest").resolve() == (folder / "seed-2").resolve()
+    Path("mended").touch()
+    ended = nmt(*command)
+    assert ended.code == 0
+    assert "point 2 of 3: seed=2: already trained" in ended.err
+    assert starts(folder) == [1, 1, 2]
+    assert [line.split() for line in ended.out.splitlines()] == [
+        ["seed", "updates", "loss", "perplexity", "bleu", "state", "best"],
+        ["1", "60", "2.346", "10.43", "21.00", "done"],
+        ["2", "60", "2.346", "10.43", "22.00", "done"],
+        ["3", "60", "2.346", "10.43", "23.00", "done", "best"],
+    ]
+    assert "\x1b" not in ended.out
+    assert Path("runs/latest").readlink() == Path("mine/seed-3")
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_star_marks_what_differs_significantly_from_the_best(toy, nmt):
+    Path("mended").touch()
+    command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
+    assert "differs" not in nmt(*command).out
+    folder, references = Path("runs/mine"), [f"das Haus {n} ist alt und {n * n} Meter hoch ." for n in range(50)]
+    for seed, every in ((1, 2), (2, 20), (3, 25)):
+        texts = [line.replace("alt", "neu") if n % every == 0 else line for n, line in enumerate(references)]
+        write_validation(folder / f"seed-{seed}", (texts, references))
+        report = f"60,,2,7,{sacrebleu.corpus_bleu(texts, [references]).score}"
+        header = "step,loss,valid_loss,valid_perplexity,valid_bleu"
+        (folder / f"seed-{seed}" / "metrics.csv").write_text(f"{header}\n{report}\n")
+    ended = nmt(*command)
+    assert "1 of 2 other points differ significantly from the best in BLEU (*: both paired bootstrap and" in ended.err
+    assert [(row["best"], row["differs"]) for row in table(folder)] == [("", "*"), ("", "no"), ("best", "")]
+    assert ended.out.splitlines()[0].split()[-2:] == ["best", "differs"]
+    assert ended.out.splitlines()[1].split()[-1] == "*"
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_run_of_another_configuration_or_corpus_stops_a_sweep_before_it_starts(toy, nmt):
+    Path("mended").touch()
+    command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
+    assert nmt(*command).code == 0
+    run = Path("runs/mine/seed-3")
+    other = compose("train", [*toy, "seed=3", "model.dropout=0.5"])
+    (run / "config.yaml").write_text(yaml.safe_dump(asdict(other)))
+    nmt(*command).refused("runs/mine/seed-3 holds a run of another configuration", "model.dropout: 0.5 -> 0.2")
+    nmt("train", "--sweep", *toy, "seed=4,5", "data.valid_size=7").refused("prepared with another configuration")
+    assert starts(Path("runs/mine")) == [1, 1, 1]
+    assert not Path("runs/toy-tiny").exists()
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_changed_corpus_or_more_updates_are_no_reason_to_skip(toy, nmt):
+    Path("mended").touch()
+    command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
+    nmt(*command)
+    (Path("runs/mine/seed-1/model") / "config.json").write_text('{"training": {"updates": 60, "corpus": "other"}}')
+    (Path("runs/mine/seed-2/model") / "config.json").write_text("broken")
+    assert "already trained" not in nmt(*command, "trainer.max_steps=61").err.splitlines()[0]
+    assert starts(Path("runs/mine")) == [2, 2, 2]
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(("number", "other"), [(signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)])
+@pytest.mark.parametrize("group", [True, False], ids=["terminal", "alone"])
+def test_a_sweep_that_is_asked_to_stop_lets_its_point_save_and_goes_on_later(toy, nmt, number, other, group):
+    Path("mended").touch()
+    Path("slow").touch()
+    command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
+    lines = ["from nmt.commands import sweep", "from nmt.cli import main", f"sweep.TRAIN = {sweep_module.TRAIN!r}"]
+    script = "\n".join([*lines, "main()"])
+    command_line = [sys.executable, "-c", script, *command]
+    with subprocess.Popen(command_line, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not Path("waiting").exists():
+                assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            os.killpg(process.pid, number) if group else process.send_signal(number)
+            errors = process.communicate(timeout=120)[1]
+        finally:
+            os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
+    assert process.returncode == 128 + number, errors
+    assert "the same command goes on" in errors
+    assert "Traceback" not in errors
+    assert "failed" not in errors
+    folder = Path("runs/mine")
+    got = (folder / "seed-2" / "signals").read_text().split()
+    assert sorted(map(int, got)) == (sorted((number, other)) if group else [other])
+    assert [row["state"] for row in table(folder)] == ["done", "stopped", "not started"]
+    assert table(folder)[1]["updates"] == "10"
+    Path("slow").unlink()
+    assert nmt(*command).code == 0
+    assert starts(folder) == [1, 2, 1]
+
+
+def test_values_are_shown_whole_where_no_terminal_is(capsys):
+    value = "x" * 300
+    print_table([{"data.train": value, "updates": "1", "state": "done :smile: [b]", "best": "", "run": "r"}])
+    out = capsys.readouterr().out
+    assert value in out
+    assert "done :smile: [b]" in out

@@ -1,0 +1,198 @@
+"""Which words answer which, token by token, in lines as users see them."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.model import Transformer
+from nmt.search import Hypothesis, TokenScores, TorchEngine, forced_decoding
+from nmt.text import META, Tokenizer, clean, train_tokenizer
+from nmt.translation import Details, Segment, Translation, Translator
+from nmt.translation.segments import Limits, join
+from nmt.translation.token_scores import SourceWords, describe, words_of_tokens
+from nmt.translation.translate import render
+
+WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
+ODD = [
+    "  zwei  \u3000 W\u00f6rter ",
+    "\u00b4a b\u00b4c d",
+    "\ufb01n\u2160 \u212b",
+    "\u2603 \u6f22\u5b57 \U0001f600!",
+    "a\u2581b \ue000 c",
+]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram", "wordpiece"])
+def tokenizer(request) -> Tokenizer:
+    draw = random.Random(1)
+    lines = [" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(200)]
+    return train_tokenizer(lines, TokenizerConfig(kind=request.param, vocabulary_size=620))
+
+
+def line_segment(tokenizer: Tokenizer, line: str, prefix: str = "") -> Segment:
+    return Segment(tokenizer.encode([clean(prefix + line)])[0], line)
+
+
+@pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
+def test_tokens_of_each_word_spell_that_word(tokenizer, line):
+    text = clean(line)
+    ids = tokenizer.encode([text])[0]
+    places = words_of_tokens(tokenizer, ids)
+    assert places == sorted(places)
+    for place, word in enumerate(text.split()):
+        assert tokenizer.decode([i for i, p in zip(ids, places, strict=True) if p == place]).strip() == word
+
+
+def words_by_decoding_all_before(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    """The words of tokens, in quadratic time."""
+    words = []
+    for end in range(1, len(ids) + 1):
+        text = tokenizer.decode(ids[:end])
+        words.append(max(len(text.split()) - (not text[-1:].isspace()), 0))
+    return [min(word, max(len(tokenizer.decode(ids).split()) - 1, 0)) for word in words]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_tokens_belong_to_the_words_that_decoding_all_before_them_tells(tokenizer, seed):
+    draw = random.Random(seed)
+    ids = draw.choices(range(tokenizer.vocabulary_size), k=draw.randint(1, 60))
+    assert words_of_tokens(tokenizer, ids) == words_by_decoding_all_before(tokenizer, ids)
+
+
+def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer):
+    for line, last in (("ka lo. " * 3000, 5999), ("a" * 20_000, 0), ("ka " + "x" * 20_000, 1)):
+        ids = tokenizer.encode([clean(line)])[0]
+        assert words_of_tokens(tokenizer, ids)[-1] == last
+
+
+def test_tokens_that_give_no_text_belong_to_the_first_word(tokenizer):
+    assert words_of_tokens(tokenizer, []) == []
+    assert words_of_tokens(tokenizer, [0, 1, 2]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("prefix", ["", "<2de> ", "to de: "])
+@pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
+def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
+    segment = line_segment(tokenizer, line, prefix)
+    words = SourceWords(tokenizer, line, prefix).of(segment)
+    of_prefix = [i for i, word in zip(segment.ids, words, strict=True) if word is None]
+    assert tokenizer.decode(of_prefix).strip() == prefix.strip()
+    for place, word in enumerate(line.split()):
+        spelt = tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == place])
+        assert spelt.strip() == clean(word)
+
+
+def test_a_prefix_that_is_glued_to_the_first_word_is_part_of_it(tokenizer):
+    segment = line_segment(tokenizer, "ka lo", "x y")
+    words = SourceWords(tokenizer, "ka lo", "x y").of(segment)
+    assert {None, 0, 1} == set(words)
+    assert tokenizer.decode([i for i, p in zip(segment.ids, words, strict=True) if p == 0]).strip() == "yka"
+
+
+def diagonal(pairs):
+    """A scorer that sees the n-th token of one side in the n-th of the other, the last where there is none."""
+    return [
+        TokenScores(
+            [-1.0] * (len(target) + 1),
+            np.eye(max(len(source), len(target)), dtype=np.float32)[: len(target), : len(source)],
+        )
+        for source, target in pairs
+    ]
+
+
+def details_of(tokenizer: Tokenizer, line: str, segment: Segment, ids: list[int], prefix: str = "") -> Details:
+    """The details of a translation of a line in one segment."""
+    [scores] = diagonal([(segment.ids, ids)])
+    hypotheses = [Hypothesis(ids, -1.0, -1.0, scores)]
+    joined = join(tokenizer, [segment], hypotheses, [])
+    return describe(tokenizer, SourceWords(tokenizer, line, prefix), [segment], hypotheses, joined)
+
+
+def test_alignment_by_hand(tokenizer):
+    line = "ka  lo mi"
+    ids = tokenizer.encode(["ka lo mi"])[0]
+    details = details_of(tokenizer, line, Segment(ids, line), ids)
+    assert details.alignment == [(0, 0), (1, 1), (2, 2)]
+    assert details.token_log_probabilities == [-1.0] * (len(ids) + 1)
+    assert "".join(details.tokens).replace(META, " ").strip() == "ka lo mi"
+
+
+def test_words_of_the_prefix_are_aligned_to_nothing(tokenizer):
+    segment = line_segment(tokenizer, "ka lo", "mi ")
+    details = details_of(tokenizer, "ka lo", segment, segment.ids, "mi ")
+    assert (0, 1) in details.alignment
+    assert (1, 2) in details.alignment
+    assert {source for source, _ in details.alignment} == {0, 1}
+
+
+def test_an_empty_line_and_an_empty_translation_have_no_alignment(tokenizer):
+    [[empty]] = Translator(Echo(), tokenizer, scorer=diagonal).translate([""])
+    assert empty.details == Details([], [], [], [])
+    assert details_of(tokenizer, "ka", line_segment(tokenizer, "ka"), []) == Details([], [-1.0], [], [])
+
+
+class Echo:
+    """An engine that answers with the source, and with its first half."""
+
+    config = DecodeConfig()
+
+    def search(self, sentences, prefixes, constraints=None):
+        return [[Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)] for ids in sentences]
+
+
+@pytest.mark.parametrize("longest", [3, 5, 9, 1000])
+def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest):
+    lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
+    limits = Limits(longest=longest, language="en")
+    translator = Translator(Echo(), tokenizer, limits, source_prefix="x ", scorer=diagonal)
+    for line, (best, second) in zip(lines[::2], translator.translate(lines)[::2], strict=True):
+        for translation in (best, second):
+            details = translation.details
+            assert len(details.token_log_probabilities) == len(details.tokens) + 1
+            assert all(0 <= source < len(line.split()) for source, _ in details.alignment)
+            assert all(0 <= target < len(translation.text.split()) for _, target in details.alignment)
+        answered = {source: line.split()[source] for source, _ in best.details.alignment}
+        assert list(answered) == list(range(len(line.split())))
+        if longest == 1000:
+            assert [(s, t) for s, t in best.details.alignment if t] == [(t - 1, t) for t in range(1, len(answered) + 1)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_best": 3}, {"do_sample": True, "n_best": 2}])
+@pytest.mark.parametrize("longest", [None, 4])
+def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, settings, longest):
+    torch.manual_seed(1)
+    config = ModelConfig(name="tiny", encoder_layers=1, decoder_layers=2, d_model=16, d_ff=16, heads=2)
+    models = [Transformer(config, tokenizer.vocabulary_size) for _ in range(2)]
+    decode = DecodeConfig(beam_size=3, max_extra_length=4, **settings)
+    translator = Translator(TorchEngine(models, decode), tokenizer, Limits(longest=longest, language="en"), "x ", "lo")
+    plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
+    translator.scorer = lambda pairs: forced_decoding(models, pairs, 100, align=True)
+    described = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
+    for before, after in zip(plain, described, strict=True):
+        for one, other in zip(before, after, strict=True):
+            assert one == Translation(other.text, other.score, other.log_probability)
+            assert sum(other.details.token_log_probabilities) == pytest.approx(other.log_probability, abs=1e-4)
+
+
+def test_jsonl_holds_the_details():
+    translation = Translation("zwei", -1.0, -2.0, Details(["\u2581zw", "ei"], [-0.5, -0.5, -1.0], [(1, 0)], [-1.0]))
+    assert json.loads(render(1, "one two", [translation], "jsonl")) == {
+        "line": 1,
+        "source": "one two",
+        "translations": [
+            {
+                "text": "zwei",
+                "score": -1.0,
+                "log_probability": -2.0,
+                "flags": [],
+                "tokens": ["\u2581zw", "ei"],
+                "token_log_probabilities": [-0.5, -0.5, -1.0],
+                "alignment": [[1, 0]],
+                "word_log_probabilities": [-1.0],
+            }
+        ],
+    }

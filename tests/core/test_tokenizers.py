@@ -1,0 +1,407 @@
+"""Tokenizers: lossless on any line, word-piece as Wu et al. (2016) define it, files that can be read back."""
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import random
+import sys
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import regex
+import sentencepiece
+
+from nmt.config import TokenizerConfig
+from nmt.errors import NMTError
+from nmt.files import sha256
+from nmt.text import (
+    SOURCE,
+    TARGET,
+    SentencePieceTokenizer,
+    Tokenizer,
+    clean,
+    fast_encode,
+    load_tokenizer,
+    train_tokenizer,
+)
+from nmt.text.remembered_words import RememberedWords
+
+KINDS = ["bpe", "unigram", "wordpiece"]
+SPECIAL = {0, 1, 2, 3}
+LINES = [
+    line
+    for n in range(40)
+    for line in (
+        f"The cat number {n} didn't sit on the {n * 7}th mat.",
+        f"##Die Katze {n} saß auf <s> Nr. {n * 7}: a##größer!",
+    )
+]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return train_tokenizer(LINES, TokenizerConfig(kind=request.param, vocabulary_size=600))
+
+
+def check_lossless(tokenizer: Tokenizer, lines: list[str]) -> None:
+    for line, ids in zip(lines, tokenizer.encode(lines), strict=True):
+        assert not SPECIAL & set(ids), ascii(line)
+        assert tokenizer.decode(ids) == unicodedata.normalize("NFKC", line), ascii(line)
+
+
+NASTY = [
+    "",
+    " ",
+    "   ",
+    "\t",
+    " a",
+    "   a",
+    "a ",
+    "a   ",
+    "a  b   c",
+    "a\tb",
+    "\ta",
+    "a\rb",
+    "\0",
+    "a\0b",
+    "\u2581",
+    "\u2581a \u2581 \u2581\u2581b\u2581",
+    " \u2581",
+    "\ue000",
+    "\ue0000\ue0001\ue000\u2581",
+    "\ue000\ue000",
+    "\ue001",
+    "##",
+    "a##b ## ##c",
+    "\u25b8a \u25b8\u25b8",
+    "\u0120a\u010a",
+    "<s>",
+    "a<s>b</s> <pad><unk>",
+    "<0x41>",
+    "<0xE2><0x96><0x81>",
+    "\u2047 \u2585 \ufffd",
+    "a\ufeffb\ufeff",
+    "\ufdd0\uffff\U0010ffff",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466",
+    "\U0001f3f4\U000e0067\U000e0062\U000e007f",
+    "e\u0301\u0327 \ufb01 \u2126 \u3300 \uff21",
+    "a\u2028b\u2029c\x85d\u3000e\xa0f",
+    "\u0627\u0644\u0633\u0644\u0627\u0645 \u202e\u05e9\u05dc\u05d5\u05dd\u202c",
+]
+
+
+@pytest.mark.parametrize("line", NASTY, ids=ascii)
+def test_nasty_lines_come_back(tokenizer: Tokenizer, line: str) -> None:
+    check_lossless(tokenizer, [line])
+
+
+def test_every_assigned_character_of_unicode_and_some_others_come_back(tokenizer: Tokenizer) -> None:
+    random_ = random.Random(1)
+    every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF and c != 0x0A]
+    assigned = [c for c in every if unicodedata.category(c) not in ("Cn", "Co")]
+    characters = random_.sample(assigned, len(assigned)) + random_.sample(every, 10_000)
+    check_lossless(tokenizer, ["".join(characters[i : i + 20]) for i in range(0, len(characters), 20)])
+
+
+def test_random_lines_come_back(tokenizer: Tokenizer) -> None:
+    check_lossless(tokenizer, random_lines(2))
+
+
+def test_encoding_lines_together_or_alone_gives_the_same_ids(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode(LINES) == [tokenizer.encode([line])[0] for line in LINES]
+    assert tokenizer.encode([]) == []
+
+
+def random_lines(seed: int) -> list[str]:
+    random_ = random.Random(seed)
+    fragments = [*NASTY, *"aeß 7.<>01#", "<2de>", "<2de> ", "x" * 50, *" ".join(LINES[:20]).split(" ")]
+    return ["".join(random_.choices(fragments, k=random_.randrange(1, 12))) for _ in range(3000)]
+
+
+@pytest.mark.parametrize("tags", [(), ("<2de>", "<2fr>")])
+def test_remembered_words_give_the_same_ids(tags: tuple[str, ...]) -> None:
+    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600), ["(S", "a##"], tags)
+    encode = fast_encode(tokenizer)
+    assert isinstance(getattr(encode, "__self__", None), RememberedWords)
+    for lines in (NASTY, LINES, LINES, random_lines(4)):
+        for side in (SOURCE, TARGET):
+            assert encode(lines, side) == tokenizer.encode(lines, side)
+
+
+def sentencepiece_bpe(lines: list[str], **options: Any) -> bytes:
+    """What sentencepiece itself learns."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="bpe",
+        normalization_rule_name="identity",
+        byte_fallback=True,
+        minloglevel=2,
+        **{"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3},
+        **options,
+    )
+    return model.getvalue()
+
+
+def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
+    options = {"split_by_whitespace": False, "hard_vocab_limit": False, "remove_extra_whitespaces": False}
+    tokenizer = SentencePieceTokenizer(sentencepiece_bpe(LINES, vocab_size=600, **options))
+    assert fast_encode(tokenizer) == tokenizer.encode
+
+
+def test_only_so_many_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nmt.text.remembered_words.KEPT_WORDS", 10)
+    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600))
+    assert isinstance(tokenizer, SentencePieceTokenizer)
+    words = RememberedWords(tokenizer)
+    assert words.encode(LINES, SOURCE) == tokenizer.encode(LINES)
+    assert len(words) == 10
+
+
+def test_known_words_are_not_spelt_letter_by_letter(tokenizer: Tokenizer) -> None:
+    assert sum(map(len, tokenizer.encode(LINES))) < 0.9 * sum(map(len, LINES))
+
+
+def test_special_symbols_decode_to_nothing(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode(["The cat sat on größer 日本."])[0]
+    surrounded = [i for id_ in ids for i in (*SPECIAL, id_)] + [2, 0, 0]
+    assert tokenizer.decode(sorted(SPECIAL)) == ""
+    assert tokenizer.decode(surrounded) == tokenizer.decode(ids)
+
+
+def test_any_ids_decode_to_text(tokenizer: Tokenizer) -> None:
+    random_ = random.Random(3)
+    for _ in range(500):
+        tokenizer.decode(random_.choices(range(tokenizer.vocabulary_size), k=12)).encode()
+
+
+def test_ids_are_within_the_vocabulary(tokenizer: Tokenizer) -> None:
+    every_byte = "".join(map(chr, [*range(1, 0x900, 3), 0x10FFFF]))
+    assert all(i < tokenizer.vocabulary_size for ids in tokenizer.encode([*LINES, every_byte]) for i in ids)
+
+
+def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path, again = tmp_path / "one.model", tmp_path / "two.model"
+    tokenizer.save(path)
+    loaded = load_tokenizer(path)
+    loaded.save(again)
+    assert path.read_bytes() == again.read_bytes()
+    lines = [*LINES, *NASTY]
+    for copy in (loaded, pickle.loads(pickle.dumps(tokenizer)), pickle.loads(pickle.dumps(loaded))):
+        assert copy.vocabulary_size == tokenizer.vocabulary_size
+        assert copy.encode(lines) == tokenizer.encode(lines)
+        check_lossless(copy, lines)
+
+
+def test_bpe_from_counted_words_is_what_sentencepiece_learns_from_the_lines() -> None:
+    lines = [clean(line) for line in [*LINES, *words(300), *words(50), *NASTY[:4], "ein Wort, ein Ort. Ein Tor!"]]
+    model = sentencepiece_bpe(lines, vocab_size=700, character_coverage=0.9999)
+    expected = sentencepiece.SentencePieceProcessor(model_proto=model)
+    tokenizer = train_tokenizer(iter(lines), TokenizerConfig(kind="bpe", vocabulary_size=700))
+    assert tokenizer.vocabulary_size == 700
+    assert tokenizer.encode(lines) == expected.encode(lines)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_lines_give_the_same_file(kind: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        train_tokenizer(iter(LINES), TokenizerConfig(kind=kind, vocabulary_size=600)).save(tmp_path / name)
+    assert sha256(tmp_path / "one") == sha256(tmp_path / "two")
+    assert sha256(tmp_path / "one") == hashlib.sha256((tmp_path / "one").read_bytes()).hexdigest()
+
+
+TINY = {
+    "20 lines": LINES[:20],
+    "one line": ["Hello, world."],
+    "one letter": ["a"],
+    "the same 20 times": ["x"] * 20,
+    "no Latin": ["日本語の文"] * 3,
+    "digits": ["1 2 3"],
+    "NUL and markers": ["\0 \u2581 <s> \ue000"],
+}
+
+
+@pytest.mark.parametrize("size", [8000, 37000])
+@pytest.mark.parametrize("corpus", TINY)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_vocabulary_that_the_corpus_cannot_fill_is_lowered(kind: str, corpus: str, size: int) -> None:
+    tokenizer = train_tokenizer(TINY[corpus], TokenizerConfig(kind=kind, vocabulary_size=size))
+    assert 260 <= tokenizer.vocabulary_size < 1500
+    check_lossless(tokenizer, [*TINY[corpus], *NASTY])
+
+
+def words(count: int) -> list[str]:
+    random_ = random.Random(4)
+    return [" ".join("".join(random_.choices("abcdefghijklmno", k=5)) for _ in range(8)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [("bpe", 300), ("bpe", 800), ("unigram", 300), ("unigram", 800), ("wordpiece", 600)]
+)
+def test_a_vocabulary_is_never_larger_than_asked_for(kind: str, size: int) -> None:
+    assert train_tokenizer(words(200), TokenizerConfig(kind=kind, vocabulary_size=size)).vocabulary_size <= size
+
+
+def test_wordpiece_needs_each_byte_at_the_start_of_a_word_and_behind_it() -> None:
+    with pytest.raises(NMTError, match=r"tokenizer\.vocabulary_size=300"):
+        train_tokenizer(words(200), TokenizerConfig(kind="wordpiece", vocabulary_size=300))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_vocabulary_that_the_corpus_can_fill_is_filled(kind: str) -> None:
+    assert train_tokenizer(words(400), TokenizerConfig(kind=kind, vocabulary_size=1000)).vocabulary_size == 1000
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_more_characters_than_entries_are_an_error_that_names_the_key(kind: str) -> None:
+    lines = ["".join(map(chr, range(start, start + 20))) for start in range(0x4E00, 0x5600, 20)]
+    with pytest.raises(NMTError, match=r"tokenizer\.vocabulary_size"):
+        train_tokenizer(lines, TokenizerConfig(kind=kind, vocabulary_size=1000))
+
+
+def byte_characters() -> dict[int, str]:
+    """GPT-2's table of bytes: printable Latin-1 stands for itself, other bytes for what follows U+00FF, in order."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
+
+
+GPT2_WORDS = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
+
+
+def longest_matches(word: str, vocabulary: dict[str, int], mark: str) -> Iterator[int]:
+    """At every place the longest piece there is; behind the word's first, only pieces that continue a word."""
+    start = 0
+    while start < len(word):
+        prefix = mark if start else ""
+        end = max(end for end in range(start + 1, len(word) + 1) if prefix + word[start:end] in vocabulary)
+        yield vocabulary[prefix + word[start:end]]
+        start = end
+
+
+def test_wordpiece_takes_the_longest_match_at_every_place(tmp_path: Path) -> None:
+    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="wordpiece", vocabulary_size=600))
+    tokenizer.save(tmp_path / "tokenizer.model")
+    model = json.loads((tmp_path / "tokenizer.model").read_text(encoding="utf-8"))["model"]
+    table, random_ = byte_characters(), random.Random(5)
+    letters = " abcdehimnorstußöThCat.!'é日 0123"
+    lines = [*LINES, *("".join(random_.choices(letters, k=30)) for _ in range(300))]
+    expected = []
+    for line in lines:
+        matched = ["".join(table[byte] for byte in word.encode()) for word in GPT2_WORDS.findall(line)]
+        mark = model["continuing_subword_prefix"]
+        expected.append([i for word in matched for i in longest_matches(word, model["vocab"], mark)])
+    assert tokenizer.encode(lines) == expected
+
+
+def test_a_very_long_word_is_encoded_soon(tokenizer: Tokenizer) -> None:
+    start = time.process_time()
+    check_lossless(tokenizer, ["x" * 10_000, "日本" * 700])
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("line", "cleaned"),
+    [
+        ("  a\t b\u3000\u3000c\xa0 ", "a b c"),
+        ("\ufb01ne \uff21\u2460", "fine A1"),
+        ("e\u0301", "\xe9"),
+        ("\u2028a\x85\x0bb\x0c", "a b"),
+        (" \t", ""),
+    ],
+)
+def test_clean_text_is_nfkc_with_single_blanks(line: str, cleaned: str) -> None:
+    assert clean(line) == cleaned == clean(cleaned)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello\n", b"{}", b'{"model": 1}', b'{"cut', b"\x00\xff" * 50, b"[1, 2]"],
+    ids=ascii,
+)
+def test_a_file_that_is_no_tokenizer_is_an_error_naming_it(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(content)
+    with pytest.raises(NMTError, match=r"tokenizer\.model: not a tokenizer"):
+        load_tokenizer(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_a_tokenizer_is_an_error_naming_it(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "tokenizer.model"
+    train_tokenizer(LINES, TokenizerConfig(kind=kind, vocabulary_size=600)).save(path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(NMTError, match=r"tokenizer\.model: not a tokenizer"):
+        load_tokenizer(path)
+
+
+@pytest.mark.parametrize("path", ["nowhere.model", "."])
+def test_a_missing_tokenizer_is_an_error_naming_it(tmp_path: Path, path: str) -> None:
+    with pytest.raises(NMTError, match="cannot be read") as error:
+        load_tokenizer(tmp_path / path)
+    assert str(tmp_path / path) in str(error.value)
+
+
+def saved(path: Path, kind: str) -> bytes:
+    train_tokenizer(LINES, TokenizerConfig(kind=kind, vocabulary_size=600)).save(path)
+    return path.read_bytes()
+
+
+def without_our_symbols(kind: str) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES), model_writer=model, model_type=kind, vocab_size=90, minloglevel=2
+    )
+    return model.getvalue()
+
+
+def changed_wordpiece(content: bytes, key: str) -> bytes:
+    tree = json.loads(content)
+    vocabulary = tree["model"]["vocab"]
+    if key == "symbols":
+        vocabulary["<pad>"], vocabulary["<s>"] = 1, 0
+    elif key == "ids":
+        vocabulary["<unk>"] = 10**9
+    elif key == "pre_tokenizer":  # takes for ever
+        tree[key] = {"type": "Split", "pattern": {"Regex": "(a*)*b"}, "behavior": "Isolated", "invert": False}
+    else:
+        tree["model"]["max_input_chars_per_word"] = 3
+    return json.dumps(tree).encode()
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "bpe of others": (lambda path: without_our_symbols("bpe"), "first entries are not <pad> <s> </s> <unk>"),
+    "characters": (lambda path: without_our_symbols("char"), "first entries are not"),
+    "no character": (lambda path: saved(path, "bpe").replace("ö".encode(), b"\xc3\xff"), "invalid"),
+    "symbols": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "symbols"), "first entries are not"),
+    "ids": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "ids"), "are not 0, 1, 2 and so on"),
+    "expression": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "pre_tokenizer"), "pre_tokenizer is not"),
+    "model": (lambda path: changed_wordpiece(saved(path, "wordpiece"), "model"), "max_input_chars_per_word is not"),
+    "deep": (lambda path: b'{"a":' * 10**5, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_tokenizer_of_anyone_is_ours_or_refused(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "tokenizer.model"
+    content, words = HOSTILE[what][0](path), HOSTILE[what][1]
+    path.write_bytes(content)
+    with pytest.raises(NMTError, match=rf"tokenizer\.model: not a tokenizer.*{words}") as error:
+        load_tokenizer(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_tokenizer_is_no_link_and_not_of_any_size(tmp_path: Path) -> None:
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", 2**40)
+    (tmp_path / "link").symlink_to(tmp_path / "large")
+    for name, words in (("large", "larger than"), ("link", "a link")):
+        with pytest.raises(NMTError, match=words):
+            load_tokenizer(tmp_path / name)

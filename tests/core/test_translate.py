@@ -1,0 +1,253 @@
+"""Lines in, lines out: what separates lines, what the formats hold, and what ends a translation."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from preloaded import python
+
+from nmt.config import DecodeConfig, TranslateConfig
+from nmt.errors import NMTError
+from nmt.translation import Translation, choose_device, input_lines, load_translator, remark, summarize, translate
+from nmt.translation.translate import render
+
+LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "marian" / "tied"
+BOM = b"\xef\xbb\xbf"
+TWO = [Translation("Grüße", -0.123456, -0.5, flags=["number"]), Translation("zwei Wörter", -2.0, -3.0)]
+
+
+def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
+    """What `translate` writes for a file of this content."""
+    (folder / "input").write_bytes(content)
+    defaults = {
+        "run": checkpoint,
+        "input": str(folder / "input"),
+        "output": str(folder / "output"),
+        "device": "cpu",
+        "decode": DecodeConfig(beam_size=2, max_extra_length=3),
+    }
+    translate(TranslateConfig(**{**defaults, **settings}))
+    return (folder / "output").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"a\r\nb\r", ["a", "b"]),
+        (b"\r\n\r\n", ["", ""]),
+        (b"a\rb\n", ["a\rb"]),
+        (b"a\n\n\nb\n", ["a", "", "", "b"]),
+        (BOM + b"a\n", ["a"]),
+        (BOM, [""]),
+        (BOM + BOM + b"a\n", ["\ufeffa"]),
+        (b"a\n" + BOM + b"b\n", ["a", "\ufeffb"]),
+        (b"a" + BOM + b"b\n", ["a\ufeffb"]),
+        ("Ä\u2028b\x85c\x0bd\x0ce\x1cf\u2029g\n".encode(), ["Ä\u2028b\x85c\x0bd\x0ce\x1cf\u2029g"]),
+        (b"a\0b\n", ["a\0b"]),
+    ],
+)
+def test_only_lf_and_crlf_separate_lines(content, lines, capsys):
+    assert list(input_lines(io.BytesIO(content))) == lines
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "lines", "warnings"),
+    [
+        (b"ok\na\xffb\n", ["ok", "a\ufffdb"], ["line 2: invalid UTF-8 at byte 2"]),
+        (b"\xc3\nok\n\xfe", ["\ufffd", "ok", "\ufffd"], ["line 1: invalid UTF-8 at byte 1", "line 3: "]),
+        (b"a\xed\xa0\x80\n", ["a\ufffd\ufffd\ufffd"], ["line 1: invalid UTF-8 at byte 2"]),
+    ],
+)
+def test_invalid_utf8_is_replaced_with_a_warning_that_names_the_line(content, lines, warnings, capsys):
+    assert list(input_lines(io.BytesIO(content))) == lines
+    said = capsys.readouterr()
+    assert said.out == ""
+    for warning, line in zip(warnings, said.err.splitlines(), strict=True):
+        assert warning in line
+
+
+def test_a_line_is_given_before_the_next_one_is_there():
+    reader, writer = os.pipe()
+    with open(reader, "rb") as file, open(writer, "wb", buffering=0) as keyboard:  # noqa: PTH123
+        lines = input_lines(file)
+        keyboard.write(b"one\n")
+        assert next(lines) == "one"
+        keyboard.write(b"two\n")
+        assert next(lines) == "two"
+
+
+def test_text_is_the_best_translation_alone():
+    assert render(7, "zwei", TWO, "text") == "Grüße\n"
+
+
+def test_tsv_has_number_score_and_text_of_every_translation():
+    assert render(7, "zwei", TWO, "tsv") == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
+
+
+def test_jsonl_has_all_that_is_known_on_one_line_in_readable_letters():
+    line = render(7, "zwei", TWO, "jsonl")
+    assert line.count("\n") == 1
+    assert line.endswith("\n")
+    assert "Grüße" in line
+    assert json.loads(line) == {
+        "line": 7,
+        "source": "zwei",
+        "translations": [
+            {"text": "Grüße", "score": -0.123456, "log_probability": -0.5, "flags": ["number"]},
+            {"text": "zwei Wörter", "score": -2.0, "log_probability": -3.0, "flags": []},
+        ],
+    }
+
+
+@pytest.mark.parametrize(("format", "expected"), [("text", "\n"), ("tsv", "3\t0.0000\t\n")])
+def test_the_empty_translation_has_its_line(format, expected):
+    assert render(3, "", [Translation("", 0.0, 0.0)], format) == expected
+
+
+@pytest.mark.parametrize("buffer", [1, 3, 2000])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_a_file_of_lines_becomes_a_file_of_as_many(checkpoint, tmp_path, buffer, end):
+    lines = ["", *LINES[:4], "  ", "a\u2028b\x85c\x0bd", "☃ 漢字", "last"]
+    expected = load_translator(
+        TranslateConfig(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra_length=3)), print
+    ).translate(lines)
+    output = run(checkpoint, tmp_path, "\n".join(lines).encode() + end, buffer=buffer)
+    assert output.decode().split("\n") == [*(translations[0].text for translations in expected), ""]
+
+
+def test_invalid_bytes_cost_no_line(checkpoint, tmp_path, capsys):
+    output = run(checkpoint, tmp_path, b"ka\n\xff\xfe nu\nlo\n")
+    assert output.count(b"\n") == 3
+    assert "line 2" in capsys.readouterr().err
+
+
+def test_an_empty_file_becomes_an_empty_file(checkpoint, tmp_path):
+    assert run(checkpoint, tmp_path, b"") == b""
+
+
+def test_n_best_lists_keep_the_numbers_of_the_lines(checkpoint, tmp_path):
+    decode = DecodeConfig(beam_size=2, n_best=2, max_extra_length=3)
+    output = run(checkpoint, tmp_path, b"ka\n\nlo\n", decode=decode, format="tsv").decode()
+    rows = [line.split("\t") for line in output.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
+    assert rows[2] == ["2", "0.0000", ""]
+    assert all(float(first[1]) >= float(second[1]) for first, second in (rows[:2], rows[3:]))
+
+
+def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
+    content = "\n".join(LINES).encode()
+    records = [
+        json.loads(line) for line in run(checkpoint, tmp_path, content, format="jsonl").decode().split("\n")[:-1]
+    ]
+    assert [record["line"] for record in records] == list(range(1, len(LINES) + 1))
+    texts = run(checkpoint, tmp_path, content).decode().split("\n")[:-1]
+    assert [record["translations"][0]["text"] for record in records] == texts
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"input": "missing/input"}, "missing/input: No such file"),
+        ({"input": "."}, r"\.: Is a directory"),
+        ({"output": "missing/output"}, "missing/output: No such file"),
+        ({"device": "abacus"}, "device=abacus: not available.*device=cpu"),
+        ({"run": "missing"}, "run=missing: no such folder"),
+    ],
+    ids=str,
+)
+def test_what_is_not_there_is_named(checkpoint, tmp_path, settings, named):
+    with pytest.raises(NMTError, match=f"^{named}"):
+        run(checkpoint, tmp_path, b"ka\n", **settings)
+
+
+def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
+    before = run(checkpoint, tmp_path, b"ka\nlo\n")
+    for settings in ({"run": "missing"}, {"device": "abacus"}, {"input": str(tmp_path / "missing")}):
+        with pytest.raises(NMTError):
+            run(checkpoint, tmp_path, b"mi\n", **settings)
+    assert (tmp_path / "output").read_bytes() == before
+
+
+def test_the_automatic_device_is_one_that_works():
+    torch.empty(1, device=choose_device("auto"))
+
+
+def test_an_interrupt_ends_a_translation_that_waits_for_input(checkpoint):
+    """A terminal, or a program at the other end of a pipe, keeps the input open while Ctrl-C is pressed."""
+    command = [python(), "-m", "nmt", "translate", f"run={checkpoint}", "device=cpu", "decode.max_extra_length=3"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            process.stdin.write(b"ka nu\n")
+            process.stdin.flush()
+            assert process.stdout.readline().endswith(b"\n")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 130
+            assert b"Traceback" not in process.stderr.read()
+        finally:
+            process.kill()
+
+
+def test_a_notice_about_what_was_copied_is_short_whatever_was():
+    said: list[str] = []
+    remark(Translation("", 0.0, 0.0, copied=["[" * 100_000]), "line 1", {"split": 0, "copied": 0}, said.append)
+    assert said[0].startswith("line 1: characters that the model was not trained on")
+    assert len(said[0]) < 200
+
+
+def test_lines_that_were_cut_at_items_are_named_over_a_resumption_and_marked():
+    said, counts = list[str](), Counter[str]()
+    for number in range(1, 15):
+        if number == 6:
+            counts = Counter(json.loads(json.dumps(counts)))
+        found = Translation("a", 0.0, 0.0, protected="protected" if number in (2, 9) else "cut")
+        remark(found, f"line {number}", counts, said.append)
+        assert json.loads(render(number, "a", [found], "jsonl"))["protection"] == found.protected
+    summarize(counts, said.append)
+    assert [words.partition(":")[0] for words in said[:2]] == ["line 1", "line 2"]
+    assert said[2].startswith("12 lines were cut")
+    assert said[2].endswith("translated in parts: 1, 3, 4, 5, 6, 7, 8, 10, 11, 12, ...")
+    assert said[3].endswith(": 2, 9")
+    assert "protection" not in render(1, "a", [Translation("a", 0.0, 0.0)], "jsonl")
+
+
+def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):
+    lines = (FIXTURES / "test.src").read_text().splitlines()
+    found = {}
+    for precision in ("float32", "bfloat16"):
+        config = TranslateConfig(
+            str(word_model), device="cpu", precision=precision, format="jsonl", decode=DecodeConfig(beam_size=4)
+        )
+        translator = load_translator(config, lambda words: None)
+        weights = {parameter.dtype for parameter in translator.engine.models[0].parameters()}
+        assert weights == {getattr(torch, precision)}
+        found[precision] = [best[0] for best in translator.translate(lines)]
+    same = [pair for pair in zip(*found.values(), strict=True) if pair[0].text == pair[1].text]
+    assert len(same) >= 0.9 * len(lines)
+    for exact, low in same:
+        assert exact.details
+        # Eight bits of a logit of 10 are off by 0.04 at most.
+        assert abs(low.log_probability - exact.log_probability) < 0.04 * len(exact.details.tokens)
+        assert low.log_probability != exact.log_probability
+        assert low.details
+
+
+@pytest.mark.parametrize(
+    ("engine", "precision", "named"),
+    [("torch", "int8", "engine=ctranslate2"), ("ctranslate2", "bfloat16", "engine=torch"), ("torch", "half", "one of")],
+)
+def test_an_arithmetic_that_the_engine_lacks_is_refused(engine, precision, named):
+    with pytest.raises(NMTError, match=f"precision={precision}.*{named}"):
+        TranslateConfig(engine=engine, precision=precision, decode=DecodeConfig())

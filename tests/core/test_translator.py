@@ -1,0 +1,283 @@
+"""Lines to lines, with a real tokenizer and a random model."""
+
+import random
+import threading
+
+import pytest
+import torch
+
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.errors import NMTError
+from nmt.model import Transformer
+from nmt.search import TorchEngine, batches_by_length, beam_search, pad_source
+from nmt.text import Tokenizer, clean, train_tokenizer
+from nmt.translation import RefusedLine, Translation, Translator
+from nmt.translation.segments import Limits, text
+
+EMPTY = [Translation("", 0.0, 0.0)]
+BLANKS = ["", "   ", "\t", "\u3000 \u00a0"]
+
+
+def random_lines(count: int, seed: int = 1) -> list[str]:
+    draw = random.Random(seed)
+    syllables = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
+    words = ["".join(draw.choices(syllables, k=draw.randint(1, 3))) for _ in range(30)]
+    return [" ".join(draw.choices(words, k=draw.randint(1, 8))) for _ in range(count)]
+
+
+LINES = random_lines(24)
+
+
+@pytest.fixture(scope="module", params=["bpe", "wordpiece"])
+def tokenizer(request) -> Tokenizer:
+    return train_tokenizer(random_lines(60), TokenizerConfig(kind=request.param, vocabulary_size=600))
+
+
+def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
+    torch.manual_seed(3)
+    base = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
+    model = Transformer(ModelConfig(name="tiny", **{**base, **settings}), tokenizer.vocabulary_size)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "attention" in name:
+                parameter.mul_(3)
+    return model
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer) -> Transformer:
+    return random_model(tokenizer)
+
+
+def translator(model: Transformer, tokenizer: Tokenizer, **settings) -> Translator:
+    config = DecodeConfig(**{"beam_size": 2, "max_extra_length": 3, **settings})
+    return Translator(TorchEngine([model], config), tokenizer)
+
+
+def assert_same(found: list[list[Translation]], expected: list[list[Translation]]) -> None:
+    assert [[t.text for t in translations] for translations in found] == [[t.text for t in e] for e in expected]
+    assert [[t.score for t in translations] for translations in found] == [
+        pytest.approx([t.score for t in e], abs=1e-4) for e in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "budget", "batches"),
+    [
+        ([], 5, []),
+        ([3, 3, 3], 6, [[0, 1], [2]]),
+        ([1, 5], 5, [[1], [0]]),
+        ([2, 4, 2], 8, [[1, 0], [2]]),
+        ([2, 2, 4], 12, [[2, 0, 1]]),
+        ([7, 9], 4, [[1], [0]]),
+        ([2] * 30, 40, [list(range(16)), list(range(16, 30))]),
+        ([1, 1, 1, 1], 4, [[0, 1, 2, 3]]),
+    ],
+)
+def test_batches_by_hand(lengths, budget, batches):
+    assert list(batches_by_length(lengths, budget)) == batches
+
+
+def test_batches_hold_every_place_once_and_only_single_sentences_exceed_the_budget():
+    draw = random.Random(4)
+    for _ in range(50):
+        lengths = [draw.randint(1, 30) for _ in range(draw.randint(1, 40))]
+        budget = draw.randint(1, 100)
+        batches = list(batches_by_length(lengths, budget))
+        assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+        assert all(len(batch) * max(lengths[i] for i in batch) <= budget for batch in batches if len(batch) > 1)
+
+
+def test_sources_are_closed_by_the_end_symbol_and_padded_to_the_longest():
+    padded = pad_source([[7], [5, 6, 7]], torch.device("cpu"))
+    assert padded.tolist() == [[7, EOS, PAD, PAD], [5, 6, 7, EOS]]
+
+
+def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenizer):
+    line = LINES[0]
+    config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=3)
+    ids = tokenizer.encode([line])[0]
+    [hypotheses] = beam_search([model.eval()], torch.tensor([[*ids, EOS]]), config)
+    [translations] = Translator(TorchEngine([model], config), tokenizer).translate([line])
+    assert [t.text for t in translations] == [clean(tokenizer.decode(h.tokens)) for h in hypotheses]
+    assert [(t.score, t.log_probability) for t in translations] == [(h.score, h.log_probability) for h in hypotheses]
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 10, 60, 4000])
+def test_order_and_batching_do_not_change_a_translation(model, tokenizer, batch_tokens):
+    alone = [translator(model, tokenizer).translate([line])[0] for line in LINES]
+    assert len({translations[0].text for translations in alone}) > len(LINES) // 2
+    assert_same(translator(model, tokenizer, batch_tokens=batch_tokens).translate(LINES), alone)
+    order = random.Random(batch_tokens).sample(range(len(LINES)), len(LINES))
+    shuffled = translator(model, tokenizer, batch_tokens=batch_tokens).translate([LINES[i] for i in order])
+    assert_same(shuffled, [alone[i] for i in order])
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+def test_an_empty_or_blank_line_has_one_translation_the_empty_one(model, tokenizer, blank):
+    assert translator(model, tokenizer, n_best=2).translate([blank]) == [EMPTY]
+
+
+def test_empty_lines_neither_move_nor_change_the_others(model, tokenizer):
+    plain = translator(model, tokenizer).translate(LINES[:6])
+    mixed = ["", *LINES[:2], *BLANKS, *LINES[2:6], ""]
+    expected = [EMPTY, *plain[:2], *[EMPTY] * len(BLANKS), *plain[2:6], EMPTY]
+    assert_same(translator(model, tokenizer).translate(mixed), expected)
+
+
+def test_no_lines_give_no_translations(model, tokenizer):
+    assert translator(model, tokenizer).translate([]) == []
+
+
+def test_a_line_depends_on_no_other_line(model, tokenizer):
+    before = translator(model, tokenizer).translate(LINES)
+    for changed, replacement in ((0, "ba " * 40), (7, ""), (23, "漢字 \ufffd ☃")):
+        lines = [*LINES[:changed], replacement, *LINES[changed + 1 :]]
+        after = translator(model, tokenizer).translate(lines)
+        assert_same(after[:changed] + after[changed + 1 :], before[:changed] + before[changed + 1 :])
+
+
+def test_a_line_is_cleaned_as_the_training_text_was(model, tokenizer):
+    lines = ["\ufb01ne  \uff57ords\u00a0here ", "fine words here"]
+    found = translator(model, tokenizer).translate(lines)
+    assert_same(found[:1], found[1:])
+
+
+def test_n_best_are_given_best_first(model, tokenizer):
+    for translations in translator(model, tokenizer, beam_size=4, n_best=3).translate(LINES[:5]):
+        assert len(translations) == 3
+        assert [t.score for t in translations] == sorted((t.score for t in translations), reverse=True)
+
+
+@pytest.mark.parametrize("separator", ["\n", "\r\n", "\x0b", "\x85", "\u2028", "\t"])
+def test_a_line_end_that_the_model_spells_does_not_end_the_line(tokenizer, separator):
+    assert text(tokenizer, tokenizer.encode([f"ba{separator}lo"])[0]) == "ba lo"
+
+
+def test_special_symbols_leave_no_trace_in_the_text(tokenizer):
+    ids = tokenizer.encode(["ba lo"])[0]
+    assert text(tokenizer, [BOS, *ids, UNK, PAD]) == "ba lo"
+
+
+def test_dropout_is_off_while_translating(tokenizer):
+    model = random_model(tokenizer, dropout=0.9).train()
+    once, again = (translator(model, tokenizer).translate(LINES[:4]) for _ in range(2))
+    assert once == again
+
+
+def test_a_line_longer_than_learned_positions_is_an_error_that_names_them(tokenizer):
+    model = random_model(tokenizer, positions="learned", max_positions=8)
+    with pytest.raises(NMTError, match=r"model\.max_positions=8"):
+        translator(model, tokenizer).translate(["ba ki lo nu " * 10])
+
+
+@pytest.mark.parametrize("buffer", [1, 2, 5, 1000])
+def test_a_stream_gives_what_its_lines_give(model, tokenizer, buffer):
+    lines = [*LINES, "", *LINES[:3], " "]
+    streamed = list(translator(model, tokenizer).stream(iter(lines), buffer))
+    assert_same(streamed, translator(model, tokenizer).translate(lines))
+
+
+def test_an_empty_stream_gives_nothing(model, tokenizer):
+    assert list(translator(model, tokenizer).stream(iter([]), 3)) == []
+
+
+@pytest.mark.parametrize("buffer", [1, 3, 8])
+def test_a_stream_never_reads_further_ahead_than_twice_its_buffer(model, tokenizer, buffer):
+    read = 0
+
+    def endless():
+        nonlocal read
+        while True:
+            read += 1
+            yield ""
+
+    ahead = []
+    stream = translator(model, tokenizer).stream(endless(), buffer)
+    for written in range(40):
+        next(stream)
+        ahead.append(read - written)
+    # One line more may wait in the reader's hand.
+    assert max(ahead) <= 2 * buffer + 1
+
+
+def test_the_first_output_comes_before_the_second_line_does(model, tokenizer):
+    seen = threading.Event()
+
+    def conversation():
+        yield LINES[0]
+        if not seen.wait(timeout=20):
+            raise TimeoutError("no output while the input waited for it")
+        yield LINES[1]
+
+    stream = translator(model, tokenizer).stream(conversation(), 100)
+    first = next(stream)
+    seen.set()
+    assert_same([first, *stream], translator(model, tokenizer).translate(LINES[:2]))
+
+
+@pytest.mark.parametrize("good", [0, 1, 3, 5])
+def test_an_error_of_the_input_surfaces_after_the_lines_before_it(model, tokenizer, good):
+    def breaking():
+        yield from LINES[:good]
+        raise ValueError("the disk is gone")
+
+    stream = translator(model, tokenizer).stream(breaking(), 3)
+    found = [next(stream) for _ in range(good)]
+    with pytest.raises(ValueError, match="the disk is gone"):
+        next(stream)
+    assert_same(found, translator(model, tokenizer).translate(LINES[:good]))
+
+
+@pytest.fixture(scope="module")
+def tagged() -> Tokenizer:
+    return train_tokenizer(random_lines(60), TokenizerConfig("bpe", 600), tags=["<2de>", "<2fr>"])
+
+
+@pytest.fixture(scope="module")
+def mixed(tagged) -> tuple[Translator, list[str], list[int]]:
+    """A translator with few positions, lines, and the indices of those that it refuses."""
+    model = random_model(tagged, positions="learned", max_positions=12)
+    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=2)), tagged, Limits(positions=11), "<2de> ")
+    lines = ["<2xx> ba lo", *LINES[:3], "ba ki lo nu " * 10, "", "<2fr> " + "lo " * 40, "<2fr> nu"]
+    return ours, [line if index in (0, 4, 6) else line[:12] for index, line in enumerate(lines)], [0, 4, 6]
+
+
+def test_refused_lines_are_answered_in_their_place_and_harm_no_other(mixed):
+    ours, lines, refused = mixed
+    found = ours.translate_each(lines)
+    for index, (line, each) in enumerate(zip(lines, found, strict=True)):
+        if index in refused:
+            assert isinstance(each, RefusedLine)
+            assert each.index == index
+            with pytest.raises(RefusedLine) as alone:
+                ours.translate([line])
+            assert alone.value.problem == each.problem
+        else:
+            assert_same([each], ours.translate([line]))
+    assert ours.translate_each([]) == []
+
+
+def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
+    ours, lines, _ = mixed
+    with pytest.raises(RefusedLine, match=r"^line 4: .*max_positions=12"):
+        ours.translate([*lines[1:], lines[0]])
+    found, error = ours.translate_block([*lines[1:], lines[0]])
+    assert error.index == 3
+    assert_same(found, ours.translate(lines[1:4]))
+    whole, error = ours.translate_block(lines[1:4])
+    assert (error, len(whole)) == (None, 3)
+
+
+def test_another_search_shares_all_but_the_search(model, tokenizer):
+    ours = translator(model, tokenizer, beam_size=4)
+    other = ours.with_search(DecodeConfig(beam_size=4, n_best=3, max_extra_length=3), details=True)
+    assert (other.tokenizer, other.segmenter) == (ours.tokenizer, ours.segmenter)
+    assert other.engine.models[0] is ours.engine.models[0]
+    found = other.translate(LINES[:5])
+    assert_same(found, translator(model, tokenizer, beam_size=4, n_best=3).translate(LINES[:5]))
+    assert all(each.details for row in found for each in row)
+    [[plain]] = ours.translate(LINES[:1])
+    assert plain.details is None
+    [[again]] = other.with_search(ours.engine.config, details=False).translate(LINES[:1])
+    assert again == plain

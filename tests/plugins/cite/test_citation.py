@@ -1,0 +1,487 @@
+"""`nmt cite` and `nmt verify`: what is stated can be computed again anywhere, and no changed byte stays unseen."""
+
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from rich.console import Console
+
+SEARCH = ("decode=greedy", "decode.max_extra_length=5")
+FILES = ["README.md", "SHA256SUMS", "bundle.json", "config.json", "config.yaml", "environment.json", "hypotheses.de"]
+
+
+@pytest.fixture(scope="module")
+def cited(finished, toy, tmp_path_factory) -> Path:
+    """A folder with two bundles of the finished run, and the test set's files beside them."""
+    from nmt.commands import compose
+    from nmt.plugins.cite.cite import cite
+
+    folder = tmp_path_factory.mktemp("cited")
+    for words in (["bare.zip"], ["full.zip", "text=true", "metrics=[bleu,chrf,ter,tokenised,split]"]):
+        words[0] = f"output={folder / words[0]}"
+        cite(compose("cite", [str(finished), *SEARCH, *words]), Console(quiet=True))
+    prepared = Path(toy[-1].removeprefix("prepared="))
+    for name in ("test.en", "test.de"):
+        shutil.copy(prepared / name, folder)
+    return folder
+
+
+@pytest.fixture
+def bundles(cited, tmp_path) -> Path:
+    """Both bundles and the files of the test set, alone in the test's own folder."""
+    shutil.copytree(cited, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def contents(bundle: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(bundle) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewritten(bundle: Path, change: Callable[[dict[str, bytes]], None], output: str) -> None:
+    """Write a folder with the files of a bundle, changed, and SHA256SUMS of what they are then."""
+    files = contents(bundle)
+    del files["SHA256SUMS"]
+    change(files)
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
+    folder = bundle.with_name(output)
+    folder.mkdir()
+    for name, content in {**files, "SHA256SUMS": sums.encode()}.items():
+        (folder / name).write_bytes(content)
+
+
+def results(out: str) -> dict[str, tuple[str, str]]:
+    """What was checked -> the result and the detail."""
+    rows = [(line[:9].strip(), *line[11:].split(": ", 1)) for line in out.splitlines()]
+    return {what: (result, detail) for result, what, detail in rows}
+
+
+def told(out: str, result: str) -> set[str]:
+    return {what for what, (found, _) in results(out).items() if found == result}
+
+
+def test_scores_are_sacrebleus_and_hashes_are_those_of_the_files(bundles, finished):
+    files = contents(bundles / "bare.zip")
+    assert sorted(files) == FILES
+    stated = json.loads(files["bundle.json"])
+    hypotheses, references = (
+        files["hypotheses.de"].decode().splitlines(),
+        (bundles / "test.de").read_text().splitlines(),
+    )
+    for found, scorer in zip(stated["scores"], (sacrebleu.BLEU(), sacrebleu.CHRF(), sacrebleu.TER()), strict=True):
+        assert found["value"] == scorer.corpus_score(hypotheses, [references]).score
+        assert found["signature"] == str(scorer.get_signature())
+    for kind, name in (("source", "test.en"), ("reference", "test.de")):
+        assert stated["texts"][kind] == hashlib.sha256((bundles / name).read_bytes()).hexdigest()
+    assert stated["model"] == {
+        name: hashlib.sha256((finished / "model" / name).read_bytes()).hexdigest()
+        for name in ("model.safetensors", "config.json", "tokenizer.model")
+    }
+    assert files["config.yaml"] == (finished / "config.yaml").read_bytes()
+    assert files["README.md"] == (finished / "model" / "README.md").read_bytes()
+    assert (stated["decode"]["beam_size"], stated["lines"], stated["source"], stated["target"]) == (1, 20, "en", "de")
+
+
+def test_the_same_bundle_has_the_same_bytes_and_what_is_printed_can_be_pasted(nmt, bundles, finished):
+    out = nmt("cite", str(finished), *SEARCH, "output=again.zip").out
+    assert Path("again.zip").read_bytes() == (bundles / "bare.zip").read_bytes()
+    sha256 = hashlib.sha256((bundles / "bare.zip").read_bytes()).hexdigest()
+    assert out.startswith(f"again.zip\nSHA-256 {sha256}\n")
+    for score in json.loads(contents(bundles / "bare.zip")["bundle.json"])["scores"]:
+        assert f"{score['name']} {score['value']:.2f} ({score['signature']})" in out
+    assert f"bundle SHA-256 {sha256}." in out
+    assert "@software{nmt," in out
+
+
+def test_the_commands_that_are_stated_make_the_same(nmt, bundles, finished):
+    stated = json.loads(contents(bundles / "full.zip")["bundle.json"])
+    train, translate, score = (command.split() for command in stated["commands"])
+    assert train[0] == "nmt" or "pytest" in " ".join(train)
+    assert translate[-4:] == ["<", "source.en", ">", "hypotheses.de"]
+    for name, content in contents(bundles / "full.zip").items():
+        (bundles / name).write_bytes(content)
+    assert nmt(*translate[1:-4], "input=source.en", "output=again.de").code == 0
+    assert Path("again.de").read_bytes() == (bundles / "hypotheses.de").read_bytes()
+    outcome = nmt(*score[1:], "--json")
+    assert json.loads(outcome.out) == stated["scores"], outcome.err
+
+
+def test_a_bundle_verifies_elsewhere_with_nothing_of_the_run_at_hand(bundles):
+    """In a process that imports no torch, in a folder with the bundle alone."""
+    elsewhere = bundles / "else/where"
+    elsewhere.mkdir(parents=True)
+    shutil.copy(bundles / "full.zip", elsewhere)
+    sha256 = hashlib.sha256((bundles / "full.zip").read_bytes()).hexdigest()
+    program = "import sys; sys.modules['torch'] = None; from nmt.cli import main; main()"
+    command = [sys.executable, "-c", program, "verify", "full.zip", f"sha256={sha256}"]
+    done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    scores = {"BLEU", "chrF2", "TER", "BLEU (tokenised)", "BLEU (tokenised, compounds split)"}
+    assert told(done.stdout, "same") == {"bundle", "files", "config.json", "source", "reference"} | scores
+    assert told(done.stdout, "unchecked") == {"translations"}
+
+
+def test_what_is_missing_is_named_with_its_hash(nmt, bundles):
+    outcome = nmt("verify", "bare.zip")
+    assert outcome.code == 0, outcome.err
+    found = results(outcome.out)
+    assert told(outcome.out, "unchecked") == {
+        *("bundle", "source", "reference", "translations", "BLEU", "chrF2", "TER")
+    }
+    for kind, name in (("source", "test.en"), ("reference", "test.de")):
+        assert f"{kind}=FILE" in found[kind][1]
+        assert hashlib.sha256((bundles / name).read_bytes()).hexdigest() in found[kind][1]
+    outcome = nmt("verify", "bare.zip", "reference=test.de")
+    assert {"BLEU", "chrF2", "TER"} <= told(outcome.out, "same")
+
+
+def test_the_model_translates_again(nmt, bundles, finished):
+    outcome = nmt("verify", "bare.zip", "source=test.en", "reference=test.de", f"run={finished}")
+    assert outcome.code == 0, outcome.out + outcome.err
+    assert results(outcome.out)["translations"] == ("same", "20 of 20 lines are the same")
+
+
+def test_lines_that_are_translated_otherwise_are_counted_and_shown(nmt, bundles, finished):
+    def change(files: dict[str, bytes]) -> None:
+        lines = files["hypotheses.de"].decode().splitlines()
+        lines[3], lines[7] = "ganz anders", "auch \x1b[31manders"
+        files["hypotheses.de"] = "".join(f"{line}\n" for line in lines).encode()
+
+    rewritten(bundles / "full.zip", change, "folder")
+    outcome = nmt("verify", "folder", f"run={finished}")
+    assert outcome.code == 1
+    result, detail = results(outcome.out)["translations"]
+    assert (result, detail[:28]) == ("DIFFERS", "18 of 20 lines are the same;")
+    assert "line 4: 'ganz anders', here" in detail
+    assert "line 8: " in detail
+    assert "\x1b" not in outcome.out
+    assert {"BLEU", "chrF2"} <= told(outcome.out, "DIFFERS")
+
+
+def test_another_model_and_other_texts_are_told_from_the_ones_that_were_cited(nmt, bundles, finished, checkpoint):
+    outcome = nmt("verify", "full.zip", f"run={checkpoint}", "reference=test.en")
+    assert outcome.code == 1
+    assert told(outcome.out, "DIFFERS") == {"model", "reference"}
+    assert "model.safetensors" in results(outcome.out)["model"][1]
+    assert results(outcome.out)["BLEU"][0] == "unchecked"
+    (bundles / "crlf.de").write_bytes((bundles / "test.de").read_bytes().replace(b"\n", b"\r\n"))
+    assert nmt("verify", "bare.zip", "reference=crlf.de").code == 0
+
+
+def test_scores_that_do_not_follow_are_found_where_all_sums_are_right(nmt, bundles):
+    """Whoever edits a score can write SHA256SUMS anew, but not make the translations better."""
+
+    def change(files: dict[str, bytes]) -> None:
+        tree = json.loads(files["bundle.json"])
+        tree["scores"][0]["value"] += 1e-13
+        tree["scores"][1]["signature"] = tree["scores"][1]["signature"].replace("nc:6", "nc:5")
+        tree["scores"][2]["signature"] = tree["scores"][2]["signature"].replace(sacrebleu.__version__, "1.5.0")
+        files["bundle.json"] = json.dumps(tree).encode()
+
+    rewritten(bundles / "full.zip", change, "folder")
+    outcome = nmt("verify", "folder")
+    assert outcome.code == 1
+    assert told(outcome.out, "DIFFERS") == {"BLEU", "chrF2"}
+    result, detail = results(outcome.out)["TER"]
+    assert result == "same"
+    assert "version:1.5.0; computed here with" in detail
+
+
+Files = dict[str, bytes]
+
+
+def stated(**values: object) -> Callable[[Files], None]:
+    """An edit of the statement: None removes a key."""
+
+    def change(files: Files) -> None:
+        tree = {**json.loads(files["bundle.json"]), **values}
+        for key in [key for key, value in values.items() if value is None]:
+            del tree[key]
+        files["bundle.json"] = json.dumps(tree).encode()
+
+    return change
+
+
+def within(key: str, **values: object) -> Callable[[Files], None]:
+    """An edit of a mapping in the statement, or of its first score."""
+
+    def change(files: Files) -> None:
+        tree = json.loads(files["bundle.json"])
+        part = tree[key][0] if key == "scores" else tree[key]
+        part |= values
+        for name in [name for name, value in values.items() if value is None]:
+            del part[name]
+        files["bundle.json"] = json.dumps(tree).encode()
+
+    return change
+
+
+def without(*names: str, named: bool = True) -> Callable[[Files], None]:
+    """Files removed, and with named=False from the statement, too."""
+
+    def change(files: Files) -> None:
+        for name in names:
+            del files[name]
+        if not named:
+            stated(files=[name for name in json.loads(files["bundle.json"])["files"] if name not in names])(files)
+
+    return change
+
+
+def replaced(name: str, old: bytes, new: bytes, *edits: Callable[[Files], None]) -> Callable[[Files], None]:
+    """A text in a file replaced, and then what else has to be changed with it."""
+
+    def change(files: Files) -> None:
+        assert name.startswith("README") or old in files[name]
+        files[name] = files[name].replace(old, new, 1) + (b"" if old else new)
+        for edit in edits:
+            edit(files)
+
+    return change
+
+
+def rehashed(*names: str) -> Callable[[Files], None]:
+    """The digests of these files in the statement made right."""
+
+    def change(files: Files) -> None:
+        for name in names:
+            sha256 = hashlib.sha256(files[name]).hexdigest()
+            key = "model" if name == "config.json" else "texts"
+            within(key, **{name if key == "model" else name.split(".")[0]: sha256})(files)
+
+    return change
+
+
+def unwell(files: Files) -> None:
+    files["hypotheses.de"] = b"".join(sorted(files["hypotheses.de"].splitlines(keepends=True), reverse=True))
+
+
+def fabricated(files: Files) -> None:
+    """References that are the translations, and scores of these."""
+    files["reference.de"] = files["hypotheses.de"]
+    rehashed("reference.de")(files)
+    lines = files["hypotheses.de"].decode().splitlines()
+    best = sacrebleu.BLEU()
+    value = best.corpus_score(lines, [lines]).score
+    score = {"metric": "bleu", "name": "BLEU", "value": value, "signature": str(best.get_signature())}
+    stated(scores=[score])(files)
+
+
+OTHER = "0" * 64
+EDITS: dict[str, tuple[Callable[[Files], None], str]] = {
+    # Found with the bundle alone, where it holds the test set.
+    "no scores": (stated(scores=[]), "alone"),
+    "no key of scores": (stated(scores=None), "alone"),
+    "a higher score": (within("scores", value=99.0), "alone"),
+    "a score's name": (within("scores", name="BLEU4"), "alone"),
+    "a score's metric": (within("scores", metric="chrf"), "alone"),
+    "a score's signature": (within("scores", signature="nrefs:1|tok:none"), "alone"),
+    "letter case": (stated(lowercase=True), "alone"),
+    "fewer lines": (stated(lines=19), "alone"),
+    "another target language": (stated(target="fr"), "alone"),
+    "another source language": (stated(source="fr"), "alone"),
+    "no digest of the reference": (within("texts", reference=None), "alone"),
+    "no digest of the weights": (within("model", **{"model.safetensors": None}), "alone"),
+    "no beam size": (within("decode", beam_size=None), "alone"),
+    "no commands": (stated(commands=[]), "alone"),
+    "no versions": (stated(versions={}), "alone"),
+    "no device": (stated(device=""), "alone"),
+    "no run": (stated(run=None), "alone"),
+    "a translation": (replaced("hypotheses.de", b"ri", b"ka ri"), "alone"),
+    "translations in another order": (unwell, "alone"),
+    "a reference": (replaced("reference.de", b"a", b"o"), "alone"),
+    "a source": (replaced("source.en", b"a", b"o"), "alone"),
+    "config.json": (replaced("config.json", b"{", b"{ "), "alone"),
+    "no config.json": (without("config.json"), "alone"),
+    "no config.yaml": (without("config.yaml"), "alone"),
+    "no environment.json": (without("environment.json"), "alone"),
+    "no README.md": (without("README.md", named=False), "alone"),
+    "no translations": (without("hypotheses.de"), "alone"),
+    "no sources": (without("source.en"), "alone"),
+    "one more file": (lambda files: files.update({"reference.fr": b"x\n"}), "alone"),
+    # Found with the files of the test set.
+    "a source with its digest": (replaced("source.en", b"a", b"o", rehashed("source.en")), "given"),
+    "references with digest and scores": (fabricated, "given"),
+    # Found with the model.
+    "the digest of the weights": (within("model", **{"model.safetensors": OTHER}), "run"),
+    "config.json with its digest": (replaced("config.json", b"{", b"{ ", rehashed("config.json")), "run"),
+    "the search": (within("decode", beam_size=3), "unproven"),  # 20 short lines are translated alike
+    # Found by the published SHA-256 alone.
+    "the device": (stated(device="cuda:0, H200"), "sha256"),
+    "the commands": (stated(commands=["nmt train model=big"]), "sha256"),
+    "a version": (within("versions", torch="9.9"), "sha256"),
+    "the name of the run": (stated(run="best"), "sha256"),
+    "the name of the test set": (stated(test_set="newstest2014"), "sha256"),
+    "README.md": (replaced("README.md", b"", b"Better than all others."), "sha256"),
+    "config.yaml": (replaced("config.yaml", b"seed: ", b"seed: 1"), "sha256"),
+    "environment.json": (replaced("environment.json", b"{", b"{ "), "sha256"),
+    "a score left out": (lambda files: stated(scores=json.loads(files["bundle.json"])["scores"][1:])(files), "sha256"),
+    "no config.yaml, unnamed": (without("config.yaml", "environment.json", named=False), "sha256"),
+}
+"""Edits after which all check sums are made right again, and what it takes to find them."""
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_is_found_or_named_as_unproven(nmt, bundles, finished, name):
+    edit, found_by = EDITS[name]
+    rewritten(bundles / "full.zip", edit, "folder")
+    alone = nmt("verify", "folder")
+    assert (alone.code != 0) == (found_by == "alone"), alone.out
+    if alone.code == 0:
+        assert alone.out.splitlines()[-1].startswith("unchecked  bundle: ")
+    files = ("source=test.en", "reference=test.de")
+    if found_by in ("given", "run"):
+        assert nmt("verify", "folder", *files).code == int(found_by == "given")
+    if found_by == "run":
+        assert nmt("verify", "folder", *files, f"run={finished}").code == 1
+    if found_by == "sha256":
+        sha256 = hashlib.sha256((bundles / "full.zip").read_bytes()).hexdigest()
+        assert nmt("verify", "folder", f"sha256={sha256}").code == 1
+
+
+def test_what_is_missing_can_be_allowed_by_its_name(nmt, bundles):
+    rewritten(bundles / "full.zip", stated(scores=[]), "folder")
+    outcome = nmt("verify", "folder")
+    assert (outcome.code, told(outcome.out, "MISSING")) == (1, {"unscored"})
+    assert nmt("verify", "folder", "allow=unscored").code == 0
+    rewritten(bundles / "full.zip", without("README.md", "config.yaml"), "other")
+    assert told(nmt("verify", "other").out, "MISSING") == {"README.md", "config.yaml"}
+    assert nmt("verify", "other", "allow=README.md").code == 1
+    assert nmt("verify", "other", "allow=[README.md,config.yaml]").code == 0
+
+
+def without_last_line(text: bytes) -> bytes:
+    return text[: text.rfind(b"\n", 0, -1) + 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "differs"),
+    [
+        ("hypotheses.de", without_last_line, "hypotheses"),
+        ("reference.de", lambda text: text.replace(b"ka", b"lo", 1), "reference"),
+        ("source.en", lambda text: b"", "source"),
+        ("config.json", lambda text: b"{}", "config.json"),
+        ("extra.py", lambda text: b"print()", "extra.py"),
+    ],
+)
+def test_files_that_do_not_belong_together_are_named(nmt, bundles, name, change, differs):
+    rewritten(bundles / "full.zip", lambda files: files.update({name: change(files.get(name, b""))}), "folder")
+    outcome = nmt("verify", "folder", "--json")
+    assert outcome.code == 1, outcome.err
+    found = json.loads(outcome.out)
+    assert found["differs"] is True
+    assert differs in {check["what"] for check in found["checks"] if check["result"] == "DIFFERS"}
+
+
+def test_an_unpacked_bundle_is_the_same_bundle_and_sha256sum_reads_its_sums(nmt, bundles):
+    with zipfile.ZipFile("bare.zip") as archive:
+        archive.extractall("unpacked")
+    sha256 = hashlib.sha256((bundles / "bare.zip").read_bytes()).hexdigest()
+    assert nmt("verify", "unpacked", f"sha256={sha256}", "reference=test.de").code == 0
+    subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd="unpacked", check=True)
+
+
+def differing(bundle: Path) -> str:
+    """What `nmt verify` says differs; where it says that this is no bundle, the error."""
+    from nmt.errors import NMTError
+    from nmt.plugins.cite.config import VerifyConfig
+    from nmt.plugins.cite.verify import DIFFERS, verify
+
+    try:
+        checks = list(verify(VerifyConfig(str(bundle)), Console(quiet=True)))
+        return ", ".join(check.what for check in checks if check.result == DIFFERS)
+    except NMTError as error:
+        return f"error: {error}"
+
+
+def flip(content: bytes, place: int, draw: random.Random) -> bytes:
+    """The bytes with one bit changed at a place."""
+    return content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize("name", [*FILES, "source.en", "reference.de"])
+def test_a_changed_byte_of_each_file_is_found_and_named(nmt, bundles, name):
+    draw, whole, inside = random.Random(name), Path("full.zip").read_bytes(), contents(Path("full.zip"))[name]
+    start = whole.index(inside)
+    for _ in range(8):
+        Path("flipped.zip").write_bytes(flip(whole, start + draw.randrange(len(inside)), draw))
+        assert name in differing(Path("flipped.zip")).split(", ")
+    outcome = nmt("verify", "flipped.zip")
+    assert outcome.code == 1, outcome.err
+    assert name in told(outcome.out, "DIFFERS")
+
+
+def test_no_flipped_bit_stays_unseen_wherever_it_is(bundles):
+    """Names, check sums and dates of the archive itself included, and without sha256=."""
+    draw, whole, flipped = random.Random(1), (bundles / "bare.zip").read_bytes(), bundles / "flipped.zip"
+    index = whole.index(b"PK\x01\x02")
+    for number in range(300):
+        place = draw.randrange(index if number % 2 else 0, len(whole))
+        flipped.write_bytes(flip(whole, place, draw))
+        found = differing(flipped)
+        assert found, place
+        # Only where the archive names what it holds can a bit make it no bundle at all.
+        assert place >= index or not found.startswith("error"), (place, found)
+
+
+def test_bytes_before_between_or_behind_are_found(nmt, bundles):
+    whole = (bundles / "bare.zip").read_bytes()
+    for content in (b"x" + whole, whole + b"x", whole[:-2] + b"\x01\x00x"):
+        Path("bare.zip").write_bytes(content)
+        assert nmt("verify", "bare.zip").code != 0
+    Path("bare.zip").write_bytes(whole)
+    with zipfile.ZipFile("bare.zip", "a") as archive:
+        archive.writestr("../outside.txt", "theirs")
+    assert "../outside.txt" in told(nmt("verify", "bare.zip").out, "DIFFERS")
+    assert not Path("../outside.txt").exists()
+
+
+def test_the_newest_run_is_cited_by_its_own_name(nmt, bundles, finished):
+    Path("runs").mkdir()
+    shutil.copytree(finished, "runs/mine", ignore=shutil.ignore_patterns("checkpoints"))
+    Path("runs/latest").symlink_to("mine")
+    outcome = nmt("cite", *SEARCH, "metrics=[bleu]")
+    assert outcome.out.splitlines()[0] == "runs/mine/citation-test.zip", outcome.err
+    stated = json.loads(contents(Path("runs/mine/citation-test.zip"))["bundle.json"])
+    assert stated["run"] == "mine"
+    assert "run=runs/mine" in stated["commands"][1]
+    nmt("cite", *SEARCH).refused("runs/mine/citation-test.zip is there already", "output=FILE")
+
+
+def test_given_files_are_a_test_set_too(nmt, bundles, checkpoint):
+    outcome = nmt("cite", checkpoint, "source=test.en", "reference=test.de", "metrics=bleu", "lowercase=true", *SEARCH)
+    assert outcome.out.splitlines()[0] == "citation-test.en.zip", outcome.err
+    assert not {"config.yaml", "environment.json"} & set(contents(Path("citation-test.en.zip")))
+    again = ("verify", "citation-test.en.zip", "source=test.en", "reference=test.de", f"run={checkpoint}")
+    outcome = nmt(*again)
+    assert (outcome.code, told(outcome.out, "unchecked")) == (0, {"bundle"})
+    assert "case:lc" in results(outcome.out)["BLEU"][1]
+
+
+def test_what_a_user_can_mend_is_one_line(nmt, bundles, finished, checkpoint):
+    nmt("cite", "nowhere").refused("run=nowhere", "no such folder")
+    nmt("cite", checkpoint).refused("does not say what it was trained on", "source=FILE reference=FILE")
+    nmt("cite", str(finished), "prepared=nowhere").refused("nowhere", "prepared=FOLDER")
+    nmt("cite", str(finished), "source=test.en").refused("source=test.en: needs reference=FILE")
+    nmt("cite", str(finished), "source=-", "reference=test.de").refused("standard input")
+    nmt("cite", str(finished), "source=test.en", "reference=bundle.json").refused("bundle.json")
+    nmt("cite", str(finished), "metrics=[blue]").refused("metrics=blue", "bleu, chrf")
+    nmt("cite", str(finished), "target=fr").refused("target=fr")
+    nmt("verify", "nowhere.zip").refused("nowhere.zip")
+    nmt("verify", "test.en").refused("test.en: not a bundle of `nmt cite`")
+    nmt("verify", str(finished)).refused("not a bundle of `nmt cite`")
+    nmt("verify", "bare.zip", "full.zip").refused("takes one bundle")
+    nmt("verify", "bare.zip", "sha256=abc").refused("sha256=abc", "64")
+    nmt("verify", "bare.zip", "reference=nowhere").failed("nowhere")
+    with zipfile.ZipFile("packed.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents(Path("bare.zip")).items():
+            archive.writestr(name, content)
+    nmt("verify", "packed.zip").refused("compressed", "unpack it")

@@ -1,0 +1,176 @@
+"""Several devices give what one gives, in order, and end together."""
+
+import os
+import queue
+import random
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+import torch
+
+from nmt.config import DecodeConfig, ModelConfig, TranslateConfig
+from nmt.errors import NMTError
+from nmt.files import read_description, write_model_directory
+from nmt.model import Transformer
+from nmt.plugins.cluster.devices import DeviceTranslator, device_names, on_devices, result, translate_block
+from nmt.translation import load_translator
+
+WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
+DECODE = DecodeConfig(beam_size=2, max_extra_length=3)
+
+
+def random_lines(count: int) -> list[str]:
+    draw = random.Random(2)
+    return ["", *(" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(count - 2)), "  "]
+
+
+def config(checkpoint: str, devices: int) -> TranslateConfig:
+    return TranslateConfig([checkpoint], device="cpu", devices=devices, decode=DECODE)
+
+
+@pytest.fixture(scope="module")
+def two(checkpoint) -> Iterator[DeviceTranslator]:
+    with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as translator:
+        yield translator
+
+
+@pytest.mark.parametrize("buffer", [1, 7, 2000])
+def test_two_devices_give_what_one_gives_in_order(two, checkpoint, buffer):
+    lines = random_lines(40)
+    expected = list(load_translator(config(checkpoint, 1), print).stream(lines, buffer))
+    assert len({translations[0].text for translations in expected}) > 20
+    assert list(two.stream(lines, buffer)) == expected
+
+
+def test_no_lines_give_no_translations(two):
+    assert list(two.stream([], 5)) == []
+
+
+def test_a_line_is_translated_before_the_next_one_is_there(two):
+    typed: queue.Queue[str | None] = queue.Queue()
+    stream = two.stream(iter(typed.get, None), 2000)
+    for line in ("ka lo", "mi"):
+        typed.put(line)
+        assert next(stream)[0].text
+    typed.put(None)
+    assert list(stream) == []
+
+
+def test_an_endless_stream_is_read_only_a_few_blocks_ahead(two):
+    read = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal read
+        while True:
+            read += 1
+            yield "ka"
+
+    stream = two.stream(endless(), 3)
+    next(stream)
+    time.sleep(0.5)
+    # Two blocks for each device, one that waits for its place, one that is being given, two in the reader.
+    assert 3 < read <= 3 * (2 * 2 + 4) + 1
+    stream.close()
+
+
+def test_an_error_while_reading_comes_after_the_lines_before_it(two):
+    def broken() -> Iterator[str]:
+        yield "ka"
+        raise OSError("the disk is gone")
+
+    stream = two.stream(broken(), 10)
+    assert next(stream)[0].text
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(stream)
+
+
+def test_an_error_in_a_process_is_one_line_that_names_the_device(checkpoint):
+    with (
+        pytest.raises(NMTError, match=r"^cpu: \w+Error: [^\n]+$"),
+        on_devices(config(checkpoint, 1), ["cpu"]) as translator,
+    ):
+        result(translator.pool.submit(translate_block, [None]))
+
+
+def translate_and_kill(checkpoint: str) -> None:
+    """Translate, and kill all processes after the first line."""
+    others = set(active_children())
+    with on_devices(config(checkpoint, 2), ["cpu", "cpu"]) as translator:
+        for _ in translator.stream(random_lines(200), 4):
+            for process in set(active_children()) - others:
+                os.kill(process.pid, signal.SIGKILL)
+
+
+def test_a_process_that_is_killed_is_one_line_and_ends_the_stream(checkpoint):
+    before = set(active_children())
+    with pytest.raises(NMTError, match=r"^a process that translates died: is memory short\?$"):
+        translate_and_kill(checkpoint)
+    assert set(active_children()) <= before
+
+
+def test_an_error_while_loading_is_the_same_line_as_with_one_device(checkpoint, tmp_path):
+    broken = tmp_path / "model"
+    shutil.copytree(checkpoint, broken)
+    (broken / "model.safetensors").write_bytes(b"nothing")
+    with (
+        pytest.raises(NMTError, match=r"model\.safetensors: cannot be read"),
+        on_devices(config(str(broken), 2), ["cpu", "cpu"]) as translator,
+    ):
+        list(translator.stream(["ka"], 1))
+
+
+def with_positions(checkpoint: str, folder: Path, positions: int) -> str:
+    """A model directory whose model has so many learned positions."""
+    description = read_description(Path(checkpoint))
+    config = ModelConfig(**{**description.model, "positions": "learned", "max_positions": positions})
+    description.model = asdict(config)
+    model = Transformer(config, description.vocabulary_size)
+    write_model_directory(folder / "model", model, Path(checkpoint) / "tokenizer.model", description, "")
+    return str(folder / "model")
+
+
+def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoint, tmp_path):
+    settings = TranslateConfig(
+        [with_positions(checkpoint, tmp_path, 12)], device="cpu", devices=2, decode=DECODE, split="never"
+    )
+    with on_devices(settings, ["cpu", "cpu"]) as translator:
+        stream = translator.stream(["ka", "", "ka " * 12, "nu"], 1)
+        assert [next(stream)[0].text != "" for _ in range(2)] == [True, False]
+        with pytest.raises(NMTError, match=r"^line 3: 12 tokens "):
+            next(stream)
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "devices", "expected"),
+    [
+        ("auto", 4, 4, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"]),
+        ("cuda", 4, 2, ["cuda:0", "cuda:1"]),
+    ],
+)
+def test_devices_by_hand(monkeypatch, device, gpus, devices, expected):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    assert device_names(TranslateConfig(device=device, devices=devices, decode=DECODE)) == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "named"),
+    [
+        ("auto", 1, "devices=4: there is 1 GPU here"),
+        ("auto", 3, "devices=4: there are 3 GPUs here"),
+        ("cuda", 0, "devices=4: there are 0 GPUs here"),
+        ("auto", 0, "devices=4 is for GPUs; of a processor all cores are used, or threads=N of them"),
+        ("cpu", 8, "devices=4 is for GPUs; of a processor all cores"),
+        ("abacus", 3, "device=abacus: not available"),
+        ("meta", 3, "devices=4: device=meta is one device"),
+    ],
+)
+def test_more_devices_than_there_are_are_refused(monkeypatch, device, gpus, named):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    with pytest.raises(NMTError, match=f"^{named}"):
+        device_names(TranslateConfig(device=device, devices=4, decode=DECODE))

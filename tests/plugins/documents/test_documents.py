@@ -1,0 +1,1030 @@
+"""Documents: what is translated of a file, and what the file is like with the translations in it."""
+
+import html
+import io
+import random
+import re
+import zipfile
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import accumulate
+from xml.etree import ElementTree
+
+import polib
+import pytest
+from hypothesis import assume, example, given, strategies as st
+from markdown_it import MarkdownIt
+
+from nmt.errors import NMTError
+from nmt.plugins.documents import Translated, read_document
+
+
+def same(lines: list[str]) -> list[Translated]:
+    return [Translated(line) for line in lines]
+
+
+def upper(lines: list[str]) -> list[Translated]:
+    """A translation into capitals, word for word."""
+    return [Translated(line.upper(), [(n, n) for n in range(len(line.split()))]) for line in lines]
+
+
+def turned(lines: list[str]) -> list[Translated]:
+    """A translation into capitals, in which the order of the words is turned round."""
+    found = []
+    for line in lines:
+        words = line.upper().split()
+        aligned = [(n, len(words) - 1 - n) for n in range(len(words))]
+        found.append(Translated(" ".join(reversed(words)), aligned))
+    return found
+
+
+def translated(format: str, content: str, by=upper) -> str:
+    document = read_document(format, content.encode())
+    return document.join(by(document.lines)).decode()
+
+
+def aligned(translation: str, pairs: str):
+    """A translator that says this, aligned as "0-1 1-0" says."""
+    alignment = [tuple(map(int, pair.split("-"))) for pair in pairs.split()]
+    return lambda lines: [Translated(translation, alignment), *same(lines[1:])]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "pairs", "expected"),
+    [
+        ("The <b>old</b> house.", "Das alte Haus.", "0-0 1-1 2-2", "Das <b>alte</b> Haus."),
+        ("The <b>old house</b>.", "Das alte Haus.", "0-0 1-1 2-2", "Das <b>alte Haus</b>."),
+        # The order changes.
+        (
+            "I <i>have</i> <b>seen</b> it.",
+            "Ich habe es gesehen.",
+            "0-0 1-1 2-3 3-2",
+            "Ich <i>habe</i> es <b>gesehen</b>.",
+        ),
+        # Words of an element are far apart: it covers what lies between, unless that is longer than they are.
+        ("I <b>give up</b> this.", "Ich gebe das auf.", "0-0 1-1 2-3 3-2", "Ich <b>gebe das auf</b>."),
+        (
+            "I <b>give up</b> this now.",
+            "Ich gebe das jetzt auf.",
+            "0-0 1-1 2-4 3-2 4-3",
+            "Ich <b>gebe</b> das jetzt auf.",
+        ),
+        # Nested, and next to each other.
+        (
+            "See <a href='x'>the <i>new</i> page</a>.",
+            "Siehe die neue Seite.",
+            "0-0 1-1 2-2 3-3",
+            "Siehe <a href='x'>die <i>neue</i> Seite</a>.",
+        ),
+        # Part of a word, and punctuation at its ends.
+        ("A <b>walk</b>ing man", "Ein gehender Mann", "0-0 1-1 2-2", "Ein <b>gehender</b> Mann"),
+        ('He ("<b>he</b>") left', "Er (»er«) ging", "0-0 1-1 2-2", "Er (»<b>er</b>«) ging"),
+        ("A word<sup>1</sup> here", "Hier ein Wort1", "0-1 1-2 2-0", "Hier ein Wort<sup>1</sup>"),
+        # Nothing aligns to it: a free word beside it, else nothing.
+        ("Open <b>up</b> now", "Jetzt öffnen", "0-1 2-0", "Jetzt <b>öffnen</b>"),
+        ("<i>Open</i> <b>up</b>", "Öffnen", "0-0", "<i>Öffnen</i><b></b>"),
+        ("Save <b>file</b>,<i>close</i> it.", "Datei sichern.", "0-1 1-0", "<b>Datei</b> <i>sichern</i>."),
+        ("Save <b>file</b>,<i>close</i>.", "Sichern, zu.", "0-0 1-1", "Sichern, <b>zu.</b><i></i>"),
+        # Nothing aligns to it, and no word is free: one of a neighbour that has more than it had.
+        ("<a>Save</a>, <b>no</b>", "Datei sichern, ja", "0-0 0-1 1-2", "<a>Datei sichern</a>, <b>ja</b>"),
+        ("<a>Save</a>, <b>no</b>, <i>up</i>", "Ja, nein, ab", "0-0 1-1 1-2", "<a>Ja</a>, <b>nein</b>, <i>ab</i>"),
+        ("<a>Save</a>, <b>no</b>, <i>up</i>", "Ja, nein, ab", "0-0 2-1 2-2", "<a>Ja</a>, <b>nein</b>, <i>ab</i>"),
+        ("<a>The file</a> <b>up</b>", "Die Datei", "0-0 1-1", "<a>Die Datei</a><b></b>"),
+        # Tags between words.
+        ("Yes,<br>I do.", "Ja, das tue ich.", "0-0 1-3 2-2", "Ja,<br>das tue ich."),
+        ("One<br>\n<br>two", "Zwei eins", "0-1 1-0", "Zwei<br>\n<br>eins"),
+        ("One <img src='x'> two", "Eins zwei", "0-0 1-1", "Eins <img src='x'> zwei"),
+        ("One<wbr>two three", "Einszwei drei", "0-0 1-1", "Einszwei<wbr> drei"),
+        # What is copied.
+        (
+            "Run <code>make all</code> first",
+            "Zuerst make all ausführen",
+            "0-3 1-1 2-2 3-0",
+            "Zuerst <code>make all</code> ausführen",
+        ),
+        ("Run <code>make</code> now", "Jetzt machen los", "0-2 1-1 2-0", "Jetzt <code>make</code> machen los"),
+        ("A <code>a</code> is a", "Ein a ist ein a", "0-0 1-1 2-2 3-3 3-4", "Ein <code>a</code> ist ein a"),
+        ("Run <code>x</code>", "Los", "0-0", "Los <code>x</code>"),
+        # An item that is copied is not there twice.
+        (
+            "Show <code>messages %s</code> now",
+            "Nachrichten %s-Jetzt zeigen",
+            "0-2 1-0 2-1",
+            "Nachrichten <code>messages %s</code>-Jetzt zeigen",
+        ),
+        # A word that joins what is copied to a protected item stays.
+        ("Press open() <code>now</code>", "open()-Nun drücken", "0-1 1-0 2-0", "<code>now</code> open()-Nun drücken"),
+        ("Hit <kbd>A</kbd>+<kbd>B</kbd>!", "A+B drücken!", "0-1 1-0", "<kbd>A</kbd>+<kbd>B</kbd> drücken!"),
+        # What is protected stays whole, as an element does whose content it is.
+        ("About <b>1.5 GB</b> now", "Jetzt etwa 1,5 GB", "0-1 1-2 3-0", "Jetzt etwa <b>1,5 GB</b>"),
+        ("Delete <b>{{ x }}</b>?", "{{ x }} löschen?", "1-3 2-2", "<b>{{ x }}</b> löschen?"),
+        ("Run --quick <b>app</b>", "Starte --quick-App", "0-0 2-1", "Starte <b>--quick-App</b>"),
+        ("<i><b>All</b> %s</i> of", "Von %s", "0-1 1-1 2-0", "Von <i><b>%s</b></i>"),
+        ("Hit <b>Ctrl</b>+<i>S</i> now", "Jetzt Ctrl+S", "0-0 1-1", "Jetzt <b>Ctrl</b>+<i>S</i>"),
+        # Signs stay where they stood, and the model does not see them.
+        ("<h2>Open it<a href='#x'>¶</a></h2>", "Mach auf", "0-1", "<h2>Mach auf<a href='#x'>¶</a></h2>"),
+        ("<a><i>→</i></a> Open it<sup>*</sup> now", "Jetzt los", "1-1 2-0", "<a><i>→</i></a> Jetzt los<sup>*</sup>"),
+        # Around everything, and broken.
+        ("<b><i>All of it</i></b> ", "Alles", "0-0", "<b><i>Alles</i></b> "),
+        ("A <b>bold <i>and</b> more", "Ein fetter und mehr", "0-0 1-1 2-2 3-3", "Ein <b>fetter <i>und</b> mehr"),
+        ("No <b>end", "Kein Ende", "0-0 1-1", "Kein <b>Ende"),
+        ("Tom &amp; I &lt; <b>you</b>", "Tom & ich < du", "0-0 1-1 2-2 3-3 4-4", "Tom &amp; ich &lt; <b>du</b>"),
+    ],
+)
+def test_markup_goes_around_the_words_that_align(source, translation, pairs, expected):
+    assert translated("html", source, aligned(translation, pairs)) == expected
+
+
+WORDS = st.text("abcdefgäß", min_size=1, max_size=4)
+BLANKS = st.sampled_from([" ", "\n  ", " <!-- ein Wort --> "])
+
+
+def element(inside, tags):
+    return st.tuples(st.sampled_from(tags), inside).map(lambda both: f"<{both[0]} id='x>y'>{both[1]}</{both[0]}>")
+
+
+def several(of, between):
+    return st.lists(st.tuples(of, between), min_size=1, max_size=4).map(
+        lambda parts: "".join(a + b for a, b in parts[:-1]) + parts[-1][0]
+    )
+
+
+TEXT = several(WORDS | st.sampled_from(["a&amp;b", "&lt;", "(x)", "c."]), st.sampled_from([" "]))
+PHRASE = st.recursive(
+    TEXT, lambda inside: several(element(inside, ["b", "a", "em"]) | TEXT, st.just(" ")), max_leaves=6
+)
+BLOCK = st.one_of(
+    element(PHRASE, ["p", "div", "li", "td"]),
+    st.sampled_from(
+        ["<script>if (a<b) c('<p>')</script>", "<pre>a  b</pre>", "<hr>", "<!-- c -->", "\r\n", "<style>b > a</style>"]
+    ),
+)
+PAGE = st.lists(BLOCK, max_size=5).map(lambda blocks: "<!DOCTYPE html>\n" + "\n".join(blocks))
+
+
+class Seen(HTMLParser):
+    """What the standard library's parser sees: tags, comments, and texts in capitals."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.seen: list[object] = []
+        self.raw = 0
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.raw += tag in ("script", "style", "pre")
+        self.seen.append((tag, attrs))
+
+    def handle_endtag(self, tag):
+        self.raw -= tag in ("script", "style", "pre")
+        self.seen.append(tag)
+
+    def handle_comment(self, data):
+        self.seen.append(("comment", data))
+
+    def handle_data(self, data):
+        self.seen.append(("raw", data) if self.raw else ("text", data.upper().split()))
+
+    def skeleton(self) -> list[object]:
+        return sorted(str(each) for each in self.seen if each[0] != "text")
+
+
+@given(PAGE)
+def test_a_translation_word_for_word_leaves_all_markup_where_it_was(page):
+    assert Seen(translated("html", page)).seen == Seen(page).seen
+
+
+@given(PAGE)
+def test_turned_sentences_have_the_same_elements_around_the_same_words(page):
+    found = Seen(translated("html", page, turned))
+    assert found.skeleton() == Seen(page).skeleton()
+    words = [word for each in Seen(page).seen if each[0] == "text" for word in each[1]]
+    assert sorted(word for each in found.seen if each[0] == "text" for word in each[1]) == sorted(words)
+
+
+PROTECTED_ITEMS = ["{{ user.name }}", "{n, plural, one {# file} other {# files}}", "`a b`", "20 %", "5 GB", "--verbose"]
+PROTECTED_ITEMS += ["%s", "%(name)s", "{0}", "/etc/hosts", "Ctrl+S", "https://a.b/c_d", "x@y.zz", "MAX_SIZE"]
+AROUND_ITEMS = st.recursive(
+    several(WORDS | st.sampled_from(PROTECTED_ITEMS).map("\0{}\0".format), st.sampled_from([" "])),
+    lambda inside: several(element(inside, ["b", "a", "em"]) | inside, st.sampled_from([" ", ", "])),
+    max_leaves=6,
+)
+TAGS = re.compile("</?(?:b|a|em)(?: id='x>y')?>")
+
+
+@given(AROUND_ITEMS, st.randoms(use_true_random=False), st.booleans())
+@example("<b>\0{{ user.name }}\0</b>?", random.Random(1), False)
+def test_no_tag_is_put_inside_a_protected_item(inside, generator, aligned):
+    """The translator gives each item as it is, and turns round the words and items."""
+    source = f"a {inside} b".replace("\0", "")
+    document = read_document("html", source.encode())
+    plain = TAGS.sub("", f"a {inside} b")
+    pieces = re.findall("(?:\0[^\0]*\0|[^\0 ])+", plain)
+    generator.shuffle(pieces)
+    items = Counter(re.findall("\0(.*?)\0", plain))
+    text = html.unescape(" ".join(pieces).replace("\0", ""))
+    words = range(len(text.split()))
+    pairs = [(generator.choice(words), generator.choice(words)) for _ in words] if aligned else None
+    found = document.join([Translated(text, pairs)]).decode()
+    assert html.unescape(TAGS.sub("", found)) == text
+    for item, count in items.items():
+        assert found.count(item) >= count
+
+
+DAMAGED = """< > </ <b <b> </b> <p> <!-- --> <script> </script <a_title=' " ' = & &#0; &amp word \0 <code> </code>
+<img_alt=x_y> _translate=no /> <title> <br> \ufeff _ \r\n"""
+PIECES = st.sampled_from(re.split("[ \n]", DAMAGED)).map(lambda piece: piece.replace("_", " "))
+
+
+@given(st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join), st.sampled_from([upper, turned]))
+def test_damaged_html_is_kept_to_the_byte_where_it_is_not_translated(text, by):
+    assume(text.count("\0") * 4 < len(text))  # else it is no text
+    text = text.encode(errors="replace").decode()
+    assert translated("html", text, same) == text
+    found = translated("html", text, by)
+    assert html.unescape(found).upper().count("<") >= text.count("<!--")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<b>",
+        "<b><i></b>",
+        "<code>",
+        "<!--",
+        "<a '",
+        "<a title=",
+        "x <b>y</b> `z` ",
+        "</b>",
+        "<",
+        "<code>x</code> ",
+        "<b>5 %</b> ",
+    ],
+)
+def test_time_is_linear(piece):
+    text = piece * (60_000 // len(piece))
+    assert translated("html", text, same) == text
+    translated("html", text)
+    translated("html", text, lambda lines: [Translated(line + " x", []) for line in lines])
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ('<img alt="A cat" src="A dog">', ["A cat"]),
+        ("<p title='a &quot;b'>c<br>d</p>", ['a "b', "c d"]),
+        ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c</p>", ["c"]),
+        ("<p>a <span translate='no'>b</span> c</p>", ["a b c"]),
+        ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
+        ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
+        ("<p>12:30</p>&nbsp;—", []),
+        ("<h2>Open it<a title='a link'>¶</a></h2>", ["Open it", "a link"]),
+        ("<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
+        ("<dl><dt class='sig sig-object py'>open(a file)</dt><dd>Opens it</dd></dl>", ["Opens it"]),
+    ],
+)
+def test_what_is_translated(source, lines):
+    assert read_document("html", source.encode()).lines == lines
+
+
+META = '<meta charset="{}"><p>é {} — '
+
+
+@pytest.mark.parametrize(
+    ("format", "source", "encoding", "expected"),
+    [
+        ("html", META.format("iso-8859-1", "a").replace("—", "-"), "latin-1", "é 日&#26085;".replace("日", "ß")),
+        ("html", META.format("iso-8859-1", "a"), "cp1252", "é ß&#26085;"),
+        ("html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>\u2460 日", "cp932", "&#233; &#223;日"),
+        ("html", "<meta charset=latin-1><p>a b", "ascii", "&#233; &#223;&#26085;"),
+        (
+            "xliff",
+            "<?xml version='1.0' encoding='windows-1252'?><segment><source>é</source></segment>",
+            "cp1252",
+            "é ß&#26085;",
+        ),
+        ("html", "\ufeff<meta charset=utf-16><p>a", "utf-16-le", "é ß日"),
+        ("srt", "\ufeff00:00:01,000 --> 00:00:02,000\na\n", "utf-16-be", "é ß日"),
+        ("text", "\ufeffa\n", "utf-16-be", "é ß日"),
+        ("html", "<meta charset=latin-1><p>日", "utf-8", "é ß日"),  # a text that a client of the server sends
+    ],
+)
+def test_a_file_is_read_and_written_in_its_encoding(format, source, encoding, expected):
+    document = read_document(format, source.encode(encoding))
+    if format != "xliff":
+        assert document.join(same(document.lines)).decode(encoding) == source
+    assert expected in document.join([Translated("é ß日")]).decode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<html><p>a", '<html lang="pt-BR"><p>A'),
+        ("<HTML class=x lang=en-US xml:lang='en'><p>a", '<HTML class=x lang="pt-BR" xml:lang="pt-BR"><p>A'),
+        ("<html lang=''><p title=b lang='en'>a", '<html lang="pt-BR"><p title=B lang="pt-BR">A'),
+        ("<html lang=en><p lang=fr>a <i lang=en>b", '<html lang="pt-BR"><p lang=fr>A <i lang=en>B'),
+        ("<html lang=fr><p translate=no lang=en>a</p>b", "<html lang=fr><p translate=no lang=en>a</p>B"),
+        ("<html lang=en><p>1", "<html lang=en><p>1"),
+    ],
+)
+def test_a_page_says_that_it_is_in_the_target_language(page, expected):
+    document = read_document("html", page.encode(), "pt_BR", "en")
+    found = document.join(upper(document.lines)).decode()
+    assert found.replace('"B"', "B") == expected
+
+
+def test_attributes_in_a_sentence_are_translated_with_it():
+    source = "<p>See <a title='the page' href='the page'>the page</a> &amp; <img alt=it>.</p>"
+    expected = "<p>SEE <a title='THE PAGE' href='the page'>THE PAGE</a> &amp; <img alt=\"IT\">.</p>"
+    assert translated("html", source) == expected
+
+
+MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"])
+MARKDOWN_PHRASE = st.recursive(
+    several(MARKDOWN_WORD, st.sampled_from([" ", " ", "\n"])),
+    lambda inside: several(
+        st.tuples(
+            inside,
+            st.sampled_from(["*{}*", "**{}**", "[{}](http://a.b/c_d 'e')", "~~{}~~", "<b>{}</b>", "<kbd>{}</kbd>"]),
+        ).map(lambda both: both[1].format(both[0]))
+        | st.sampled_from(["`ein *code*`", "![bild](x.png)", "<http://a.b>", "wort"]),
+        st.sampled_from([" ", "\n", "  \n"]),
+    ),
+    max_leaves=4,
+)
+MARKDOWN_BLOCK = st.one_of(
+    MARKDOWN_PHRASE,
+    MARKDOWN_PHRASE.map(lambda text: "> " + text.replace("\n", "\n> ")),
+    MARKDOWN_PHRASE.map(lambda text: "1. " + text.replace("\n", "\n   ") + "\n\n   - [ ] noch\n"),
+    st.sampled_from(
+        [
+            "# Ein Titel #",
+            "Titel\n=====",
+            "    code *a*",
+            "```c\ncode *a*\n```",
+            "| a wort | b |\n|---|--:|\n| c | `d` |",
+        ]
+    ),
+    st.sampled_from(["<div>\n<p>ein <b>Wort</b></p>\n</div>", "[a]: http://b.c", "---", "Fuß[^1].\n\n[^1]: Eine Note"]),
+)
+# Of two nested strikethroughs, the tildes may come together and be a fence.
+MARKDOWN_PAGE = st.lists(MARKDOWN_BLOCK, max_size=4).map("\n\n".join).filter(lambda page: page.count("~~") <= 2)
+
+
+def markdown_skeleton(text: str, left_out: tuple[str, ...] = ()) -> list[object]:
+    """Blocks, the markup in each in alphabetical order, and what is not text, as markdown-it sees them."""
+    parser, found = MarkdownIt("commonmark").enable(["table", "strikethrough"]), []
+    for token in parser.parse(text):
+        content = token.content if token.type in ("fence", "code_block") else ""
+        inside = [
+            (each.type, sorted(each.attrs.items()), each.content if each.type in ("code_inline", "html_inline") else "")
+            for each in token.children or []
+            if not each.type.startswith(
+                ("text", "softbreak", "hardbreak", *left_out)
+            )  # a break is left out where it would end the block
+        ]
+        found.append((token.type, token.markup, content, sorted(inside, key=str)))
+    return found
+
+
+@given(MARKDOWN_PAGE, st.sampled_from([upper, turned]), st.sampled_from(["\n", "\r\n"]))
+@example(
+    "<b>*![x](y) *C#\nwort** ![x](y)</b>  \n~~*`ein *code*`*  \n![x](y)~~", turned, "\n"
+)  # would be other emphasis
+@example("[`ein *code*` *![x](y) *wort**](z)", turned, "\n")
+@example("*a <kbd>b* c</kbd> wort", turned, "\n")
+def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line_end):
+    page = page.replace("\n", line_end)
+    assert translated("markdown", page, same) == page
+    found = translated("markdown", page, by)
+    ways = ((), ("em_", "strong_", "s_"))  # emphasis that would not be emphasis is left out
+    assert any(markdown_skeleton(found, way) == markdown_skeleton(page, way) for way in ways)
+    assert min(accumulate(1 if tag == "<kbd>" else -1 for tag in re.findall("</?kbd>", found)), default=0) >= 0
+
+
+@given(st.text(st.sampled_from("*_`[]()!<>\\&|~#+-=1. \t\nab\0\r:"), max_size=60), st.sampled_from([upper, turned]))
+def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
+    assume(text.count("\0") * 4 < len(text))  # else it is no text
+    assert translated("markdown", text, same) == text
+    translated("markdown", text, by)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "pairs", "expected"),
+    [
+        ("A *new* `x_y` value.", "Ein neuer x_y Wert.", "0-0 1-1 2-2 3-3", "Ein *neuer* `x_y` Wert."),
+        (
+            "See [the *new* page](x 'y').",
+            "Siehe die neue Seite.",
+            "0-0 1-1 2-2 3-3",
+            "Siehe [die *neue* Seite](x 'y').",
+        ),
+        ("> one\n> two  \n> three", "eins zwei drei", "0-0 1-1 2-2", "> eins zwei  \n> drei"),
+        ("Do it", "1. Mach [das] <b> *so*", "0-0", r"1\. Mach \[das\] \<b> \*so\*"),
+        ("*`x`  \n![y](z)* a", "x b", "0-0 1-1", "*`x` ![y](z)* b"),
+        ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
+        ("- [x] *do* **it**", "mach", "1-0", "- [x] **mach**"),
+        ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
+        ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
+        ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
+        # What stands for itself in a paragraph, and metadata.
+        ("[^a_b]: Do it\n[^2]:\n  Open\n  it", "mach es", "0-0", "[^a_b]: mach es\n[^2]:\n  Open\n  it"),
+        ("> [!NOTE]\n> Do it\n> now", "mach es", "0-0", "> [!NOTE]\n> mach es"),
+        ("> [!tip]- Do it\n> Open", "mach es", "0-0", "> [!tip]- mach es\n> Open"),
+        ("# Do it {#x_y .z_z}", "mach es", "0-0", "# mach es {#x_y .z_z}"),
+        ("{: .a_b}\n*Do* it\n{: .c_c}", "mach es", "0-0", "{: .a_b}\n*mach* es\n{: .c_c}"),
+        ("+++\na = 'b'\n+++\nText\n", "Wort", "0-0", "+++\na = 'b'\n+++\nWort\n"),
+        ("---\na: b\n...\nText\n", "Wort", "0-0", "---\na: b\n...\nWort\n"),
+        # What HTML copies.
+        ("A <kbd>x</kbd> was", "Ein war", "0-0 2-1", "Ein <kbd>x</kbd> war"),
+        ("Hit <kbd>A</kbd>+<kbd>*B*</kbd>", "A+B drücken", "0-1 1-0", "<kbd>A</kbd>+<kbd>*B*</kbd> drücken"),
+        ('A <b translate="no">b</b> is', "Ist es", "0-0 2-1", 'Ist <b translate="no">b</b> es'),
+        ("A <math><mi>x</mi></math> is", "Ist ein", "0-1 1-0", "Ist <math><mi>x</mi></math> ein"),
+        ("A <button>b c</button> is", "Ist C B", "0-0 1-2 2-1 3-0", "Ist <button>C B</button>"),
+        ("No <kbd> end", "Kein Ende", "0-0 1-1", "Kein <kbd> Ende"),
+    ],
+)
+def test_markdown_tables_of_examples(source, translation, pairs, expected):
+    assert translated("markdown", source, aligned(translation, pairs)) == expected
+
+
+MESSAGE = st.text(st.sampled_from('aB "\\\n\t<b>{}%s'), min_size=1, max_size=20).filter(str.strip)
+
+
+@given(
+    st.lists(
+        st.tuples(MESSAGE, MESSAGE | st.none(), st.booleans(), st.booleans()), max_size=5, unique_by=lambda m: m[0]
+    ),
+    st.integers(1, 4),
+    st.sampled_from([20, 78]),
+)
+def test_po_gets_the_missing_translations_alone(messages, forms, width):
+    """polib writes the catalog, and reads the translation."""
+    catalog = polib.POFile(wrapwidth=width)
+    catalog.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": f"nplurals={forms}; plural=0;"}
+    for text, plural, done, old in messages:
+        entry = polib.POEntry(msgid=text, comment="c", flags=["c-format"], obsolete=old and plural is None)
+        # gettext wants the same of both: line ends at the edges, and arguments.
+        if plural and text.strip("\n") == text and plural.strip("\n") == plural and "%" not in text + plural:
+            entry.msgid_plural, entry.msgstr_plural = plural, dict.fromkeys(range(forms), "x" * done)
+        else:
+            entry.msgstr = "x" * done
+        catalog.append(entry)
+    before = str(catalog)
+    after = polib.pofile(translated("po", before))
+    assert after.metadata == catalog.metadata
+    order = [sorted(each, key=lambda entry: entry.msgid) for each in (after, catalog)]
+    for ours, entry in zip(*order, strict=True):
+        assert (ours.msgid, ours.obsolete) == (entry.msgid, entry.obsolete)
+        assert ours.comment == entry.comment or ours.obsolete
+        texts = list(ours.msgstr_plural.values()) or [ours.msgstr]
+        new = any(texts) and not any(entry.msgstr_plural.values() or [entry.msgstr])
+        assert ours.flags == (["fuzzy", "c-format"] if new else entry.flags)
+        if not new:
+            assert (ours.msgstr, ours.msgstr_plural) == (entry.msgstr, entry.msgstr_plural)
+            continue
+        own = [entry.msgid, *[entry.msgid_plural] * (forms - 1)] if forms > 1 else [entry.msgid_plural or entry.msgid]
+        for text, source in zip(texts, own if entry.msgid_plural else [entry.msgid], strict=True):
+            assert sorted("".join(text.upper().split())) == sorted("".join(source.upper().split()))
+            assert [text.startswith("\n"), text.endswith("\n")] == [source.startswith("\n"), source.endswith("\n")]
+
+
+@pytest.mark.parametrize(
+    ("flag", "message", "translation", "written"),
+    [
+        ("c", "%s: %d files", "%s: %d Dateien", True),
+        ("c", "%s: %d files", "%d Dateien: %s", False),  # another order of types
+        ("c", "%2$s: %1$d", "%1$d: %2$s", True),
+        ("c", "%ud of %*.*lf", "%ud von %*.*lf", True),
+        ("c", "%<PRIuMAX> bytes", "<PRIuMAX> Bytes%", False),
+        ("c", "%5.2f%% done", "%5.2f%% fertig", True),
+        ("c", "%s done", "%s zu 100 % fertig", False),
+        ("c", "all", "alle 5 % davon", False),  # "% d" is a directive
+        ("no-c", "all", "alle 5 % davon", True),
+        ("possible-c", "%s", "x", True),
+        ("python", "%(a)s and %(b)s", "%(b)s und %(a)s", True),
+        ("python", "%(a)s and %(b)s", "%(b)s und %(b)s", False),
+        ("python-brace", "{a} and {{b}}", "{{b}} und {a}", True),
+        ("python-brace", "{a}", "{a} {", False),
+        ("perl-brace", "{a} {", "{ {a}", True),
+        ("qt", "%1 of %L2: 100%", "%L2 von %1: 100%", True),
+        ("qt", "%1 of %n", "%1 von", False),
+        ("sh", "$x and ${y}", "${y} und $x", True),
+        ("sh", "$x", "$xy", False),
+        ("php", "%'*5d", "%'*5d", True),
+    ],
+)
+def test_po_holds_no_translation_with_other_directives(flag, message, translation, written):
+    catalog = polib.POFile()
+    catalog.append(polib.POEntry(msgid=message, flags=[f"{flag}-format"]))
+    document = read_document("po", str(catalog).encode())
+    parts = [part for part in translation.split("\n") if part]
+    entry = polib.pofile(document.join([Translated(part) for part in parts]).decode())[0]
+    assert entry.msgstr == (translation if written else "")
+    assert bool(document.notice) is not written
+
+
+def test_po_as_people_write_it():
+    source = """\
+# A comment
+msgid ""
+msgstr "Plural-Forms: nplurals=2;\\n"
+
+#: a.c:1
+#, python-format
+msgctxt "x"
+msgid "one <b>file</b>\\n"
+msgid_plural ""
+"many "
+"files\\n"
+msgstr[0] ""
+msgstr[1] ""
+
+#, fuzzy
+msgid "kept"
+msgstr   "as "  "it"
+"is"
+msgid "12 %"
+msgstr ""
+#~ msgid "old"
+#~ msgstr ""
+"""
+    expected = source.replace("#, python", "#, fuzzy, python").replace(
+        'msgstr[0] ""\nmsgstr[1] ""\n', 'msgstr[0] "ONE <b>FILE</b>\\n"\nmsgstr[1] "MANY FILES\\n"\n'
+    )
+    for end in ("\n", "\r\n"):
+        assert translated("po", source.replace("\n", end)) == expected.replace("\n", end)
+
+
+def test_po_fills_the_forms_that_are_missing():
+    head = 'msgid ""\nmsgstr "Plural-Forms: nplurals=3;\\n"\n\n'
+    message = 'msgid "a file"\nmsgid_plural "b files"\nmsgstr[0] ""\n"one"\n'
+    for end in ("\n", "\r\n"):
+        source = (head + message + 'msgstr[1] ""\nmsgstr[2] "many"\n').replace("\n", end)
+        filled = (head + "#, fuzzy\n" + message + 'msgstr[1] "B FILES"\nmsgstr[2] "many"\n').replace("\n", end)
+        assert translated("po", source) == filled
+
+
+@pytest.mark.parametrize("flags", ["#, fuzzy, c-format\n", "#, fuzzy\n#, c-format\n", "#, c-format\n#: a\n#,fuzzy\n"])
+def test_po_has_the_flag_of_a_new_translation_once(flags):
+    source = flags + 'msgid "an hour"\nmsgstr ""\n'
+    assert translated("po", source) == source.replace('msgstr ""', 'msgstr "AN HOUR"')
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("Content-Type: text/plain; charset=CHARSET", "a template: .* `msginit -l de`"),
+        ("Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;", "a template"),
+        ("Content-Type: text/plain; charset=ISO-2022-JP", "it is in ISO-2022-JP: .* `msgconv -t UTF-8`"),
+        ("\xff", "not UTF-8 at byte 18: .* `msgconv -t UTF-8`"),
+    ],
+)
+def test_po_that_cannot_be_translated_is_told(header, told):
+    with pytest.raises(NMTError, match=told):
+        read_document("po", f'msgid ""\nmsgstr "{header}\\n"\n'.encode("latin-1"), "de")
+
+
+def test_subtitles_keep_times_tags_and_lines():
+    source = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello there,\nyou</i>\n\n"
+    source += "2\n00:00:03,000 --> 00:00:04,000 X1:1\n- Yes.\n{\\an8}- No."
+    expected = source.upper().replace("<I>", "<i>").replace("</I>", "</i>").replace("\\AN", "\\an")
+    for end in ("\n", "\r\n"):
+        assert translated("srt", source.replace("\n", end)) == expected.replace("\n", end)
+    assert translated("srt", "Hello\n1\n") == "Hello\n1\n"
+    times = "00:00:01,000 --> 00:00:02,000\n"
+    together = f"1\n{times}Open\n2\n{times}Close\n{times}42 now\n"  # no empty line between them
+    assert translated("srt", together) == together.upper()
+
+
+def test_a_translation_of_fewer_words_than_subtitles_is_not_cut_in_pieces():
+    times = "1\n00:00:01,000 --> 00:00:02,000\n"
+    source, expected = (f"{times}{a}\n\n{times}{b}\n\n{times}{c}\n" for a, b, c in ("xyz", "ABC"))
+    found = read_document("srt", source.encode())
+    assert found.join([Translated("Auf jetzt")]).decode() == expected.replace("A", "Auf").replace("B", "jetzt").replace(
+        "C", "…"
+    )
+
+
+@pytest.mark.parametrize(
+    ("translation", "pairs", "expected"),
+    [
+        ("X Y Z", "0-0 2-1 4-2", "X\nY\nZ"),
+        ("X Y Z", "0-0 4-1 4-2", "X\nY\nZ"),
+        ("X Y", "0-0 4-1", "X\nY"),  # two breaks at one place would end the subtitle
+        ("X", "0-0", "X"),
+    ],
+)
+def test_a_line_break_has_a_place_of_its_own_or_none(translation, pairs, expected):
+    times = "1\n00:00:01,000 --> 00:00:02,000\n"
+    assert translated("srt", f"{times}a b\nc\nd e\n", aligned(translation, pairs)) == f"{times}{expected}\n"
+
+
+@given(st.text(st.sampled_from('msgidtrn[]0 "\\\n#,~:->%<b/>12\r\0'), max_size=60), st.sampled_from(["po", "srt"]))
+def test_damaged_catalogs_and_subtitles_are_kept(text, format):
+    assume(text.count("\0") * 4 < len(text))  # else it is no text
+    text = text.replace("msg", "msgid ").replace("str", "msgstr ").replace("->", " --> ")
+    translated(format, text, turned)
+
+
+@pytest.mark.parametrize("format", ["html", "markdown", "po", "srt"])
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\0", b"\r"])
+def test_empty_files_stay_empty(format, content):
+    document = read_document(format, content)
+    assert (document.lines, document.join([])) == ([], content)
+
+
+XLIFF = """<?xml version="1.0"?>
+<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2"><body>
+<trans-unit id="1"><source>one <g id="1">two &amp; three</g><ph id="2">{\\b}</ph></source></trans-unit>
+<trans-unit id="2"><source>a <x id="1"/> b</source> <target/><alt-trans><source>c</source></alt-trans></trans-unit>
+<trans-unit id="3"><source>a</source><target>done</target></trans-unit>
+<trans-unit id="5"><source>a</source><target><![CDATA[done]]></target></trans-unit>
+<trans-unit id="4" translate="no"><source>a</source></trans-unit><!-- <source>a</source> -->
+</body></xliff>
+"""
+
+
+def test_xliff_gets_the_missing_targets_alone():
+    """The standard library reads the result."""
+    found = translated("xliff", XLIFF)
+    name = "{urn:oasis:names:tc:xliff:document:1.2}"
+    units = ElementTree.fromstring(found).findall(f".//{name}trans-unit")
+    targets = [unit.findall(f"{name}target") for unit in units]
+    texts = [["".join(each.itertext()) for each in own] for own in targets]
+    assert texts == [["ONE TWO & THREE{\\b}"], ["A  B"], ["done"], ["done"], []]
+    assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
+    assert targets[0][0][0].text == "TWO & THREE"
+    new = re.compile(r'<target state="needs-review-translation">.*?</target>')
+    assert new.sub("", found) == XLIFF.replace("<target/>", "")
+    second = XLIFF.replace("trans-unit", "segment").replace("<target/>", "<target></target>")
+    assert translated("xliff", second).count("<target>A <x id") == 1
+
+
+def test_xliff_keeps_what_is_not_to_be_translated():
+    unit = '<trans-unit id="1"{}><source>{}</source></trans-unit>'
+    no, yes = (f' translate="{word}"' for word in ("no", "yes"))
+    marked = '<mrk mtype="protected">Acme <g id="1">&amp; c</g></mrk>'
+    source = f"<x><file{no}>{unit.format('', 'a')}<group{yes}>{unit.format('', 'b')}{unit.format(no, 'c')}</group>"
+    source += f"</file><file>{unit.format('', marked + ' d')}{unit.format('', marked)}</file></x>"
+    assert read_document("xliff", source.encode()).lines == ["b", "Acme & c d"]
+    found = translated("xliff", source, aligned("b", ""))
+    assert re.findall("<target.*?>(.*?)</target>", translated("xliff", source, turned)) == ["B", f"D {marked}"]
+    assert re.sub("<target.*?</target>", "", found) == source
+    segment = "<segment{}><source>{}</source></segment>"
+    kept = '<mrk id="1" translate="no">Open <mrk id="2">it</mrk></mrk>'
+    source = f"<x><unit{no}>{segment.format('', 'a')}</unit><unit>{segment.format(no, 'b')}"
+    source += f"{segment.format('', 'c ' + kept)}</unit></x>"
+    assert re.findall("<target>(.*?)</target>", translated("xliff", source)) == [f"C {kept}"]
+
+
+def test_xliff_replaces_what_is_no_translation_yet():
+    unit = "<trans-unit><source>a</source><target{}>a</target></trans-unit>"
+    states = ("new", "needs-translation", "translated", "final")
+    source = "".join(unit.format(f' xml:lang="de" state="{state}"') for state in states)
+    found = translated("xliff", f"<x>{source}{unit.format('')}</x>")
+    assert re.findall("<target.*?>(.*?)</target>", found) == ["A", "A", "a", "a", "a"]
+    assert len(re.findall('<target state="needs-review-translation">A', found)) == 2
+    segment = "<segment{}><source>a</source></segment>"
+    for before, after in (("", " state='translated'"), (" state='reviewed'", " state='reviewed'")):
+        expected = segment.format(after.replace("'", '"')).replace("</source>", "</source><target>A</target>")
+        assert translated("xliff", f"<x>{segment.format(before)}</x>").replace("'", '"') == f"<x>{expected}</x>"
+    new = segment.format(' state="initial" subState="x:y"')
+    assert translated("xliff", f"<x>{new}</x>").startswith('<x><segment state="translated"><source>')
+    segment = '<segment id="1" state="{}"><source>a</source>{}</segment>'
+    source = segment.format("initial", "<target>b</target>") + segment.format("reviewed", "<target>b</target>")
+    expected = source.replace("initial", "translated").replace("b</target>", "A</target>", 1)
+    assert translated("xliff", f"<x>{source}</x>") == f"<x>{expected}</x>"
+
+
+def test_html_attributes_that_people_read():
+    """Those of buttons and of descriptions too, but none where it says so."""
+    read = (
+        "<input type='submit' value='{}'>",
+        '<input value="{}" type=BUTTON>',
+        '<meta name="description" content={}>',
+    )
+    read += (
+        "<meta property='og:title' content='{}'>",
+        "<p title='{}'></p>",
+        "<p>c <input type=reset value='{}'> d</p>",
+    )
+    left = ("<input type=text value='{}'>", "<meta name=keywords content='{}'>", "<p translate=no title='{}'></p>")
+    left += ("<meta name=viewport content='{}'>", "<option value='{}'></option>", "<input value='{}'>")
+    for template in read + left:
+        page = template.format("ab")
+        assert ("ab" in read_document("html", page.encode()).lines) == (template in read)
+        assert ("AB" in translated("html", page)) == (template in read)
+
+
+def test_a_sentence_over_several_subtitles_is_translated_as_one():
+    times = "{}\n00:00:0{},000 --> 00:00:0{},500\n"
+    texts = ["When I <i>came</i> home,", "the door was\nopen", "and he was gone.", "Then it rained", "John said."]
+    source = "\n".join(times.format(n, n, n) + text + "\n" for n, text in enumerate(texts, 1))
+    document = read_document("srt", source.encode())
+    one = "When I came home, the door was open and he was gone."
+    assert document.lines == [one, "Then it rained", "John said."]
+    said = "Als ich heimkam, war die Tür offen und er war weg."
+    pairs = [(0, 0), (1, 1), (2, 2), (3, 2), (4, 4), (5, 5), (6, 3), (7, 6), (8, 7), (9, 8), (10, 9), (11, 10)]
+    found = document.join([Translated(said, pairs), *same(document.lines[1:])]).decode()
+    wanted = ["Als ich <i>heimkam</i>,", "war\ndie Tür offen", "und er war weg.", *texts[3:]]
+    assert found == "\n".join(times.format(n, n, n) + text + "\n" for n, text in enumerate(wanted, 1))
+    # No alignment, or no blanks: in proportion, and each has something.
+    for text, parts in (("a b c", ["a", "b", "c"]), ("中文字", ["中", "文", "字"]), ("a b c d", ["a", "b c", "d"])):
+        found = document.join([Translated(text), *same(document.lines[1:])]).decode()
+        assert [re.sub("<.*?>", "", found.split("\n\n")[n].split("\n", 2)[2]).split() for n in range(3)] == [
+            part.split() for part in parts
+        ]
+
+
+TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en-US" segtype="sentence"/><body>
+<tu><tuv xml:lang="EN-us"><seg>one <bpt i="1">&lt;b></bpt>two &amp; <ph>{x}</ph> three<ept i="1">&lt;/b></ept></seg>
+</tuv>
+</tu><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="de-AT"><seg>done</seg></tuv></tu>
+<tu srclang="fr"><tuv xml:lang="en"><seg>a</seg></tuv><tuv xml:lang="fr"><seg>b</seg></tuv></tu>
+<tu><tuv xml:lang="es"><seg>c</seg></tuv></tu>
+</body></tmx>
+"""
+
+
+def test_a_footnote_does_not_become_the_definition_of_a_link():
+    document = read_document("markdown", b"[^1]: Open it\n")
+    assert document.join([Translated("Hochfahren")]) == b"[^1]: Open it\n"
+
+
+def test_places_that_xml_has_already():
+    unit = "<xliff><trans-unit><source>a</source><seg-source>a</seg-source></trans-unit></xliff>"
+    added = '</seg-source><target state="needs-review-translation">A</target>'
+    assert translated("xliff", unit) == unit.replace("</seg-source>", added)
+    page = "<p>a <![CDATA[b > c]]> d</p>"
+    assert translated("html", page) == "<p>A <![CDATA[b > c]]> D</p>"
+    memory = '<tmx><tu srclang="en"><tuv xml:lang="de">{}</tuv><tuv xml:lang="en"><seg>a</seg></tuv></tu></tmx>'
+    for empty in ("<seg/>", "<seg></seg>", "<seg a='b'> </seg>"):
+        document = read_document("tmx", memory.format(empty).encode(), "de")
+        assert document.join(upper(document.lines)).decode() == memory.format("<seg>A</seg>")
+    for done in ("", "<seg>b</seg>", "<seg><![CDATA[b]]></seg>"):
+        assert read_document("tmx", memory.format(done).encode(), "de").lines == []
+
+
+def test_tmx_gets_the_missing_variants_alone():
+    document = read_document("tmx", TMX.encode(), "de")
+    assert document.lines == ["one two & three", "b"]
+    found = document.join(upper(document.lines)).decode()
+    new = re.compile(r'<tuv xml:lang="de" creationtool="nmt"><seg>(.*?)</seg></tuv>')
+    assert new.sub("", found) == TMX
+    first = 'ONE <bpt i="1">&lt;b></bpt>TWO &amp; <ph>{x}</ph> THREE<ept i="1">&lt;/b></ept>'
+    assert new.findall(found) == [first, "B"]
+    with pytest.raises(NMTError, match="target language is not known"):
+        read_document("tmx", TMX.encode())
+    for format in ("tmx", "xliff"):
+        with pytest.raises(NMTError, match="declares the entity 'x'"):
+            read_document(format, b'<!DOCTYPE tmx [<!ENTITY x "xx">]><tmx>&x;</tmx>', "de")
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "told"),
+    [
+        ("xliff", '<xliff><file source-language="fr-CA" target-language="ja"/></xliff>', "from fr-CA into ja, but"),
+        ("xliff", '<xliff><file source-language="en"/><file target-language="ja"/></xliff>', "is into ja, but"),
+        ("xliff", "<xliff srcLang='fr' trgLang='de'/>", "is from fr into de, but the model translates from en into de"),
+        (
+            "xliff",
+            '<xliff><!--<file source-language="fr">--><file source-language="EN" target-language="deu"/></xliff>',
+            "",
+        ),
+        ("po", 'msgid ""\nmsgstr "Language: fr\\n"\n', "is into fr, but"),
+        ("po", 'msgid ""\nmsgstr "Language: de_AT\\n"\n', ""),
+        ("po", 'msgid ""\nmsgstr "Language: \\nContent-Type: text/plain\\n"\n', ""),
+        ("tmx", '<tmx><header srclang="fr"/><tu><tuv xml:lang="fr"><seg>a</seg></tuv></tu></tmx>', "is from fr, but"),
+        ("tmx", '<tmx><header srclang="*all*"/></tmx>', ""),
+    ],
+)
+def test_a_file_in_other_languages_than_the_model_is_refused(format, content, told):
+    if told:
+        with pytest.raises(NMTError, match=told):
+            read_document(format, content.encode(), "de", "en")
+    else:
+        read_document(format, content.encode(), "de", "en")
+    read_document(format, content.encode(), "x-klingon")
+
+
+def test_a_translation_memory_is_translated_from_the_language_of_the_model():
+    unit = "<tu{}><tuv xml:lang='fr'><seg>b</seg></tuv>{}</tu>"
+    own = "<tuv xml:lang='en-US'><seg>a</seg></tuv>"
+    memory = f"<tmx><header srclang='fr'/>{unit.format('', own)}{unit.format('', '')}"
+    memory += f"{unit.format(' srclang=' + repr('*all*'), own)}</tmx>"
+    document = read_document("tmx", memory.encode(), "de", "en")
+    assert document.lines == ["a", "a"]
+    assert document.join(upper(document.lines)).decode().count('</seg></tuv><tuv xml:lang="de"') == 2
+
+
+LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>the link</w:t></w:r></w:hyperlink>'
+FIELD = "".join(
+    f"<w:r>{inside}</w:r>"
+    for inside in (
+        '<w:fldChar w:fldCharType="begin"/>',
+        "<w:instrText> REF x </w:instrText>",
+        '<w:fldChar w:fldCharType="separate"/>',
+        "<w:t>figure 1</w:t>",
+        '<w:fldChar w:fldCharType="end"/>',
+    )
+)
+RUNS = [
+    ("<w:r><w:t>plain &amp; so</w:t></w:r>", "PLAIN &amp; SO"),
+    ('<w:r w:rsidR="1"><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">bo</w:t></w:r>', "BO"),
+    ("<w:r><w:rPr><w:b/></w:rPr><w:t>ld</w:t><w:br/><w:t>text</w:t></w:r>", "LD TEXT"),
+    ("<w:r><w:tab/></w:r><w:proofErr w:type='x'/>", " "),
+    ('<w:bookmarkStart w:id="1" w:name="y"/>', ""),
+    ('<w:bookmarkEnd w:id="1"/>', ""),
+    ('<w:r><w:footnoteReference w:id="2"/></w:r>', ""),
+    ("<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>", ""),
+    (
+        "<w:r><w:pict><w:txbxContent><w:p><w:r><w:t>in a box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r>",
+        "IN A BOX",
+    ),
+    ("<w:sdt><w:sdtPr><w:id/></w:sdtPr><w:sdtContent><w:r><w:t>a form</w:t></w:r></w:sdtContent></w:sdt>", "A FORM"),
+    (LINK, "THE LINK"),
+    (FIELD, "FIGURE 1"),
+    (FIELD[: FIELD.index("<w:r><w:instr")], ""),
+    ("<w:r><w:t> </w:t></w:r>", " "),
+]
+
+
+def archive_of(xml: str, name: str = "word/document.xml", **more: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, content in {"a.bin": "\x00", name: xml, **more}.items():
+            archive.writestr(file, content)
+    return written.getvalue()
+
+
+def document_of(inside: str) -> str:
+    own = "xmlns:w='http://schemas.openxmlformats.org/wordprocessingml/2006/main'"
+    return f"<w:document {own}><w:body><w:p><w:pPr><w:jc/></w:pPr>{inside}</w:p> <w:sectPr/></w:body></w:document>"
+
+
+def docx_skeleton(xml: str) -> list[str]:
+    """All elements but runs, their properties and their text."""
+    names = [each.tag.rpartition("}")[2] for each in ElementTree.fromstring(xml).iter()]
+    return sorted(name for name in names if name not in ("r", "rPr", "t", "b", "u", "lang", "proofErr"))
+
+
+@given(st.lists(st.sampled_from(RUNS), max_size=7), st.sampled_from([upper, turned]))
+def test_docx_keeps_all_but_the_text_of_runs(runs, by):
+    xml = document_of("".join(run for run, _ in runs))
+    content = archive_of(xml)
+    document = read_document("docx", content)
+    assert document.join(same(document.lines)) == content
+    with zipfile.ZipFile(io.BytesIO(document.join(by(document.lines)))) as archive:
+        assert archive.namelist() == ["a.bin", "word/document.xml"]
+        found = archive.read("word/document.xml").decode()
+    assert docx_skeleton(found) == docx_skeleton(xml)
+    texts = ["".join(each.itertext()) for each in (ElementTree.fromstring(found), ElementTree.fromstring(xml))]
+    assert sorted("".join(texts[0].upper().split())) == sorted("".join(texts[1].upper().split()))
+    assert found[: found.index("</w:pPr>")] == xml[: xml.index("</w:pPr>")]
+
+
+def test_docx_joins_runs_that_look_alike_and_moves_the_others():
+    runs = "<w:r><w:t>See </w:t></w:r>" + RUNS[1][0] + RUNS[2][0].replace("<w:br/><w:t>text</w:t>", "")
+    document = read_document("docx", archive_of(document_of(runs + "<w:r><w:t> here</w:t></w:r>")))
+    assert document.lines == ["See bold here"]
+    found = zipfile.ZipFile(io.BytesIO(document.join([Translated("Hier fett", [(1, 1), (2, 0)])])))
+    text = '<w:r><w:t xml:space="preserve">Hier </w:t></w:r>'
+    text += '<w:r><w:rPr><w:b/><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">fett</w:t></w:r>'
+    assert found.read("word/document.xml").decode() == document_of(text)
+
+
+@pytest.mark.parametrize(
+    ("format", "before", "piece", "after"),
+    [
+        ("tmx", "<!--", "<tu>", "-->"),
+        ("tmx", "<tu>", '<tuv a="x"><b/></tuv>', "</tu>"),
+        ("tmx", "<tu>" + '<tuv a="x">' * 20_000, "", "</tuv>" * 20_000 + "</tu>"),
+        ("xliff", "", '<alt-trans a="x"/><segment a="b"/>', ""),
+        ("xliff", "<!--", "<segment>", "-->"),
+    ],
+)
+def test_time_for_units_is_linear(format, before, piece, after):
+    text = f"<x>{before}{piece * (400_000 // max(len(piece), 1) * bool(piece))}{after}</x>"
+    assert read_document(format, text.encode(), "de").join([]) == text.encode()
+
+
+def test_time_for_a_long_text_that_is_copied_is_linear():
+    assert "x</code>" in translated("html", f"Run <code>{'ab ' * 30_000}x</code>")
+
+
+def test_time_for_runs_is_linear():
+    runs = (f"<w:r><w:rPr><w:sz w:val='{n}'/></w:rPr><w:t>a </w:t></w:r>" for n in range(3000))
+    document = read_document("docx", archive_of(document_of("".join(runs))))
+    assert len(document.join(upper(document.lines))) > 1000
+
+
+LATIN = ["Haus", "geht", "x", "X-Ein", "%s", "5 GB", "(so)", "ab,", "a\u0301", "e\u0301x"]
+WITHOUT_BLANKS = ["を使う", "設定", "ファイル", "。", "「", "」", "ภาษาไทย", "ကို", "文件", "\u0301"]
+WITHOUT_BLANKS += ["\U0001f469\u200d\U0001f469\u200d\U0001f467", "\u0928\u092e\u0938\u094d\u0924\u0947"]
+COPIED = ["x", "make all", "設定", "a\u0301", "%s", "messages %s", "5 GB", "用"]
+TEXTS = st.sampled_from([" ", " ", *LATIN, *WITHOUT_BLANKS])
+MIXED = st.recursive(
+    st.lists(TEXTS | st.tuples(st.just("copied"), st.sampled_from(COPIED)) | st.just(("point", "")), max_size=5),
+    lambda inside: st.lists(TEXTS | st.tuples(st.just("element"), inside), max_size=4),
+)
+RUN = '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'
+WAYS = {
+    "html": {"file": "<p>{}</p>", "element": "<b>Ha{}</b>", "copied": "<code>{}</code>", "point": "<img>"},
+    "markdown": {"file": "{}", "element": "<b>Ha{}</b>", "copied": "`{}`", "point": "<wbr>"},
+    "srt": {"file": "00:00:01,000 --> 00:00:02,000\n{}\n", "element": "<i>Ha{}</i>", "point": "{{\\an8}}"},
+    "xliff": {
+        "file": "<x><segment><source>{}</source></segment></x>",
+        "element": "<g id='1'>Ha{}</g>",
+        "copied": '<mrk translate="no">{}</mrk>',
+        "point": "<x id='2'/>",
+    },
+    "docx": {
+        "text": RUN,
+        "file": document_of("{}"),
+        "element": "<w:hyperlink>{}</w:hyperlink>",
+        "copied": "<w:r><w:fldChar w:fldCharType='begin'/></w:r>" + RUN + "<w:r><w:fldChar w:fldCharType='end'/></w:r>",
+        "point": "<w:r><w:tab/></w:r>",
+    },
+}
+"""How formats write text, an element, what is copied and a tag between words."""
+
+
+def written(ways: dict[str, str], pieces) -> str:
+    """Pieces of a sentence, each a text, or a kind and what is in it, as a format has them."""
+    found = ""
+    for piece in pieces:
+        kind, inside = ("text", piece) if isinstance(piece, str) else piece
+        found += ways.get(kind, "{}").format(written(ways, inside) if kind == "element" else inside)
+    return found
+
+
+def is_all_of(translation: str, pieces: list[tuple[str, bool]]) -> bool:
+    """True if these texts are a translation, where each that is copied may stand for some of its own characters."""
+    ends = {0}
+    for text, copied in pieces:
+        sizes = range(len(text) + 1) if copied else [len(text)]
+        spans = {(begin, begin + size) for begin in ends for size in sizes}
+        ends = {
+            end
+            for begin, end in spans
+            if end <= len(translation)
+            and (Counter(translation[begin:end]) <= Counter(text) if copied else translation[begin:end] == text)
+        }
+    return len(translation) in ends
+
+
+@pytest.mark.parametrize("format", WAYS)
+@given(MIXED, st.lists(TEXTS | st.sampled_from(COPIED), min_size=1, max_size=12), st.data())
+def test_nothing_of_a_translation_is_lost(format, pieces, words, data):
+    """In whatever script and however aligned, the text without the markup is the translation."""
+    ways, translation = WAYS[format], " ".join("".join(words).split())
+    content = ways["file"].format(written(ways, ["Wort ", *pieces, " Ende"]))
+    document = read_document(format, archive_of(content) if format == "docx" else content.encode())
+    assume(translation)
+    number = st.integers(-1, 12)
+    found = document.join([Translated(translation, data.draw(st.none() | st.lists(st.tuples(number, number))))])
+    found = zipfile.ZipFile(io.BytesIO(found)).read("word/document.xml") if format == "docx" else found
+    before, after = ways["file"].split("{}")
+    text = found.decode().removeprefix(before).removesuffix(after).rpartition("<target>")[2].partition("</target>")[0]
+    copied = re.escape(ways.get("copied", "\0{}")).replace(r"\{\}", "(.*?)")
+    parts = re.split(copied, text)
+    parts = [part if number % 2 else re.sub(r"<[^>]*>|\{\\an8\}", "", part) for number, part in enumerate(parts)]
+    texts = ["".join(html.unescape(part).split()) for part in parts]
+    if format == "markdown" and found.decode() == content:  # two stretches of code would be one
+        return
+    assert is_all_of("".join(translation.split()), [(text, number % 2 > 0) for number, text in enumerate(texts)])
+    assert sorted(texts[1::2]) == sorted("".join(text.split()) for text in re.findall(copied, content))
+    if not texts[1:] and "point" not in str(pieces):
+        assert " ".join(html.unescape("".join(parts)).split()) == translation
+
+
+def test_what_is_no_docx_is_told():
+    bomb = archive_of("<w:p>", more=" " * 2**26)
+    for content, told in (
+        (b"PK no zip", "no DOCX, or damaged"),
+        (archive_of("<w:p>", "x.xml"), "no word/document.xml"),
+        (archive_of("<w:p>"), "not well-formed"),
+        (archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
+        (archive_of(document_of("<w:r/>" * 2**19)), "more than 524,288 tags"),
+        (archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "more than 200 levels"),
+        (bomb, "bytes when unpacked"),
+    ):
+        with pytest.raises(NMTError, match=told):
+            read_document("docx", content)
+
+
+def test_what_cannot_be_read_is_told():
+    with pytest.raises(NMTError, match="line 1: not well-formed"):
+        read_document("xliff", b"<xliff>")
+    with pytest.raises(NMTError, match="neither UTF-8 nor utf-7, as it says: save it as UTF-8"):
+        read_document("html", b"<meta charset='utf-7'>\xff")
+    with pytest.raises(NMTError, match="a ZIP archive or Office document, not text"):
+        read_document("text", archive_of("<w>"))
+    with pytest.raises(NMTError, match="not UTF-8 at byte 2"):
+        read_document("html", b"a\xff")
+    with pytest.raises(NMTError, match="longer than"):
+        read_document("html", b"a" * 2**21)
+    assert read_document("html", b"\xef\xbb\xbf<p>a").join([Translated("b")]) == b"\xef\xbb\xbf<p>b"

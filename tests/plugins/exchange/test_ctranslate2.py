@@ -1,0 +1,361 @@
+"""CTranslate2 with an exported model, beside the torch engine with the model itself."""
+
+import json
+import math
+import random
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("ctranslate2")
+
+from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.errors import NMTError
+from nmt.files import EXPORTED, ModelDescription, load_model, read_description, sha256, write_model_directory
+from nmt.model import Transformer, sinusoids as torch_sinusoids
+from nmt.plugins.exchange.ctranslate2 import sinusoids, write
+from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.search import TorchEngine
+from nmt.search.engine import length_penalty
+from nmt.text import load_tokenizer, train_tokenizer
+from nmt.translation import RefusedLine, Translator
+from nmt.translation.segments import Limits
+
+SYLLABLES = ["ba", "dem", "ki", "lo", "nu", "schi", "ße", "tra"]
+KINDS = {
+    "post": {},
+    "pre": {"norm": "pre"},
+    "untied": {"tied_embeddings": False, "encoder_layers": 1, "decoder_layers": 3},
+    "learned": {"positions": "learned", "max_positions": 40},
+    "one head": {"heads": 1, "norm": "pre", "tied_embeddings": False},
+    "biases": {"attention_bias": True, "output_bias": True, "activation": "swish", "norm_epsilon": 1e-3},
+    "zero start": {"zero_start": True, "activation": "quick_gelu", "positions": "tensor2tensor"},
+    "no source end": {"source_end": False, "norm": "pre"},
+    "deep": {"decoder_layers": 4, "heads": 2},
+    "own source matrix": {"source_vocabulary_size": 320, "activation": "gelu", "padding_probability": False},
+}
+
+
+def random_text(count: int) -> list[str]:
+    draw = random.Random(1)
+    return [" ".join("".join(draw.choices(SYLLABLES, k=2)) for _ in range(draw.randint(1, 6))) for _ in range(count)]
+
+
+def learn_to_reverse(model: Transformer, vocabulary_size: int) -> None:
+    """So many updates that a model is neither sure nor at a loss."""
+    generator = torch.Generator().manual_seed(1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(60):
+        words = torch.randint(UNK + 1, vocabulary_size, (32, 6), generator=generator)
+        end, start = torch.full((32, 1), EOS), torch.full((32, 1), 1)
+        target = torch.cat((words.flip(1)[:, :4], end), dim=1)
+        logits = model(torch.cat((words, end), dim=1), torch.cat((start, target[:, :-1]), dim=1))
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), label_smoothing=0.1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def make(folder: Path, **kind) -> Path:
+    """A model directory with its models of CTranslate2, float32/ and int8/, beside it."""
+    tokenizer = train_tokenizer(random_text(60), TokenizerConfig("bpe", 320))
+    tokenizer.save(folder / "tokenizer.model")
+    torch.manual_seed(2)
+    settings = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 48, "heads": 4, "dropout": 0.0}
+    config = ModelConfig(name="x", **{**settings, **kind})
+    model = Transformer(config, tokenizer.vocabulary_size)
+    learn_to_reverse(model, tokenizer.vocabulary_size)
+    fingerprint = sha256(folder / "tokenizer.model")
+    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {})
+    write_model_directory(folder / "model", model, folder / "tokenizer.model", description, "")
+    for precision in ("float32", "int8"):
+        write(folder / "model", folder / precision, precision)
+    return folder
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def each(request, tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("each"), **KINDS[request.param])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("ctranslate2"), **KINDS["untied"])
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[list[int]]:
+    return train_tokenizer(random_text(60), TokenizerConfig("bpe", 320)).encode(random_text(30))
+
+
+def both(folder: Path, **settings) -> tuple[TorchEngine, CTranslate2Engine]:
+    config = DecodeConfig(**{"beam_size": 4, "max_extra_length": 8, **settings})
+    torch_engine = TorchEngine([load_model(folder / "model")], config)
+    return torch_engine, CTranslate2Engine(folder / "float32", config, threads=1)
+
+
+def searches(folder: Path, sentences: list[list[int]], prefixes: list[list[int]] | None = None, **settings):
+    """What torch and CTranslate2 find."""
+    prefixes = prefixes or [[]] * len(sentences)
+    return [engine.search(sentences, prefixes) for engine in both(folder, **settings)]
+
+
+def assert_same(torch_found, found, least: int = 30) -> None:
+    """As many lines of the 30 have the same best translation, and then with the same score."""
+    pairs = [(a[0], b[0]) for a, b in zip(torch_found, found, strict=True) if a[0].tokens == b[0].tokens]
+    assert len(pairs) >= least
+    for expected, hypothesis in pairs:
+        assert hypothesis.log_probability == pytest.approx(expected.log_probability, abs=1e-3)
+        assert hypothesis.score == pytest.approx(expected.score, abs=1e-3)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, alpha):
+    assert_same(*searches(each, sentences, beam_size=beam_size, length_penalty=alpha), least=29)
+
+
+def test_nothing_is_translated_as_nothing(each):
+    assert [h.tokens for h in searches(each, [[]])[1][0]] == [[]]
+
+
+@pytest.mark.parametrize("alpha", [0.6, 1.0])
+def test_by_marians_length_penalty_too(folder, sentences, alpha):
+    assert_same(*searches(folder, sentences, length_penalty=alpha, length_penalty_kind="marian"), least=29)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_extra_length": 0},
+        {"max_extra_length": 0, "beam_size": 1},
+        {"batch_tokens": 20},
+    ],
+    ids=str,
+)
+def test_limits_are_those_of_torch(folder, sentences, settings):
+    assert_same(*searches(folder, sentences, **settings), least=29)
+
+
+def test_log_probabilities_are_those_of_forced_decoding(each, sentences):
+    model = load_model(each / "model")
+    for settings in ({}, {"max_extra_length": 0}):
+        found = searches(each, sentences, n_best=3, **settings)[1]
+        for ids, hypotheses in zip(sentences, found, strict=True):
+            assert len(hypotheses) == 3
+            assert hypotheses == sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
+            for hypothesis in hypotheses:
+                target = torch.tensor([[*hypothesis.tokens, EOS]])
+                with torch.no_grad():
+                    logits = model(torch.tensor([[*ids, EOS]]), torch.tensor([[1, *hypothesis.tokens]]))
+                logp = logits.log_softmax(-1).gather(2, target[:, :, None]).sum().item()
+                assert hypothesis.log_probability == pytest.approx(logp, abs=1e-3)
+                assert hypothesis.score == pytest.approx(logp / length_penalty(target.shape[1], 0.6), abs=1e-3)
+
+
+def test_int8_is_close(each, sentences):
+    """By the log probabilities of the same translations."""
+    config = DecodeConfig(beam_size=4, max_extra_length=8)
+    precise, stored, computed = (
+        CTranslate2Engine(each / name, config, precision, threads=1)
+        for name, precision in (("float32", "float32"), ("int8", "float32"), ("int8", "int8"))
+    )
+    rows = precise.candidates([(ids, []) for ids in sentences], False)
+    pairs = [(ids, candidate.tokens) for ids, row in zip(sentences, rows, strict=True) for candidate in row]
+    expected, weights, arithmetic = (
+        np.concatenate(engine.forced_decoding(pairs)) for engine in (precise, stored, computed)
+    )
+    assert 0 < np.abs(expected - weights).mean() < 0.1
+    assert np.corrcoef(expected, weights)[0, 1] > 0.99
+    assert np.corrcoef(expected, arithmetic)[0, 1] > 0.99
+    assert (each / "int8" / "model.bin").stat().st_size < (each / "float32" / "model.bin").stat().st_size
+
+
+def test_int8_is_what_ctranslate2_writes_but_for_the_largest_number(each, tmp_path, monkeypatch):
+    monkeypatch.setattr("nmt.plugins.exchange.ctranslate2_int8.LEVELS", 127)
+    write(each / "model", tmp_path / "ours", "int8")
+    monkeypatch.setattr("nmt.plugins.exchange.ctranslate2.quantize", lambda spec: spec._quantize("int8"))
+    write(each / "model", tmp_path / "theirs", "int8")
+    folders = (tmp_path / "ours", tmp_path / "theirs", each / "int8")
+    contents = [(folder / "model.bin").read_bytes() for folder in folders]
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_workers_and_their_number_change_nothing(folder, sentences):
+    config = DecodeConfig(beam_size=4, max_extra_length=8)
+    one, three = (
+        CTranslate2Engine(folder / "float32", config, threads=threads).search(sentences, [[]] * len(sentences))
+        for threads in (1, 3)
+    )
+    assert [[h.tokens for h in hypotheses] for hypotheses in one] == [[h.tokens for h in h3] for h3 in three]
+
+
+@pytest.fixture
+def eager(folder, tmp_path) -> Path:
+    """The same model, which would rather write the padding and unknown symbols than anything else."""
+    description = read_description(folder / "model")
+    model = load_model(folder / "model")
+    with torch.no_grad():
+        for number in (PAD, UNK):
+            model.output.weight[number] = model.output.weight[EOS] * 1.5
+    write_model_directory(tmp_path / "model", model, folder / "tokenizer.model", description, "")
+    write(tmp_path / "model", tmp_path / "float32", "float32")
+    return tmp_path
+
+
+def test_symbols_that_are_no_text_are_never_written(eager, sentences):
+    model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra_length=8), threads=1)
+    raw = model.candidates([(ids, []) for ids in sentences], False)
+    assert any({PAD, UNK}.intersection(candidate.tokens) for row in raw for candidate in row)
+    for hypotheses in searches(eager, sentences, n_best=4)[1]:
+        assert not any({PAD, 1, UNK}.intersection(hypothesis.tokens) for hypothesis in hypotheses)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_text_alone_is_the_same_text(folder, sentences, beam_size):
+    """A greedy search computes no scores for it; what a long search finds is cut where a short one ends."""
+    config = DecodeConfig(beam_size=beam_size, max_extra_length=0)
+    engine = CTranslate2Engine(folder / "float32", config, threads=1)
+    scored = engine.search(sentences, [[]] * len(sentences))
+    engine = CTranslate2Engine(folder / "float32", config, threads=1, scores=False)
+    found = engine.search(sentences, [[]] * len(sentences))
+    assert [h.tokens for h, *_ in found] == [h.tokens for h, *_ in scored]
+    assert all(math.isnan(h.score) == (beam_size == 1) for h, *_ in found)
+    alone = [engine.search([ids], [[]])[0][0].tokens for ids in sentences]
+    assert [h.tokens for h, *_ in found] == alone
+    assert beam_size > 1 or any(len(tokens) == len(ids) for tokens, ids in zip(alone, sentences, strict=True))
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_lines_translated_ahead_are_the_same_and_in_order(folder, beam_size, monkeypatch):
+    """Of different lengths, empty ones and one that is refused among them, whose number is right."""
+    monkeypatch.setattr("nmt.translation.translator.AHEAD", 3)
+    tokenizer = load_tokenizer(folder / "tokenizer.model")
+    engine = CTranslate2Engine(folder / "float32", DecodeConfig(beam_size=beam_size, max_extra_length=8), threads=2)
+    translator = Translator(engine, tokenizer, Limits(positions=30))
+    lines = [*random_text(20), "", "", random_text(1)[0] * 30, *random_text(5)]
+    expected = translator.translate_block(lines)
+    translator.ahead = True
+    found = translator.translate_block(lines)
+    assert [[each.text for each in row] for row in found[0]] == [[each.text for each in row] for row in expected[0]]
+    assert found[1].index == expected[1].index == 22
+    with pytest.raises(RefusedLine, match="line 23: "):
+        translator.translate(lines)
+
+
+def test_no_sentences_give_no_translations(folder):
+    assert searches(folder, [])[1] == []
+
+
+def test_sinusoids_are_those_of_the_model():
+    assert torch.equal(torch.from_numpy(sinusoids(300, 20)), torch_sinusoids(300, 20))
+
+
+def test_a_sentence_without_positions_is_an_error_that_names_them(tmp_path):
+    engine = CTranslate2Engine(make(tmp_path, **KINDS["learned"]) / "float32", DecodeConfig(), threads=1)
+    with pytest.raises(NMTError, match="41 tokens is longer than the 40 positions"):
+        engine.search([[5] * 40], [[]])
+
+
+def test_the_folder_has_all_that_translating_needs(folder):
+    names = {path.name for path in (folder / "int8").iterdir()}
+    assert names == {*("model.bin", "config.json", "shared_vocabulary.json", "tokenizer.model", "README.md"), EXPORTED}
+    assert json.loads((folder / "int8" / EXPORTED).read_text()) == asdict(read_description(folder / "model"))
+
+
+def beginnings(folder: Path, sentences: list[list[int]]) -> list[list[int]]:
+    """Of each sentence's translation by torch, all lengths from none to the whole of it among them."""
+    draw = random.Random(3)
+    found = both(folder)[0].search(sentences, [[]] * len(sentences))
+    return [row[0].tokens[: draw.randint(0, len(row[0].tokens))] for row in found]
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_translations_go_on_from_their_own_beginnings_as_by_torch(each, sentences, beam_size):
+    """With a beam mostly: directly after a prefix, CTranslate2 lets only the best end, and these models like to end."""
+    prefixes = beginnings(each, sentences)
+    assert len(set(map(len, prefixes))) > 1
+    expected, found = searches(each, sentences, prefixes, beam_size=beam_size)
+    assert_same(expected, found, least=29 if beam_size == 1 else 20)
+    assert [row[0].tokens[: len(p)] for p, row in zip(prefixes, found, strict=True)] == prefixes
+
+
+def test_any_prefix_is_kept_up_to_the_last_position(folder, sentences):
+    """And the log probability of what follows is that of the whole translation."""
+    draw = random.Random(4)
+    prefixes = [draw.choices(range(UNK + 1, 300), k=draw.randint(0, 20)) for _ in sentences]
+    assert_same(*searches(folder, sentences, prefixes, beam_size=1, max_extra_length=0))
+    torch_engine, engine = both(folder, max_extra_length=0, n_best=2)
+    found = engine.search(sentences, prefixes)
+    assert all(h.tokens[: len(p)] == p for p, row in zip(prefixes, found, strict=True) for h in row)
+    pairs = [(ids, h.tokens) for ids, row in zip(sentences, found, strict=True) for h in row]
+    scores = [sum(each.log_probabilities) for each in torch_engine.token_scores(pairs)]
+    assert [h.log_probability for row in found for h in row] == pytest.approx(scores, abs=1e-3)
+
+
+def given(folder: Path, sentences: list[list[int]]) -> list[tuple[list[int], list[int]]]:
+    """Pairs of any length, whose targets the model would not write, and one without a target."""
+    return [*zip(sentences, reversed(sentences), strict=True), (sentences[0], []), ([7], sentences[1] * 3)]
+
+
+def test_token_scores_are_those_of_torch(each, sentences):
+    """The attention is the mean of all heads of the layer that aligns, at the step that writes the token."""
+    pairs = given(each, sentences)
+    expected, found = (engine.token_scores(pairs) for engine in both(each, batch_tokens=30))
+    for (source, target), one, other in zip(pairs, expected, found, strict=True):
+        assert other.log_probabilities == pytest.approx(one.log_probabilities, abs=1e-3)
+        assert other.attention.shape == (len(target), len(source))
+        np.testing.assert_allclose(other.attention, one.attention, atol=1e-4)
+    assert both(each)[1].token_scores([]) == []
+
+
+def test_next_tokens_have_the_probabilities_of_torch(each, sentences):
+    for pair in given(each, sentences[:8]):
+        expected, found = (engine.next_token(pair) for engine in both(each))
+        np.testing.assert_allclose(np.exp(found), np.exp(expected), atol=1e-4)
+        assert np.exp(found).sum() == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{"beam_size": 1}, {"n_best": 3}, {"length_penalty": 0.0, "batch_tokens": 20}])
+def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(folder, sentences, settings):
+    prefixes = [[]] * len(sentences)
+    for loaded, own in zip(both(folder), both(folder, **settings), strict=True):
+        other, before = loaded.with_search(own.config), loaded.search(sentences, prefixes)
+        assert other.search(sentences, prefixes) == own.search(sentences, prefixes)
+        assert loaded.search(sentences, prefixes) == before
+    loaded = both(folder)[1]
+    assert loaded.with_search(DecodeConfig(beam_size=1)).translator is loaded.translator
+    with pytest.raises(NMTError, match=r"decode\.min_length=2"):
+        loaded.with_search(DecodeConfig(min_length=2))
+
+
+def test_greedy_search_for_text_alone_gets_scores_with_a_beam_and_back(folder, sentences):
+    """And batches of its own size."""
+    greedy = CTranslate2Engine(folder / "float32", DecodeConfig(beam_size=1), threads=1, scores=False)
+    beam = greedy.with_search(DecodeConfig(beam_size=4))
+    assert (greedy.has_scores, beam.has_scores, beam.with_search(greedy.config).has_scores) == (False, True, False)
+    assert greedy.batch_tokens > beam.batch_tokens
+    assert not math.isnan(beam.search(sentences[:1], [[]])[0][0].score)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_both_engines_give_the_same_alternatives_at_most_words(folder, beam_size):
+    tokenizer, places = load_tokenizer(folder / "tokenizer.model"), list[bool]()
+    translators = [Translator(engine, tokenizer) for engine in both(folder, beam_size=beam_size)]
+    for line in random_text(8):
+        first = translators[0].alternatives(line, "", 3)
+        for before in ("", *(alternative.word for alternative in first)):
+            one, other = (translator.alternatives(line, before, 3) for translator in translators)
+            assert [alternative.probability for alternative in one] == sorted(
+                (a.probability for a in one), reverse=True
+            )
+            texts = [[(each.word, each.text) for each in alternatives] for alternatives in (one, other)]
+            places.append(texts[0] == texts[1])
+            if places[-1]:
+                for a, b in zip(one, other, strict=True):
+                    assert a.probability == pytest.approx(b.probability, abs=1e-4)
+    assert len(places) == 32
+    assert sum(places) >= (32 if beam_size == 1 else 16)

@@ -1,0 +1,694 @@
+"""Models of CTranslate2 that others made, read for our Transformer: log P is that of CTranslate2 itself."""
+
+import io
+import json
+import math
+import random
+import struct
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+import torch
+
+pytest.importorskip("ctranslate2")
+
+import ctranslate2
+from ctranslate2.specs import Activation, TransformerSpec, model_spec
+
+from nmt.config import BOS, EOS, DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.errors import NMTError
+from nmt.files import ModelDescription, read_description, sha256, write_model_directory
+from nmt.model import Transformer
+from nmt.plugins.exchange.argos import open_package
+from nmt.plugins.exchange.ctranslate2 import write
+from nmt.plugins.exchange.ctranslate2_positions import generated_positions
+from nmt.plugins.exchange.from_ctranslate2 import CTranslate2Model, read_model
+from nmt.plugins.report.attention_page import attend
+from nmt.text import train_tokenizer
+
+WIDTH, INNER, WORDS = 16, 24, 30
+OPENNMT = ["<unk>", "<blank>", "<s>", "</s>"]
+
+
+def paper(length: int, width: int = WIDTH) -> np.ndarray:
+    angles = np.arange(length)[:, None] * np.exp(np.arange(0, width, 2) * -(math.log(10000.0) / width))
+    return np.stack((np.sin(angles), np.cos(angles)), axis=2).reshape(length, width).astype(np.float32)
+
+
+def in_halves(table: np.ndarray) -> np.ndarray:
+    return np.concatenate((table[:, 0::2], table[:, 1::2]), axis=1)
+
+
+def marians(length: int) -> np.ndarray:
+    angles = np.arange(length)[:, None] * np.exp(-np.arange(WIDTH // 2) * math.log(10000) / (WIDTH // 2 - 1))
+    return np.concatenate((np.sin(angles), np.cos(angles)), axis=1).astype(np.float32)
+
+
+TABLES = {
+    "paper": paper(60),
+    "halves": in_halves(paper(60)),
+    "marian": marians(60),
+    "learned": np.random.default_rng(3).normal(size=(40, WIDTH)).astype(np.float32),
+    "generated": None,
+}
+
+
+def write_model(folder: Path, precision: str = "float32", **kind) -> Path:
+    """A model of CTranslate2 with random weights, by default as a converter makes it of one of OpenNMT-py."""
+    kind = {
+        **{"symbols": OPENNMT, "positions": "paper", "biases": True, "tied": "all", "shared": True, "norm": "pre"},
+        **{"activation": "RELU", "output_bias": True, "source_end": False, "zero_start": False},
+        **{"decoder_heads": 4, "words": [f"w{number}" for number in range(WORDS)], **kind},
+    }
+    draw = np.random.default_rng(1)
+
+    def random_array(*shape: int, around: float = 0.0) -> np.ndarray:
+        return (around + draw.normal(size=shape) * 0.3).astype(np.float32)
+
+    activation = Activation[kind["activation"]]
+    spec = TransformerSpec.from_config((2, 3), 4, pre_norm=kind["norm"] == "pre", activation=activation)
+    spec.config.add_source_eos = kind["source_end"]
+    spec.decoder.start_from_zero_embedding = kind["zero_start"]
+    spec.decoder.num_heads = np.int16(kind["decoder_heads"])
+    target = [*kind["symbols"], *kind["words"]]
+    source = target if kind["shared"] else [*kind["symbols"], *(f"s{number}" for number in range(WORDS + 5))]
+    for layer in (*spec.encoder.layer, *spec.decoder.layer):
+        blocks = [(layer.self_attention, (3, 1))] + (
+            [(layer.attention, (1, 2, 1))] if hasattr(layer, "attention") else []
+        )
+        for attention, parts in blocks:
+            for linear, part in zip(attention.linear, parts, strict=True):
+                linear.weight = random_array(part * WIDTH, WIDTH)
+                if kind["biases"]:
+                    linear.bias = random_array(part * WIDTH)
+        for linear, rows, columns in ((layer.ffn.linear_0, INNER, WIDTH), (layer.ffn.linear_1, WIDTH, INNER)):
+            linear.weight, linear.bias = random_array(rows, columns), random_array(rows)
+        for block in (*(attention for attention, _ in blocks), layer.ffn):
+            block.layer_norm.gamma, block.layer_norm.beta = random_array(WIDTH, around=1), random_array(WIDTH)
+    for side in (spec.encoder, spec.decoder):
+        if TABLES[kind["positions"]] is not None:
+            side.position_encodings.encodings = TABLES[kind["positions"]]
+        if kind["norm"] == "pre":
+            side.layer_norm.gamma, side.layer_norm.beta = random_array(WIDTH, around=1), random_array(WIDTH)
+    embedding = random_array(len(target), WIDTH)
+    spec.decoder.embeddings.weight = embedding
+    spec.encoder.embeddings[0].weight = embedding if kind["tied"] == "all" else random_array(len(source), WIDTH)
+    spec.decoder.projection.weight = embedding if kind["tied"] else random_array(len(target), WIDTH)
+    if kind["output_bias"]:
+        spec.decoder.projection.bias = random_array(len(target))
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    spec.validate()
+    spec.optimize(precision)
+    folder.mkdir()
+    spec.save(str(folder))
+    return folder
+
+
+def pairs(model: CTranslate2Model) -> list[tuple[list[int], list[int]]]:
+    """Sentences of our ids, a long one among them."""
+    draw = random.Random(2)
+    sizes = [len(vocabulary) for vocabulary in model.vocabularies]
+    lengths = [(draw.randint(1, 12), draw.randint(0, 12)) for _ in range(8)] + [(38, 38)]
+    return [tuple(draw.choices(range(3, size), k=k) for size, k in zip(sizes, both, strict=True)) for both in lengths]
+
+
+def load(model: CTranslate2Model) -> Transformer:
+    transformer = Transformer(ModelConfig(name="x", dropout=0.0, **model.model), len(model.vocabularies[1]))
+    transformer.load_state_dict({name: torch.from_numpy(array) for name, array in model.weights.items()})
+    return transformer.eval()
+
+
+def log_probabilities(transformer: Transformer, source: list[int], target: list[int]) -> list[float]:
+    with torch.no_grad():
+        logits = transformer(torch.tensor([source]), torch.tensor([[BOS, *target]]))
+    return logits[0].log_softmax(1).gather(1, torch.tensor([[*target, EOS]]).T)[:, 0].tolist()
+
+
+def assert_same_scores(folder: Path, model: CTranslate2Model, symbols: dict[str, str] | None = None) -> None:
+    """log P of each token as CTranslate2 has it, computed in float32."""
+    translator = ctranslate2.Translator(str(folder), compute_type="float32", intra_threads=1)
+    transformer = load(model)
+    assert not transformer.training
+    written = [[(symbols or {"<pad>": "<blank>"}).get(token, token) for token in side] for side in model.vocabularies]
+    for source, target in pairs(model):
+        tokens = [[side[id] for id in ids] for side, ids in zip(written, (source, target), strict=True)]
+        found = translator.score_batch(tokens[:1], tokens[1:])[0].log_probs
+        assert log_probabilities(transformer, [*source, EOS], target) == pytest.approx(found, abs=1e-4)
+
+
+KINDS = {
+    "opennmt": (
+        {},
+        {
+            "source_end": False,
+            "positions": "sinusoidal",
+            "output_bias": True,
+            "attention_bias": True,
+            "tied_embeddings": True,
+        },
+    ),
+    "separate": ({"shared": False, "tied": "target"}, {"source_vocabulary_size": WORDS + 9, "tied_embeddings": True}),
+    "untied": ({"tied": None}, {"source_vocabulary_size": None, "tied_embeddings": False}),
+    "source alone": ({"tied": "target"}, {"source_vocabulary_size": WORDS + 4, "tied_embeddings": True}),
+    "post": ({"norm": "post", "source_end": True}, {"norm": "post"}),
+    "without biases": ({"biases": False, "output_bias": False}, {"attention_bias": False, "output_bias": False}),
+    "swish": ({"activation": "SWISH"}, {"activation": "swish"}),
+    "gelu": ({"activation": "GELU"}, {"activation": "gelu"}),
+    "quick gelu": ({"activation": "GELUSigmoid"}, {"activation": "quick_gelu"}),
+    "halves": ({"positions": "halves"}, {"positions": "sinusoidal"}),
+    "marian": ({"positions": "marian", "shared": False, "tied": "target"}, {"positions": "tensor2tensor"}),
+    "learned": ({"positions": "learned"}, {"positions": "learned", "max_positions": 40}),
+    "generated": ({"positions": "generated"}, {"positions": "learned", "max_positions": 1024}),
+    "no padding": ({"symbols": ["</s>", "<unk>", "<s>"]}, {"padding_probability": False}),
+    "zero start": (
+        {"symbols": ["</s>", "<unk>"], "zero_start": True, "source_end": True, "positions": "marian"},
+        {"zero_start": True, "padding_probability": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_scores_are_those_of_ctranslate2(kind, tmp_path):
+    settings, expected = KINDS[kind]
+    model = read_model(write_model(tmp_path / "model", **settings))
+    assert {name: model.model[name] for name in expected} == expected
+    assert_same_scores(tmp_path / "model", model)
+    missing = 4 - len(settings.get("symbols", OPENNMT))  # these are the first of ours, and have no numbers
+    assert [row.any() for row in model.weights["output.weight"][:4]] == [False] * missing + [True] * (4 - missing)
+
+
+@pytest.mark.parametrize("precision", ["int8", "int16", "float16", "bfloat16", "int8_float16"])
+def test_other_types_are_dequantised(precision, tmp_path):
+    """CTranslate2 dequantises the same file, when it is to compute in float32."""
+    model = read_model(write_model(tmp_path / "model", precision, positions="learned"))
+    assert model.precision == precision.removesuffix("_float16")
+    assert_same_scores(tmp_path / "model", model)
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_rounded_sinusoids_are_recognised(precision, tmp_path):
+    assert read_model(write_model(tmp_path / "model", precision)).model["positions"] == "sinusoidal"
+
+
+def test_long_tables_of_float32_are_sinusoids(tmp_path, monkeypatch):
+    """OpenNMT-py computes 5,000 positions in float32."""
+    frequencies = torch.exp(torch.arange(0, WIDTH, 2, dtype=torch.float) * -(math.log(10000.0) / WIDTH))
+    angles = torch.arange(5000)[:, None].float() * frequencies
+    table = torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1).numpy()
+    monkeypatch.setitem(TABLES, "paper", table)
+    assert read_model(write_model(tmp_path / "model")).model["positions"] == "sinusoidal"
+    monkeypatch.setitem(TABLES, "paper", table + np.float32(0.01))
+    assert read_model(write_model(tmp_path / "other")).model["positions"] == "learned"
+
+
+def test_generated_positions_are_those_of_tensor2tensor_from_one_on():
+    assert generated_positions(3, 4) == pytest.approx(
+        np.array([[math.sin(p), math.sin(p / 1e4), math.cos(p), math.cos(p / 1e4)] for p in (1, 2, 3)]), abs=1e-6
+    )
+
+
+def test_tied_matrices_are_one_array(tmp_path):
+    weights = read_model(write_model(tmp_path / "model", positions="halves")).weights
+    assert weights["source_embedding.weight"] is weights["target_embedding.weight"] is weights["output.weight"]
+
+
+def rewrite(folder: Path, version: int, revision: int, names: dict[str, str], left_out: str, extra: dict) -> None:
+    """Write model.bin again as an older CTranslate2 would have."""
+
+    def text(name: str) -> bytes:
+        return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
+
+    content = (folder / "model.bin").read_bytes()
+    place, aliases, variables = 0, {}, {}
+
+    def take(kind: str):
+        nonlocal place
+        (value,) = struct.unpack_from(f"<{kind}", content, place)
+        place += struct.calcsize(f"<{kind}")
+        return value
+
+    def take_text() -> str:
+        return take(f"{take('H')}s")[:-1].decode()
+
+    take("I"), take_text(), take("I")
+    for _ in range(take("I")):
+        name, shape = take_text(), [take("I") for _ in range(take("B"))]
+        type, length = take("B"), take("I")
+        variables[name] = (shape, type, take(f"{length}s"))
+    for _ in range(take("I")):
+        name = take_text()
+        aliases[name] = take_text()
+    with (folder / "model.bin").open("wb") as file:
+        variables |= extra
+        kept = {names.get(name, name): value for name, value in variables.items() if name not in left_out.split()}
+        file.write(struct.pack("<I", version) + text("TransformerSpec") + struct.pack("<II", revision, len(kept)))
+        for name, (shape, type, numbers) in kept.items():
+            file.write(text(name) + struct.pack(f"<B{len(shape)}I", len(shape), *shape))
+            file.write(struct.pack("<BI", type, len(numbers)) + numbers)
+        file.write(struct.pack("<I", len(aliases)))
+        for name, other in aliases.items():
+            file.write(text(names.get(name, name)) + text(names.get(other, other)))
+
+
+def test_models_of_2020_have_no_config(tmp_path):
+    """Scalars once for both sides, one embedding without a number, vocabularies as text, flags in model.bin."""
+    folder = write_model(tmp_path / "model", "int8", source_end=True)
+    names = {
+        "encoder/num_heads": "num_heads",
+        "encoder/pre_norm": "pre_norm",
+        "encoder/activation": "activation",
+        "encoder/embeddings_0/weight": "encoder/embeddings/weight",
+        "encoder/embeddings_0/weight_scale": "encoder/embeddings/weight_scale",
+    }
+    left_out = "decoder/num_heads decoder/pre_norm decoder/activation encoder/multi_query_attention"
+    flags = {"with_source_eos": ([], 1, b"\1"), "with_target_bos": ([], 1, b"\1"), "with_source_bos": ([], 1, b"\0")}
+    rewrite(folder, 4, 3, names, left_out, flags)
+    tokens = json.loads((folder / "shared_vocabulary.json").read_text())
+    (folder / "shared_vocabulary.txt").write_text("".join(f"{token}\n" for token in tokens))
+    for name in ("shared_vocabulary.json", "config.json"):
+        (folder / name).unlink()
+    model = read_model(folder)
+    assert model.model["source_end"]
+    assert_same_scores(folder, model)
+
+
+def change_settings(folder: Path, **settings) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+
+
+def test_epsilon_of_the_settings_is_used(tmp_path):
+    folder = write_model(tmp_path / "model")
+    change_settings(folder, layer_norm_epsilon=1e-2)
+    model = read_model(folder)
+    assert model.model["norm_epsilon"] == 1e-2
+    assert_same_scores(folder, model)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"activation": "GELUTanh"}, "activation"),
+        ({"symbols": ["<unk>", "<blank>", "</s>"]}, "start from '<s>'"),
+        ({"zero_start": True}, "zeros"),
+        ({"decoder_heads": 2}, "heads"),
+        ({"symbols": [*OPENNMT, "w1"]}, "twice"),
+    ],
+)
+def test_what_our_transformer_lacks_is_refused(settings, words, tmp_path):
+    with pytest.raises(NMTError, match=words):
+        read_model(write_model(tmp_path / "model", **settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"decoder_start_token": "</s>"}, "start from '</s>'"),
+        ({"decoder_start_token": None}, "start from None"),
+        ({"quantization_type": 1}, "AWQ"),
+        ({"eos_token": "w1"}, "symbols"),
+        ({"eos_token": "<unk>"}, "symbols"),
+        ({"add_source_bos": True}, "start symbol"),
+        ({"eos_token": 1}, "of another type"),
+        ({"unk_token": "<nowhere>"}, "symbols"),
+    ],
+)
+def test_other_settings_are_refused(settings, words, tmp_path):
+    folder = write_model(tmp_path / "model")
+    change_settings(folder, **settings)
+    with pytest.raises(NMTError, match=words):
+        read_model(folder)
+
+
+@pytest.mark.parametrize("name", ["layer", "heads"])
+def test_alignment_by_what_is_not_there_is_refused(name, tmp_path):
+    folder = write_model(tmp_path / "model")
+    number = {f"decoder/alignment_{name}": ([], 2, struct.pack("<h", 100))}
+    rewrite(folder, 6, 7, {}, "", number)
+    with pytest.raises(NMTError, match=f"alignment_{name}"):
+        read_model(folder)
+
+
+def test_two_symbols_cannot_be_one_token(tmp_path):
+    folder = write_model(tmp_path / "model", symbols=OPENNMT[:3])
+    change_settings(folder, eos_token="<unk>")
+    with pytest.raises(NMTError, match="its symbols"):
+        read_model(folder)
+
+
+def spoil(content: bytes, old: bytes, new: bytes) -> bytes:
+    assert old in content
+    return content.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda content: content[:-1], "cut"),
+        (lambda content: content[:100], "cut"),
+        (lambda content: content + b"\0", "longer"),
+        (lambda content: b"", "cut"),
+        (lambda content: struct.pack("<I", 7) + content[4:], "version 7"),
+        (lambda content: spoil(content, b"TransformerSpec", b"WhisperrrrrSpec"), "no Transformer"),
+        (lambda content: spoil(content, b"ffn/linear_0/bias", b"ffn/linear_9/bias"), "linear_9"),
+        (lambda content: spoil(content, b"ffn/linear_0/weight", b"ffn/linear_9/weight"), "linear_0/weight is nothing"),
+        (lambda content: spoil(content, b"layer_norm/beta\0\1\x10", b"layer_norm/beta\0\1\x11"), "as its shape"),
+        (lambda content: spoil(content, struct.pack("<f", TABLES["paper"][1, 0]), b"\0\0\xc0\x7f"), "not finite"),
+    ],
+)
+def test_damaged_models_are_refused(change, words, tmp_path):
+    path = write_model(tmp_path / "model") / "model.bin"
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(NMTError, match=words) as raised:
+        read_model(path.parent)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_matrix_of_many_names_takes_no_memory(tmp_path):
+    """10,000 layers, each of them the same matrix."""
+    folder = write_model(tmp_path / "model")
+    content = (folder / "model.bin").read_bytes()
+    names = [f"encoder/layer_{number}/ffn/linear_0/weight" for number in range(2, 10_002)]
+    other = b"encoder/layer_0/ffn/linear_0/weight"
+    aliases = b"".join(
+        struct.pack("<H", len(n) + 1) + n.encode() + struct.pack("<xH", 36) + other + b"\0" for n in names
+    )
+    tail = content.index(struct.pack("<H", 26) + b"decoder/projection/weight")
+    count = struct.unpack_from("<I", content, tail - 4)[0]
+    spoilt = content[: tail - 4] + struct.pack("<I", count + len(names)) + aliases + content[tail:]
+    (folder / "model.bin").write_bytes(spoilt)
+    with pytest.raises(NMTError, match="more numbers"):
+        read_model(folder)
+
+
+EXPORTED = {
+    "paper": {},
+    "pre-norm": {"norm": "pre", "positions": "learned", "max_positions": 40},
+    "untied": {"tied_embeddings": False, "output_bias": True, "padding_probability": False},
+    "marian": {
+        **{"attention_bias": True, "activation": "swish", "positions": "tensor2tensor", "zero_start": True},
+        **{"output_bias": True, "norm_epsilon": 1e-6},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", list(EXPORTED))
+def test_an_exported_model_comes_back_as_it_was(nmt, kind, tmp_path):
+    tokenizer = train_tokenizer(
+        [f"ka {a} lo {b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va")], TokenizerConfig("bpe", 300)
+    )
+    tokenizer.save(tmp_path / "tokenizer.model")
+    sizes = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 8, "d_ff": 12, "heads": 2, "dropout": 0.0}
+    config = ModelConfig(name="x", **sizes, **EXPORTED[kind])
+    torch.manual_seed(1)
+    model = Transformer(config, tokenizer.vocabulary_size)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    with torch.no_grad():  # rows and biases of symbols without probability are not used, and not exported
+        for parameter in (model.output.bias,) if config.output_bias else ():
+            parameter[: config.unpredicted] = 0
+    fingerprint = sha256(tmp_path / "tokenizer.model")
+    description = ModelDescription(asdict(config), tokenizer.vocabulary_size, "en", "de", fingerprint, {"updates": 7})
+    write_model_directory(tmp_path / "model", model, tmp_path / "tokenizer.model", description, "")
+    write(tmp_path / "model", tmp_path / "exported", "float32")
+    found = read_model(tmp_path / "exported")
+    (tmp_path / "sample").write_text("ka nu lo\n")
+    done = nmt("import", "exported", "output=back", *SAMPLE, "reference=sample")
+    assert done.code == 0, done.err
+    for name in ("model.safetensors", "tokenizer.model"):
+        assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "model" / name).read_bytes()
+    back = read_description(tmp_path / "back")
+    assert (back.target, back.training["updates"], back.training["length_penalty_kind"]) == ("de", 7, "gnmt")
+    assert found.model == {name: value for name, value in asdict(config).items() if name in found.model}
+    assert found.vocabularies == (tokenizer.vocabulary(), tokenizer.vocabulary())
+    expected = model.state_dict()
+    assert found.weights.keys() == expected.keys()
+    for name, array in found.weights.items():
+        assert np.array_equal(array, expected[name].numpy()), name
+
+
+def test_links_and_missing_files_are_refused(tmp_path):
+    folder = write_model(tmp_path / "model")
+    for name, words in (
+        ("shared_vocabulary.json", "no shared_vocabulary"),
+        ("config.json", "config.json"),
+        ("model.bin", "model.bin"),
+    ):
+        (folder / name).rename(tmp_path / name)
+        with pytest.raises(NMTError, match=words):
+            read_model(folder)
+        if name != "shared_vocabulary.json":
+            (folder / name).symlink_to(tmp_path / name)
+            with pytest.raises(NMTError, match="link"):
+                read_model(folder)
+            (folder / name).unlink()
+        (tmp_path / name).rename(folder / name)
+    read_model(folder)
+
+
+METADATA = {"package_version": "1.0", "from_code": "en", "to_code": "es", "from_name": "English", "to_name": "Spanish"}
+
+
+def write_package(folder: Path, path: Path, root: str = "translate-en_es-1_0/", pieces: bytes = b"pieces") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{root}metadata.json", json.dumps(METADATA))
+        archive.writestr(f"{root}sentencepiece.model", pieces)
+        archive.writestr(f"{root}stanza/en/tokenize/ewt.pt", b"a pickle")
+        for file in folder.iterdir():
+            archive.write(file, f"{root}model/{file.name}")
+    return path
+
+
+@pytest.mark.parametrize("root", ["translate-en_es-1_0/", ""])
+def test_packages_of_argos_translate(root, tmp_path):
+    folder = write_model(tmp_path / "model", "int8")
+    path = write_package(folder, tmp_path / "en_es.argosmodel", root)
+    with open_package(path) as package:
+        assert (package.source, package.target) == ("en", "es")
+        assert package.tokenizer.read_bytes() == b"pieces"
+        assert sorted(file.name for file in package.model.parent.iterdir()) == sorted(
+            ["metadata.json", "model", "sentencepiece.model"]
+        )
+        assert_same_scores(package.model, read_model(package.model))
+    assert not package.model.exists()
+
+
+def test_unpacked_packages(tmp_path):
+    write_model(tmp_path / "model")
+    (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
+    (tmp_path / "bpe.model").write_bytes(b"")
+    with pytest.raises(NMTError, match=r"bpe\.model"), open_package(tmp_path):
+        pass
+    (tmp_path / "sentencepiece.model").write_bytes(b"")
+    with open_package(tmp_path) as package:
+        assert read_model(package.model).vocabularies
+    (tmp_path / "metadata.json").write_text(json.dumps(METADATA | {"target_prefix": "__es__"}))
+    with pytest.raises(NMTError, match="begins with '__es__'"), open_package(tmp_path):
+        pass
+
+
+def zipped(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_bombs_and_traversal(tmp_path):
+    bomb = zipped(tmp_path / "bomb.argosmodel", **{"a/model/model.bin": bytes(50_000_000), "a/metadata.json": b"{}"})
+    outside = zipped(tmp_path / "outside.argosmodel", **{"../model/model.bin": b"x", "/metadata.json": b"{}"})
+    two = zipped(tmp_path / "two.argosmodel", **{"a/metadata.json": b"{}", "b/metadata.json": b"{}"})
+    (tmp_path / "no.argosmodel").write_bytes(b"PK, but no archive")
+    for name, words in (
+        ("bomb", "times its own bytes"),
+        ("outside", "metadata.json"),
+        ("two", "two packages"),
+        ("no", "damaged"),
+    ):
+        with pytest.raises(NMTError, match=words), open_package(tmp_path / f"{name}.argosmodel"):
+            pass
+    assert bomb.exists()
+    assert outside.exists()
+    assert two.exists()
+    assert not (tmp_path / "model").exists()
+
+
+def test_damaged_packages(tmp_path):
+    path = write_package(write_model(tmp_path / "model"), tmp_path / "en_es.argosmodel")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(NMTError, match="damaged"), open_package(path):
+        pass
+    assert model_spec.CURRENT_BINARY_VERSION == 6  # or there is a format that we do not read
+
+
+# Through the command.
+
+SYLLABLES = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu"]
+SHORT = ("decode.beam_size=1", "decode.max_extra_length=20")
+"""Greedy search, as CTranslate2's beam search ends earlier than ours."""
+SAMPLE = ("sample=sample", *SHORT)
+LINES = "kalo minu peri\nso tu kalo.\nrisotu lo\nminuka nupe\n"
+
+
+@pytest.fixture(scope="module")
+def pieces() -> bytes:
+    """A sentencepiece model for both languages."""
+    draw, model = random.Random(1), io.BytesIO()
+    words = ["".join(draw.choices(SYLLABLES, k=draw.randint(1, 3))) for _ in range(60)]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([" ".join(draw.choices(words, k=8)) + "." for _ in range(300)]),
+        model_writer=model,
+        vocab_size=60,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+@pytest.fixture
+def folder(pieces, tmp_path) -> Path:
+    """A folder of CTranslate2 whose vocabulary is that of sentencepiece.model in it."""
+    model = sentencepiece.SentencePieceProcessor(model_proto=pieces)
+    words = [model.id_to_piece(number) for number in range(3, model.vocab_size())]
+    folder = write_model(tmp_path / "converted", "int8", words=words, tied=None, output_bias=False)
+    (folder / "sentencepiece.model").write_bytes(pieces)
+    (tmp_path / "sample").write_text(LINES)
+    return folder
+
+
+def largest_difference(out: str) -> float:
+    return float(out.split("within ")[1].split()[0])
+
+
+def test_a_package_becomes_a_model_directory_and_is_exported_again(nmt, folder, pieces, tmp_path):
+    write_package(folder, tmp_path / "en_es.argosmodel", pieces=pieces)
+    done = nmt("import", "en_es.argosmodel", "output=es", *SAMPLE)
+    assert done.code == 0, done.err
+    first, certificate, same, *_ = done.out.splitlines()
+    assert first == "es: en_es.argosmodel, a model of CTranslate2, dequantised from int8"
+    assert largest_difference(certificate) < 1e-5
+    assert same == "4 of 4 lines (100.0%) are translated as by CTranslate2: sample"
+    card = (tmp_path / "es" / "README.md").read_text()
+    assert "from en to es, a model of CTranslate2, dequantised from int8," in card
+    assert certificate in card
+    description = read_description(tmp_path / "es")
+    assert description.training["length_penalty"] == 0.2
+    assert description.training["length_penalty_kind"] == "marian"
+    done = nmt("export", "es", "output=again", *SAMPLE)
+    assert done.code == 0, done.err
+    assert "4 of 4 lines" in done.out
+    assert largest_difference(done.out) < 1e-5
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["add_source_eos"] is False
+    own = nmt("translate", "es", "input=sample", *SHORT, "device=cpu").out
+    assert len(set(own.replace(" ", ""))) > 10
+    assert nmt("translate", "again", "engine=ctranslate2", "input=sample", *SHORT).out == own
+    done = nmt("import", "again", "output=back", *SAMPLE)
+    assert done.code == 0, done.err
+    for name in ("model.safetensors", "tokenizer.model"):
+        assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "es" / name).read_bytes()
+
+
+def test_the_end_symbol_of_a_source_without_one_is_not_drawn(nmt, folder):
+    done = nmt("import", "converted", "output=es", *SAMPLE)
+    assert done.code == 0, done.err
+    cross, encoder, _ = attend("es", "kalo minu", None, "cpu", DecodeConfig(max_extra_length=5)).stacks
+    for stack in (cross, encoder):
+        assert "</s>" not in stack.keys
+        assert stack.weights_LHQK.shape[-2:] == (len(stack.queries), len(stack.keys))
+        np.testing.assert_allclose(stack.weights_LHQK.sum(axis=-1), 1, rtol=1e-5)
+
+
+def test_the_tokenizer_of_a_folder(nmt, folder, pieces, tmp_path):
+    (folder / "sentencepiece.model").rename(tmp_path / "mine.spm")
+    nmt("import", "converted", "output=out").refused("sentencepiece.model: not there", "sentencepiece=FILE")
+    done = nmt("import", "converted", "output=out", "sentencepiece=mine.spm", "decode.max_extra_length=3")
+    assert done.code == 0, done.err
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(pieces)
+    again = nmt("import", "converted", "output=out", "decode.max_extra_length=3")
+    assert again.out == done.out
+    (folder / "target.spm").unlink()
+    nmt("import", "converted", "output=other").refused("target.spm: not there")
+    assert not (tmp_path / "other").exists()
+
+
+def cut(folder: Path) -> None:
+    path = folder / "model.bin"
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def linked(folder: Path) -> None:
+    (folder / "model.bin").rename(folder / "other.bin")
+    (folder / "model.bin").symlink_to("other.bin")
+
+
+def other_words(folder: Path) -> None:
+    path = folder / "shared_vocabulary.json"
+    tokens = json.loads(path.read_text())
+    path.write_text(json.dumps([*tokens[:4], *(f"w{number}" for number in range(len(tokens) - 4))]))
+
+
+def fewer_words(folder: Path) -> None:
+    path = folder / "shared_vocabulary.json"
+    path.write_text(json.dumps(json.loads(path.read_text())[:-1]))
+
+
+def two_vocabularies(folder: Path) -> None:
+    (folder / "source_vocabulary.txt").write_text("a")
+
+
+def no_pieces(folder: Path) -> None:
+    (folder / "sentencepiece.model").write_bytes(b"nonsense")
+
+
+def linked_pieces(folder: Path) -> None:
+    (folder / "sentencepiece.model").rename(folder / "spm")
+    (folder / "sentencepiece.model").symlink_to("spm")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (cut, "model.bin: not a model of CTranslate2"),
+        (linked, "model.bin: cannot be read (a link"),
+        (other_words, "knows 0 of the"),
+        (fewer_words, "embeddings_0/weight is"),
+        (two_vocabularies, "each side has one vocabulary"),
+        (no_pieces, "no tokenizer"),
+        (linked_pieces, "a link, which is not followed"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_does_not_fit_is_one_line(nmt, folder, tmp_path, packed, change, words):
+    change(folder)
+    path = folder
+    if packed:
+        path, pieces = tmp_path / "en_es.argosmodel", (folder / "sentencepiece.model").read_bytes()
+        write_package(folder, path, pieces=pieces)
+    if not (packed and "link" in words):  # whose content is in the archive
+        nmt("import", str(path), "output=out").refused(str(path), words)
+        assert not (tmp_path / "out").exists()
+
+
+def test_keys_that_are_for_others(nmt, folder, tmp_path):
+    nmt("import", str(folder), "output=out", "trained_by=marian").refused("trained_by=marian", "leave it out")
+    keys = ("sample=sample", "reference=sample", "scores=sample")
+    nmt("import", str(folder), "output=out", *keys).refused("scores=sample", "leave it out")
+    nmt("import", "sample", "output=out", "sentencepiece=x").refused("sentencepiece=x", "leave it out")
+    write_package(folder, tmp_path / "en_es.argosmodel")
+    nmt("import", "en_es.argosmodel", "output=out", "sentencepiece=x").refused("sentencepiece=x", "leave it out")
+
+
+def test_another_vocabulary_beside_an_exported_model_is_named(nmt, folder, tmp_path):
+    done = nmt("import", str(folder), "output=es", *SAMPLE)
+    assert done.code == 0, done.err
+    assert nmt("export", "es", "output=again", *SAMPLE).code == 0
+    other_words(tmp_path / "again")
+    nmt("import", "again", "output=out").refused("not that of tokenizer.model")

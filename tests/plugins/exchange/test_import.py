@@ -1,0 +1,419 @@
+"""What cannot be imported is one line that says why, and leaves nothing behind."""
+
+import io
+import json
+import os
+import pickle
+import shutil
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+
+from nmt.errors import NMTError
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "marian"
+
+
+class Evil:
+    def __reduce__(self):
+        return Path.touch, (Path("pwned"),)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A model of Marian itself."""
+    return Path(shutil.copytree(FIXTURES / "tied", tmp_path / "model"))
+
+
+@pytest.fixture
+def hub(tmp_path) -> Path:
+    """The same model as a folder on the hub, by the names that transformers has."""
+    from nmt.plugins.exchange.marian import read
+
+    found, folder = read(FIXTURES / "tied", None), tmp_path / "hub"
+    folder.mkdir()
+    padded = {
+        name: torch.cat((tensor, torch.zeros_like(tensor[:1])))
+        for name, tensor in found.weights.items()
+        if "embed" in name or "lm_head" in name
+    }
+    bias = torch.nn.functional.pad(found.weights["final_logits_bias"], (0, 1))
+    save_file(
+        {name: tensor.contiguous() for name, tensor in {**found.weights, **padded, "final_logits_bias": bias}.items()},
+        folder / "model.safetensors",
+    )
+    table = [*found.tokenizer.tables[0], "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({entry: number for number, entry in enumerate(table)}))
+    for name in ("source.spm", "target.spm"):
+        shutil.copy(FIXTURES / "tied" / name, folder)
+    config = {
+        **{"model_type": "marian", "d_model": 24, "activation_function": "swish", "scale_embedding": True},
+        **{f"{stack}_{key}": value for stack in ("encoder", "decoder") for key, value in
+           (("layers", 1), ("attention_heads", 2), ("ffn_dim", 48))},
+        "vocab_size": len(table),
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def change(path: Path, **values) -> None:
+    tree = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in {**tree, **values}.items() if value is not None}))
+
+
+def refused(nmt, path: Path, *words: str, keys: tuple[str, ...] = ()) -> None:
+    nmt("import", str(path), "output=out", *keys).refused(*words)
+    assert not any(name.startswith((".out", "out", "pwned")) for name in map(str, Path().iterdir()))
+
+
+def test_what_is_refused_below_can_be_imported(nmt, hub, folder):
+    for path in (hub, folder, folder / "model.npz"):
+        done = nmt("import", str(path), "output=out", "decode.max_extra_length=3")
+        assert done.code == 0, done.err
+        assert "trained by marian" in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *((name, (name, "No such file")) for name in ("source.spm", "target.spm", "vocab.json")),
+        ("model.safetensors", ("pytorch_model.bin", "No such file")),
+        ("config.json", ("neither config.json", "decoder.yml")),
+    ],
+)
+def test_a_missing_file_is_named(nmt, hub, name, words):
+    (hub / name).unlink()
+    refused(nmt, hub, *words)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"model_type": "m2m_100"}, ("model_type=m2m_100", "only marian")),
+        ({"model_type": None}, ("no model_type",)),
+        ({"scale_embedding": False}, ("scale_embedding=False",)),
+        ({"normalize_before": True}, ("normalize_before=True",)),
+        ({"encoder_ffn_dim": 64}, ("encoder_ffn_dim and decoder_ffn_dim differ",)),
+        ({"activation_function": "mish"}, ("activation_function=mish",)),
+        ({"d_model": 32}, ("self_attn.q_proj.weight", "[24, 24]", "[32, 32]")),
+        ({"d_model": 10**12}, ("model.d_model=1000000000000",)),
+        ({"d_model": "24"}, ("d_model is '24': it must be a whole number",)),
+        ({"encoder_attention_heads": True}, ("encoder_attention_heads is True: it must be a whole number",)),
+        ({"scale_embedding": "true"}, ("scale_embedding is 'true': it must be true or false",)),
+        ({"activation_function": ["relu"]}, ("activation_function is ['relu']: it must be a text",)),
+        ({"dropout": "0.1"}, ("dropout is '0.1': it must be a number",)),
+        ({"eos_token_id": "0"}, ("eos_token_id is '0': it must be a whole number",)),
+        ({"length_penalty": True}, ("config.json: length_penalty is True: it must be a number",)),
+        ({"encoder_layers": 2}, ("layers.1", "missing")),
+        ({"decoder_layers": 0}, ("model.decoder_layers=0",)),
+        ({"encoder_layers": None}, ("encoder_layers is missing: it must be a whole number",)),
+        ({"vocab_size": 10}, ("vocab_size=10, but the vocabulary has 143 entries",)),
+        ({"eos_token_id": 5}, ("eos_token_id=5, but </s> is 0",)),
+        ({"decoder_start_token_id": 0}, ("decoder_start_token_id=0, but <pad> is 142",)),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_are_named(nmt, hub, values, words):
+    change(hub / "config.json", **values)
+    refused(nmt, hub, *words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model.encoder.layernorm_embedding.weight": torch.ones(24)}, ("layernorm_embedding", "not known")),
+        ({"model.encoder.embed_positions.weight": torch.randn(64, 24)}, ("positions are no sinusoids",)),
+        ({"model.encoder.embed_positions.weight": torch.randn(64)}, ("positions are no sinusoids",)),
+        ({"final_logits_bias": torch.zeros(1, 7)}, ("final_logits_bias", "[1, 7]", "[1, 143]")),
+        ({"lm_head.weight": torch.zeros(7, 24)}, ("lm_head.weight", "[7, 24]")),
+        ({"model.shared.weight": torch.zeros(143, 24)}, ("is not model.shared",)),
+        ({"model.encoder.layers.0.fc1.bias": None}, ("fc1.bias is missing",)),
+        ({"model.encoder.layers.0.fc1.bias": torch.full((48,), torch.nan)}, ("fc1.bias", "no finite numbers")),
+        ({"model.decoder.embed_tokens.weight": None}, ("no embeddings",)),
+        ({"model.encoder.layers.0.fc1.bias": torch.zeros(48, dtype=torch.int8)}, ("numbers of type I8",)),
+    ],
+    ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
+)
+def test_weights_that_do_not_fit_are_named(nmt, hub, changes, words):
+    weights = {**load_file(hub / "model.safetensors"), **changes}
+    save_file({name: tensor for name, tensor in weights.items() if tensor is not None}, hub / "model.safetensors")
+    refused(nmt, hub, *words)
+
+
+def test_a_pickle_is_not_run(nmt, hub):
+    (hub / "model.safetensors").unlink()
+    torch.save({"model.shared.weight": Evil()}, hub / "pytorch_model.bin")
+    refused(nmt, hub, "pytorch_model.bin", "not loaded")
+    (hub / "pytorch_model.bin").write_bytes(pickle.dumps(Evil()))
+    refused(nmt, hub, "pytorch_model.bin", "bare pickle, which is not run")
+    torch.save([1, 2], hub / "pytorch_model.bin")
+    refused(nmt, hub, "pytorch_model.bin", "not a mapping of names to tensors")
+
+
+def test_pytorch_model_bin_is_read(nmt, hub):
+    torch.save(load_file(hub / "model.safetensors"), hub / "pytorch_model.bin")
+    (hub / "model.safetensors").unlink()
+    done = nmt("import", str(hub), "output=out", "decode.max_extra_length=3")
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"</s>": 0, "<unk>": 1, "a": 3}, ("numbers of its entries",)),
+        ({"</s>": 0, "<unk>": 1, "a": "x"}, ("numbers of its entries",)),
+        ({"a": 0, "<pad>": 1}, ("no </s> and <unk>",)),
+        ({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, ("vocab_size=143, but the vocabulary has 4 entries",)),
+    ],
+    ids=str,
+)
+def test_a_vocabulary_that_does_not_fit_is_named(nmt, hub, table, words):
+    (hub / "vocab.json").write_text(json.dumps(table))
+    refused(nmt, hub, *words)
+
+
+def test_what_is_no_sentencepiece_model_is_named(nmt, hub, tmp_path):
+    for content in (b"", b"\x80nonsense"):
+        (hub / "source.spm").write_bytes(content)
+        refused(nmt, hub, "no tokenizer")
+    (hub / "source.spm").unlink()
+    (tmp_path / "secret").write_text("x")
+    (hub / "source.spm").symlink_to(tmp_path / "secret")
+    refused(nmt, hub, "source.spm", "a link, which is not followed")
+
+
+# Marian's own files.
+
+
+def rewrite(folder: Path, settings: dict[str, str] | None = None, **arrays) -> None:
+    """Change lines of special:model.yml, and arrays; None removes one."""
+    with np.load(folder / "model.npz") as stored:
+        found = {name: stored[name] for name in stored}
+    text = found["special:model.yml"].tobytes().rstrip(b"\0").decode()
+    lines = [f"{key}: {value}" for key, value in (settings or {}).items()]
+    kept = [line for line in text.splitlines() if line.partition(":")[0] not in (settings or {})]
+    found["special:model.yml"] = np.frombuffer("\n".join([*kept, *lines, ""]).encode() + b"\0", np.int8)
+    found |= arrays
+    np.savez(folder / "model.npz", **{name: array for name, array in found.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"type": "s2s"}, ("type=s2s", "only transformer")),
+        ({"transformer-decoder-autoreg": "rnn"}, ("transformer-decoder-autoreg=rnn", "self-attention")),
+        ({"transformer-decoder-autoreg": "average-attention"}, ("transformer-decoder-autoreg=average-attention",)),
+        ({"lemma-dim-emb": "32"}, ("lemma-dim-emb=32",)),
+        ({"transformer-train-position-embeddings": "true"}, ("transformer-train-position-embeddings=True",)),
+        ({"transformer-postprocess": "dar"}, ("transformer-postprocess=dar", "only post-norm")),
+        ({"transformer-preprocess": "n"}, ("transformer-preprocess=n", "only post-norm")),
+        ({"transformer-tied-layers": "[1, 1]"}, ("transformer-tied-layers=[1, 1]",)),
+        ({"transformer-ffn-activation": "mish"}, ("transformer-ffn-activation=mish",)),
+        ({"transformer-heads": "5"}, ("model.heads=5",)),
+        ({"transformer-heads": '"8"'}, ("transformer-heads is '8': it must be a whole number",)),
+        ({"transformer-heads": "True"}, ("transformer-heads is True: it must be a whole number",)),
+        ({"transformer-ffn-depth": "2.0"}, ("transformer-ffn-depth is 2.0: it must be a whole number",)),
+        ({"transformer-no-bias": '"false"'}, ("transformer-no-bias is 'false': it must be true or false",)),
+        ({"transformer-preprocess": "[n]"}, ("transformer-preprocess is ['n']: it must be a text",)),
+        ({"input-types": "{}"}, ("input-types is {}: it must be a list",)),
+        ({"enc-depth": "2"}, ("layers.1", "missing")),
+        ({"transformer-dim-ffn": "64"}, ("fc1.weight", "[64, 24]")),
+        ({"dim-emb": "&a 24\nx: *a"}, ("special:model.yml", "alias")),
+    ],
+    ids=str,
+)
+def test_an_architecture_of_marian_that_we_lack_is_named(nmt, folder, settings, words):
+    rewrite(folder, settings)
+    refused(nmt, folder, *words)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"Wemb": np.zeros((142, 24), np.int8)}, ("Wemb holds int8", "8-bit")),
+        ({"Wemb": np.zeros((142, 24), ">f4")}, ("Wemb holds >f4",)),
+        ({"Wpos": np.zeros((64, 24), np.float32)}, ("Wpos", "not known")),
+        ({"decoder_l1_self_Wq": None}, ("self_attn.q_proj.weight is missing",)),
+        ({"decoder_l1_self_Wq": np.zeros((24, 7), np.float32)}, ("q_proj.weight", "[7, 24]")),
+        ({"decoder_l1_self_rnn_W": np.zeros((24, 24), np.float32)}, ("decoder_l1_self_rnn_W", "not known")),
+        ({"special:model.yml": None}, ("no special:model.yml",)),
+        ({"x": np.array(["text"])}, ("does not hold the numbers",)),
+    ],
+    ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
+)
+def test_arrays_of_marian_that_do_not_fit_are_named(nmt, folder, arrays, words):
+    rewrite(folder, **arrays)
+    refused(nmt, folder, *words)
+
+
+def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
+    np.savez(folder / "model.npz", Wemb=np.array([Evil()], dtype=object))
+    refused(nmt, folder, "model.npz", "does not hold the numbers")
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)})
+    with zipfile.ZipFile(folder / "model.npz", "w") as archive:
+        archive.writestr("Wemb.npy", header.getvalue())
+    refused(nmt, folder, "model.npz", "does not hold the numbers")
+    np.savez_compressed(folder / "model.npz", Wemb=np.zeros(2**20, np.float32))
+    refused(nmt, folder, "model.npz", "compressed")
+    (folder / "model.npz").write_bytes(struct.pack("<Q", 2**63) * 9)
+    refused(nmt, folder, "model.npz", "not an .npz")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("models: [model.npz]\n", ("does not name two vocabularies",)),
+        (
+            "models: [model.npz]\nvocabs: [vocab.yml, source.spm]\n",
+            ("one of its vocabularies is a sentencepiece model",),
+        ),
+        ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("name the .npz of one model",)),
+        ("models: [model.npz]\nvocabs: [/etc/passwd.yml, /etc/passwd.yml]\n", ("model/passwd.yml", "No such file")),
+        ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: -3\n", ("normalize=-3",)),
+        ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: yes\n", ("normalize is True", "a number")),
+        ('models: [model.npz]\nvocabs: ["v\\0.yml", "v\\0.yml"]\n', ("cannot be read",)),
+        ("- a\n", ("not a mapping",)),
+    ],
+    ids=str,
+)
+def test_a_decoder_yml_that_does_not_fit_is_named(nmt, folder, content, words):
+    (folder / "decoder.yml").write_text(content)
+    refused(nmt, folder, *words)
+
+
+def test_what_is_no_model_is_named(nmt, tmp_path, folder):
+    refused(nmt, tmp_path / "nothing", "no such folder")
+    (tmp_path / "empty").mkdir()
+    refused(nmt, tmp_path / "empty", "neither config.json of MarianMT")
+    (folder / "decoder.yml").unlink()
+    refused(nmt, folder / "model.npz", "no decoder.yml")
+    nmt("import", "output=x").refused("path: a value is needed")
+    nmt("import", str(folder)).refused("output: a value is needed")
+
+
+def test_keys_that_do_not_fit_together_are_named(nmt, folder, hub):
+    refused(nmt, folder, "trained_by=transformers", keys=("trained_by=transformers",))
+    refused(nmt, hub, "trained_by=me", keys=("trained_by=me",))
+    refused(nmt, folder, "pass sample=FILE", keys=("reference=x",))
+    refused(nmt, folder, "pass reference=FILE", keys=("scores=x",))
+    source = f"sample={folder / 'test.src'}"
+    wrong = (source, f"reference={folder / 'test.trg'}", f"scores={folder / 'translations.txt'}")
+    refused(nmt, folder, "not what `marian score --word-scores` prints", keys=wrong)
+
+
+def test_only_a_model_directory_is_replaced(nmt, folder, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").write_text("dear")
+    nmt("import", str(folder), "output=mine").refused("letter", "not nmt's")
+    assert (tmp_path / "mine" / "letter").read_text() == "dear"
+
+
+# What other programs and libraries see of a folder that may come from anyone.
+
+COMMAND = "x; touch pwned; cat vocab.yml |"
+"""A name of a file, which Marian would hand to a shell."""
+FAKE = """
+import os, shutil, sys
+
+def main(words):
+    shutil.copytree(".", os.environ["RECORD"])
+    open(os.path.join(os.environ["RECORD"], "words"), "w").write("\\n".join(words))
+    print("[2026-01-01] Error: no model today", file=sys.stderr)
+    return 1
+"""
+
+
+def hostile(folder: Path) -> None:
+    """Commands in the place of names, and options of Marian that write files."""
+    for name in ("vocab.yml", "model.npz"):
+        shutil.copy(folder / name, folder / COMMAND.replace("vocab.yml", name))
+    vocabulary = f"vocabs: ['{COMMAND}', '{COMMAND}']\n"
+    (folder / "decoder.yml").write_text(f"models: [model.npz]\n{vocabulary}normalize: 1\nlog: pwned\n")
+    (folder / "pwned.py").write_text("")
+    lists = dict.fromkeys(("vocabs", "shortlist"), f"['{COMMAND}']")
+    rewrite(folder, {"log": "pwned", "output": "pwned", "dump-config": "pwned", **lists})
+
+
+def test_marian_gets_no_name_and_no_option_of_the_folder(nmt, folder, tmp_path, monkeypatch):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "_pymarian.py").write_text(FAKE)
+    Path("_pymarian.py").write_text("open('pwned', 'w')")  # the folder where the command runs may be a stranger's, too
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
+    monkeypatch.setenv("RECORD", str(tmp_path / "record"))
+    hostile(folder)
+    refused(nmt, folder, "model.npz", "Marian ended with code 1: no model today", keys=("decode.max_extra_length=3",))
+    words = (tmp_path / "record" / "words").read_text().splitlines()
+    assert not [word for word in words if "/" in word or "|" in word]
+    files = {"model.npz", "source.yml", "target.yml", "source", "target"}
+    assert {path.name for path in (tmp_path / "record").iterdir()} == {*files, "words"}
+    with np.load(tmp_path / "record" / "model.npz") as stored:
+        options = json.loads(stored["special:model.yml"].tobytes().rstrip(b"\0"))
+        assert set(stored) - {"special:model.yml"} == set(np.load(FIXTURES / "tied" / "model.npz")) - {
+            "special:model.yml"
+        }
+    assert set(options) == {
+        *("type", "dim-vocabs", "enc-depth", "dec-depth", "dim-emb", "transformer-dim-ffn", "transformer-heads"),
+        *("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top"),
+        *("transformer-ffn-activation", "tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"),
+    }
+    table = json.loads((tmp_path / "record" / "target.yml").read_text())
+    assert table == {
+        entry: int(id) for entry, id in yaml.load((folder / "vocab.yml").read_text(), yaml.BaseLoader).items()
+    }
+
+
+def test_marian_itself_runs_no_command_of_a_folder(nmt, folder):
+    pytest.importorskip("_pymarian")
+    hostile(folder)
+    done = nmt("import", str(folder), "output=out", "decode.max_extra_length=3")
+    assert done.code == 0, done.err
+    assert "is that of Marian within" in done.out
+    assert not list(Path().rglob("pwned"))
+
+
+def test_ctranslate2_and_transformers_open_nothing_but_what_was_read(nmt, hub, folder):
+    """A pipe or an endless file that a library opens by itself would never end."""
+    pytest.importorskip("ctranslate2")
+    nmt("import", str(folder), "output=opus", "decode.max_extra_length=3")
+    assert nmt("export", "opus", "output=ct2", "decode.max_extra_length=3").code == 0
+    os.mkfifo("ct2/vmap.txt")
+    Path("ct2/nmt.json").unlink()
+    change(Path("ct2/config.json"), unknown_setting=True, alignment_heads=[[99, 99]])
+    done = nmt("import", "ct2", "output=back", "decode.max_extra_length=3")
+    assert (done.code, "is that of CTranslate2 within" in done.out) == (0, True), done.err
+    pytest.importorskip("transformers")
+    for name in ("special_tokens_map.json", "added_tokens.json", "tokenizer.json", "preprocessor_config.json"):
+        os.mkfifo(hub / name)
+    done = nmt("import", str(hub), "output=hubs", "decode.max_extra_length=3")
+    assert (done.code, "is that of transformers within" in done.out) == (0, True), done.err
+
+
+def test_pip_is_python_s_and_not_one_in_the_working_directory(tmp_path, monkeypatch):
+    from nmt.config import DataConfig
+    from nmt.preparation.quickstart import pip_download
+
+    monkeypatch.chdir(tmp_path)
+    Path("pip.py").write_text("open('pwned', 'w')")
+    config = DataConfig(name="mine", kind="quickstart", package="x", version="1", sha256="0" * 64)
+    config.package = "#"  # a comment: pip needs no network to refuse it
+    with pytest.raises(NMTError, match="cannot download"):
+        pip_download(config, tmp_path)
+    assert not Path("pwned").exists()
+
+
+@pytest.mark.parametrize("module", ["charts", "attention_page"])
+def test_matplotlib_has_its_own_settings_and_not_those_of_the_working_directory(tmp_path, module):
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    program = f"import nmt.plugins.report.{module}, matplotlib; print(matplotlib.rcParams['text.usetex'])"
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr

@@ -1,0 +1,116 @@
+"""A parser, from a treebank to its score, through the command line."""
+
+import csv
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nmt.plugins.parse.trees import parse
+
+Command = Callable[..., Any]
+MODEL = [
+    *("model=tiny", "model.d_model=16", "model.d_ff=32", "model.heads=2", "model.norm=pre", "model.dropout=0"),
+    *(
+        "model.encoder_layers=1",
+        "model.decoder_layers=1",
+        "optim.warmup=20",
+        "batching.tokens_per_update=400",
+        "batching.micro_batches=1",
+    ),
+    *("trainer.accelerator=cpu", "trainer.devices=1", "validation.bleu_sentences=8", "logger=csv", "decode=greedy"),
+]
+
+
+def phrase(generator: random.Random, label: str, depth: int) -> str:
+    """Noun and verb phrases, which a word each begins, so that a model can learn them at once."""
+    if depth == 0 or generator.random() < 0.4:
+        return f"({label}-SBJ (DT the) (NN {generator.choice(['cat', 'dog', 'NP'])}))"
+    inner = phrase(generator, "NP", depth - 1)
+    return f"({label} (IN of) {inner} (-NONE- *T*))"
+
+
+def write_treebank(folder: Path) -> list[str]:
+    generator = random.Random(1)
+    for split, size in (("train", 300), ("valid", 12), ("test", 8)):
+        trees = [f"( (S\n  {phrase(generator, 'NP', 2)}\n  (. .)) )\n" for _ in range(size)]
+        (folder / f"{split}.mrg").write_text("".join(trees))
+    return [f"data.{split}={folder}/{split}.mrg" for split in ("train", "valid", "test")]
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a parser's run and its prepared corpus."""
+    from rich.console import Console
+
+    from nmt.commands import compose
+    from nmt.preparation import preprocess
+    from nmt.training import train
+
+    folder = tmp_path_factory.mktemp("parser")
+    vocabulary = ["tokenizer.kind=bpe", "tokenizer.vocabulary_size=320", "workers=1", "data.filters.deduplicate=false"]
+    options = ["data=treebank", *write_treebank(folder), *vocabulary, *MODEL, f"prepared={folder / 'prepared'}"]
+    preprocess(compose("preprocess", options), lambda words: None)
+    options += [f"run={folder / 'run'}", "trainer.max_steps=250", "validation.every_steps=100"]
+    train(compose("train", options), Console(quiet=True))
+    return folder
+
+
+def test_a_parser_gives_a_tree_over_the_words_of_each_line(parser: Path, nmt: Command, tmp_path: Path) -> None:
+    sentences = (parser / "prepared" / "test.words").read_text().splitlines()
+    hostile = ["", "  ", "f(x) ] )NP", "\u00b4 caf\u00e9 \uff08", "(S (NP"]
+    (tmp_path / "input").write_text("\n".join([*sentences, *hostile]))
+    outcome = nmt("parse", f"run={parser / 'run'}", "input=input", "decode.max_extra_length=20")
+    assert outcome.code == 0
+    lines = outcome.out.split("\n")
+    assert lines.pop() == ""
+    words = [list(tree.words) for line in lines for tree in parse(line)]
+    assert words[: len(sentences)] == [sentence.split() for sentence in sentences]
+    assert lines[-5:-3] == ["", ""]
+    assert words[-3:] == [["f-LRB-x-RRB-", "]", "-RRB-NP"], ["\u00b4", "caf\u00e9", "\uff08"], ["-LRB-S", "-LRB-NP"]]
+    assert "had to be mended" in outcome.err
+
+
+def test_its_trees_are_scored_against_those_beside_the_prepared_corpus(parser: Path, nmt: Command) -> None:
+    data = parser / "prepared"
+    sources = f"input={data}/test.words"
+    assert nmt("parse", f"run={parser / 'run'}", sources, "output=test.trees", "decode.beam_size=3").code == 0
+    outcome = nmt("score", "hypothesis=test.trees", f"reference={data}/test.trees", "metrics=[brackets]")
+    f1 = float(outcome.out.split()[3])
+    assert f1 > 60
+    assert "sentences:8|errors:0" in outcome.out
+    identical = nmt("score", f"hypothesis={data}/test.trees", f"reference={data}/test.trees", "metrics=[brackets]")
+    assert identical.out.count("= 100.00") == 4
+
+
+def test_training_reports_the_f1_of_trees(parser: Path) -> None:
+    with (parser / "run" / "metrics.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["valid_perplexity"]]
+    assert [row["step"] for row in rows] == ["100", "200", "250"]
+    assert all(0 <= float(row["valid_f1"]) <= 100 and not row["valid_bleu"] for row in rows)
+    card = (parser / "run" / "model" / "README.md").read_text()
+    assert "validation Bracketing F1" in card
+    assert "nmt parse run=" in card
+
+
+def test_its_report_draws_trees_and_tells_their_f1(parser: Path, nmt: Command, tmp_path: Path) -> None:
+    """The scores are those of the parser's trees by the same search, the drawings one for each example."""
+    data, run = parser / "prepared", parser / "run"
+    outcome = nmt("report", f"run={run}", f"prepared={data}", "split=test", "output=page.html", "examples=2")
+    assert outcome.code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert nmt("parse", f"run={run}", f"input={data}/test.words", "output=trees", "decode=paper").code == 0
+    scored = nmt("score", "hypothesis=trees", f"reference={data}/test.trees", "metrics=[brackets]", "format=json")
+    for item in json.loads(scored.out):
+        assert f'<dt>{item["name"]}</dt><dd class="value">{item["value"]:.2f}</dd>' in page
+    assert page.count('<div class="tree"') == 6
+    assert re.search("Validation (Bracketing )?F1", page)
+    assert "<b>F1</b>" in page
+
+
+def test_a_translation_model_parses_nothing(checkpoint: str, nmt: Command) -> None:
+    nmt("parse", f"run={checkpoint}").refused("translates from en to de", "data=treebank")

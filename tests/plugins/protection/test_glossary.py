@@ -1,0 +1,178 @@
+"""Glossaries: what a file may hold, which terms a line has, and what a translation makes of them."""
+
+import bz2
+import time
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from nmt.errors import NMTError
+from nmt.plugins.augment.config import NoiseConfig
+from nmt.plugins.augment.noise import noisy, sentence_generator
+from nmt.plugins.protection.glossary import WORD, Glossary, judge, read_glossary
+from nmt.plugins.protection.terms import TermReport, lemmatiser
+from nmt.text import Finder
+
+
+@pytest.mark.parametrize(
+    ("content", "entries"),
+    [
+        (b"printer\tDrucker\n", [("printer", ("Drucker",), False)]),
+        (b"\xef\xbb\xbfprinter\tDrucker", [("printer", ("Drucker",), False)]),
+        (b"# a\n\n \nUS\tUSA\tcase\r\nus\tuns\t\n", [("US", ("USA",), True), ("us", ("uns",), False)]),
+        (b"house\tHaus\nHouse\tGeb\xc3\xa4ude\nhouse\tHaus\n", [("house", ("Haus", "Gebäude"), False)]),
+        (b"  open   file\t Datei  \xc3\xb6ffnen\n", [("open file", ("Datei öffnen",), False)]),
+    ],
+    ids=str,
+)
+def test_a_file_of_terms(content, entries, tmp_path):
+    for name, written in (("terms.tsv", content), ("packed.tsv", bz2.compress(content))):
+        (tmp_path / name).write_bytes(written)
+        assert list(read_glossary(str(tmp_path / name)).terms.values()) == entries
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        (b"a\tb\nprinter Drucker\n", 2, "no tab"),
+        (b"printer\t\n", 1, "the target is empty"),
+        (b"#\n\n \tDrucker\n", 3, "the source is empty"),
+        (b"a\tb\tcase\tmore\n", 1, "only a tab and the word case"),
+        (b"a\tb\tnoun\n", 1, "only a tab and the word case"),
+        (b"a\tb\nfu\xdf\tfoot\n", 2, "not UTF-8"),
+    ],
+    ids=str,
+)
+def test_what_is_no_file_of_terms_is_named_with_its_line(content, line, problem, tmp_path):
+    (tmp_path / "terms.tsv").write_bytes(content)
+    with pytest.raises(NMTError, match=rf"terms.tsv, line {line}: .*{problem}"):
+        read_glossary(str(tmp_path / "terms.tsv"))
+
+
+@pytest.mark.parametrize(
+    "heading", ["Source\tTARGET", "English\tGerman", "en\tde", "src\ttgt", "term\ttranslation\tcase"]
+)
+def test_a_heading_is_told_and_left_out(heading, tmp_path):
+    path, said = tmp_path / "terms.tsv", list[str]()
+    path.write_text(f"# mine\n{heading}\nsource\tQuelle\n{heading}\n")
+    found = {term.source.lower() for term in read_glossary(str(path), said.append).terms.values()}
+    assert found == {"source", heading.lower().split("\t")[0]}
+    assert said == [f"{path}, line 2: taken for a heading, and left out; below another it is a term"]
+
+
+def test_the_quotes_of_a_spreadsheet_are_no_part_of_a_term(tmp_path):
+    (tmp_path / "terms.tsv").write_text('"5"" disk"\t"Diskette"\n')
+    [term] = read_glossary(str(tmp_path / "terms.tsv")).terms.values()
+    assert (term.source, term.targets) == ('5" disk', ("Diskette",))
+
+
+def test_a_file_without_terms_or_that_is_not_there(tmp_path):
+    (tmp_path / "empty.tsv").write_text("# nothing\n")
+    with pytest.raises(NMTError, match="no terms"):
+        read_glossary(str(tmp_path / "empty.tsv"))
+    with pytest.raises(NMTError, match=r"missing\.tsv: No such file"):
+        read_glossary(str(tmp_path / "missing.tsv"))
+
+
+def glossary(*entries: str) -> Glossary:
+    return Glossary([(*entry.split("=")[:2], entry.endswith("=case")) for entry in entries])
+
+
+@pytest.mark.parametrize(
+    ("entries", "line", "found"),
+    [
+        (["printer=Drucker"], "Printer, PRINTER and printers", ["Printer", "PRINTER"]),
+        (["US=USA=case"], "us in the US", ["US"]),
+        (["US=USA=case", "us=uns"], "us in the US", ["us", "US"]),
+        (["York=York", "New York=New York", "New=Neu"], "New York, new in York", ["New York", "new", "York"]),
+        (["a b=1", "b c d=2", "a b c e=3", "d=4"], "a b c d", ["a b", "d"]),
+        (["US City=1=case", "us=2"], "us City, US city, US City", ["us", "US", "US City"]),
+        (["C++=C++"], "C++ and C", ["C++"]),
+        (["e-mail=Mail"], "e-mail, e mail, email", ["e-mail"]),
+        (["東京=Tokyo"], "私は東京に", ["東京"]),
+        (["Straße=road"], "STRASSE", ["STRASSE"]),
+    ],
+    ids=str,
+)
+def test_terms_are_whole_words_the_longest_at_each_place(entries, line, found):
+    assert [line[match.begin : match.end] for match in glossary(*entries).find(line)] == found
+
+
+@given(st.lists(st.text("ab -", min_size=1, max_size=5).filter(str.strip), min_size=1), st.text("abAB ,-", max_size=20))
+@settings(max_examples=300, deadline=None)
+def test_terms_are_those_that_a_search_for_each_one_finds(sources, line):
+    found = [(match.begin, match.end) for match in Glossary([(each, "x", False) for each in sources]).find(line)]
+    wanted, words = list[tuple[int, int]](), list(WORD.finditer(line))
+    terms = {tuple(WORD.findall(source.lower())) for source in sources}
+    for at, first in enumerate(words):
+        own = [words[at:end] for end in range(at + 1, len(words) + 1)]
+        ends = [each[-1].end() for each in own if tuple(word[0].lower() for word in each) in terms]
+        if ends and (not wanted or wanted[-1][1] <= first.start()):
+            wanted.append((first.start(), ends[-1]))
+    assert found == wanted
+
+
+def test_terms_that_begin_alike_are_found_in_no_time():
+    terms = Glossary([("open " * length, "x", False) for length in range(1, 100)])
+    begin = time.process_time()
+    assert len(terms.find("open " * 20_000)) == 203
+    assert time.process_time() - begin < 5  # with a pass for each length it took minutes
+
+
+@pytest.mark.parametrize(
+    ("entries", "line", "translation", "verdicts"),
+    [
+        (["printer=Drucker"], "a printer", "ein Drucker.", ["used"]),
+        (["printer=Drucker"], "the printers printer", "mit den Druckern", ["inflected"]),
+        (["printer=Drucker"], "a printer", "ein Druckertreiber", ["missed"]),
+        (["printer=Drucker"], "printer, printer", "Drucker", ["used", "missed"]),
+        (["printer=Drucker"], "printer, printer", "Geräten Druckern Drucker", ["used", "inflected"]),
+        (["open=öffnen"], "open it", "Öffnen Sie", ["used"]),
+        (["device=Gerät", "device=Apparat"], "device", "die Apparate", ["inflected"]),
+        (["open file=Datei öffnen"], "open file", "öffnen Datei", ["missed"]),
+        (["printer=Drucker"], "Open the printer.", "Öffnen Sie es. Drucker.", ["missed"]),
+        (["printer=Drucker"], "Printer", "Drucker.", ["used"]),
+        (["npm=npm"], "npm", "Npm", ["inflected"]),
+        (["York=York", "New York=New York"], "New York, York", "New York", ["used", "missed"]),
+    ],
+    ids=str,
+)
+def test_verdicts(entries, line, translation, verdicts):
+    assert judge(glossary(*entries).find(line), translation, lemmatiser("de")) == verdicts
+
+
+def test_the_report_counts_on_and_names_the_worst_terms():
+    terms, counts = glossary("printer=Drucker", "house=Haus", "cat=Katze"), {"split": 3}
+    for line, translation in (("printer house", "Drucker"), ("House", "Häuser"), ("house cat cat", "x")):
+        report = TermReport(terms, "de", counts, Finder([]))
+        found = report.judged(line, translation)
+        report.count(found)
+        assert [term["source"] for term in found] == line.lower().split()
+    words = "terms: 6 in the lines, 1 used, 1 inflected, 4 missed: cat (2 of 2), house (2 of 3)"
+    assert report.summary() == words
+    assert TermReport(terms, "xx", counts, Finder([])).summary().startswith(f"{words} (simplemma")
+
+
+def test_training_sees_terms_beside_the_words_of_the_source():
+    config, terms = NoiseConfig(terms=0.5), glossary("house=Haus", "old=alt", "cat=Katze", "file=Datei")
+    pair = ("The Old house, a file.", "Das Alt ist ein HAUS.")
+    found = {noisy(pair, config, sentence_generator(1, 2, 3, n), glossary=terms) for n in range(200)}
+    sources = {
+        "The Old | Alt | house | HAUS |, a file.",
+        "The Old | Alt | house, a file.",
+        "The Old house | HAUS |, a file.",
+        pair[0],
+    }
+    assert found == {(source, pair[1]) for source in sources}
+    copied = [noisy(("In Rome at 9", "9 in Rome"), NoiseConfig(terms=1.0), sentence_generator(1, 0, 0, 0))]
+    assert copied == [("In Rome | Rome | at 9", "9 in Rome")]
+
+
+@pytest.mark.parametrize("kinds", [{"upper": 0.5}, {"typos": 1.0, "numbers": 0.5}], ids=str)
+def test_terms_leave_the_draws_of_other_noise_as_they_were(kinds):
+    for number in range(50):
+        made = [
+            noisy(("a house", "ein Haus"), NoiseConfig(**kinds, terms=terms), sentence_generator(1, 0, 0, number))
+            for terms in (0.0, 1e-12)
+        ]
+        assert made[0] == made[1]

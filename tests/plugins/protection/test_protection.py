@@ -1,0 +1,189 @@
+"""What is protected arrives once, or the line is flagged, whatever an engine does."""
+
+import random
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from nmt.config import DecodeConfig, TokenizerConfig
+from nmt.plugins.protection.protection import Line, Masked, Protection
+from nmt.search import Hypothesis, Pair, TokenScores
+from nmt.text import Finder, Items, Tokenizer, clean, train_tokenizer
+from nmt.translation import Details, RefusedLine, Translation, Translator
+from nmt.translation.segments import Limits
+
+WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
+ITEMS = ["{name}", "%(n)d", "%s", "https://a.org/x?y", "me@a.org", "/etc/hosts", "`a b`", "5 km", "{{ x }}", "ﬁle.txt"]
+TOKENIZER = train_tokenizer(
+    [" ".join(WORDS), *ITEMS, "[1] A1 X1 0 2 3"], TokenizerConfig(kind="bpe", vocabulary_size=400), tags=["<2de>"]
+)
+
+
+class Fake:
+    """An engine that changes the words of a line as it is told; the word i of each translation is aligned to word i."""
+
+    def __init__(self, change: Callable[[list[str]], list[str]], tokenizer: Tokenizer, n_best: int = 1) -> None:
+        self.change, self.tokenizer, self.config = change, tokenizer, DecodeConfig(n_best=n_best)
+        self.searched: list[str] = []
+
+    def with_search(self, config: DecodeConfig) -> "Fake":
+        return self
+
+    def search(
+        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: object = None
+    ) -> list[list[Hypothesis]]:
+        found = []
+        for ids, prefix in zip(sentences, prefixes, strict=True):
+            line = self.tokenizer.decode(ids)
+            self.searched.append(line)
+            changed = self.tokenizer.encode([" ".join(self.change(line.split()))])[0]
+            row = [Hypothesis([*prefix, *changed], -1.0 - n, -1.0 - n) for n in range(self.config.n_best)]
+            found.append(row)
+        return found
+
+    def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
+        return [
+            TokenScores([-0.1] * (len(target) + 1), np.eye(len(target), max(len(source), 1), dtype=np.float32))
+            for source, target in pairs
+        ]
+
+
+def drop(words: list[str]) -> list[str]:
+    return [word for word in words if word.isalpha() and word.isascii()]
+
+
+def double(words: list[str]) -> list[str]:
+    return [each for word in words for each in [word] * (1 if word in WORDS else 2)]
+
+
+def garble(words: list[str]) -> list[str]:
+    return [word if word in WORDS else word[:-1] + "?" for word in words]
+
+
+def reverse(words: list[str]) -> list[str]:
+    return words[::-1]
+
+
+def invent(words: list[str]) -> list[str]:
+    return [*words, *ITEMS]
+
+
+def at_random(words: list[str]) -> list[str]:
+    draw = random.Random(" ".join(words))
+    return draw.choice([drop, double, garble, reverse, list])(words)
+
+
+CHANGES = [list, drop, double, garble, reverse, invent, at_random]
+
+
+def protecting(change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys) -> Translator:
+    limits = Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "]))) if known else Limits()
+    translator = Translator(Fake(change, TOKENIZER, n_best), TOKENIZER, limits, **keys)
+    translator.protection = Protection(Finder(["usual"]))
+    return translator
+
+
+lines = st.lists(st.lists(st.sampled_from([*WORDS, *ITEMS, "(%s)", "“{name}”,", "[1]"]), max_size=8).map(" ".join))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lines, st.sampled_from(CHANGES), st.integers(1, 2), st.booleans(), st.booleans(), st.sampled_from(["", "<2de> "])
+)
+def test_each_item_arrives_once_or_the_line_is_flagged(given_lines, change, n_best, known, details, tag):
+    translator = protecting(change, n_best, known)
+    translator.scorer = translator.engine.token_scores if details else None
+    found = translator.translate([tag + line for line in given_lines])
+    assert len(found) == len(given_lines)
+    for line, row in zip(given_lines, found, strict=True):
+        stretches = Finder(["usual"]).stretches(line)
+        items = Items(line, stretches)
+        for each in row:
+            assert each.protected in ("", "cut", "protected")
+            assert ("protected" in each.flags) == (each.protected == "protected")
+            assert each.protected == "protected" or not stretches or items.arrive(each.text)
+            assert not re.search("[\U0010f000-\U0010ffff]", each.text)
+            assert bool(each.details) == details
+            if each.details:
+                assert len(each.details.word_log_probabilities) == len(each.text.split())
+                words = len(line.split()), len(each.text.split())
+                assert all(s < words[0] and t < words[1] for s, t in each.details.alignment)
+
+
+@pytest.mark.parametrize("change", [list, drop, double, garble, reverse, at_random])
+def test_no_item_is_lost_where_the_engine_invents_none(change):
+    found = protecting(change).translate([f"the {item} waits and the hill" for item in ITEMS])
+    for item, [each] in zip(ITEMS, found, strict=True):
+        assert each.text.count(item) == 1
+        assert not each.flags
+
+
+def test_other_lines_are_translated_as_without_protection():
+    plain, translator = Translator(Fake(reverse, TOKENIZER), TOKENIZER), protecting(reverse)
+    texts = ["the old house", "", "a hill", "%s waits"]
+    assert translator.translate(texts) == plain.translate(texts)
+    assert translator.engine.searched == plain.engine.searched
+
+
+def test_an_item_is_put_where_its_name_is_aligned_to():
+    def rename(words: list[str]) -> list[str]:
+        return [word if word in WORDS else "hill" for word in words]
+
+    [[found]] = protecting(rename).translate(["the old {name} stands"])
+    assert (found.text, found.protected) == ("the old {name} stands", "")
+
+
+def test_what_is_left_of_a_garbled_name_does_not_stay():
+    def split(words: list[str]) -> list[str]:
+        text = " ".join(words)
+        named = text.replace("A1", "hill A1o").replace("[1]", "hill [1o")
+        return named.split() if named != text else drop(words)
+
+    [[found]] = protecting(split).translate(["the old {name} stands"])
+    assert (found.text, found.protected) == ("the old {name} stands", "cut")
+
+
+def test_a_line_is_cut_where_nothing_else_helps_and_keeps_its_tag_and_prefix():
+    translator = protecting(drop, target_prefix="and")
+    # The alignment of a line that lost its words has no word left for the item.
+    [[found]] = translator.translate(["<2de> the house (%s) waits"])
+    assert (found.text, found.protected, found.flags) == ("and the house (%s) waits", "cut", [])
+    assert "the house" in translator.engine.searched
+
+
+def test_a_line_of_items_alone_is_copied():
+    [[found]] = protecting(drop).translate(["{name}: %s!"])
+    assert (found.text, found.protected) == ("{name}: %s!", "")
+
+
+def test_equal_items_keep_the_order_of_their_names():
+    [[found]] = protecting(lambda words: reverse(words) if "A1" in words else drop(words)).translate(["%s on %s hill"])
+    assert found.text == "%s on %s hill"
+    assert found.protected == "cut"
+
+
+def test_a_refused_line_stays_refused():
+    translator = protecting(list)
+    translator.limits.positions = 3
+    translator.segmenter.limits.positions = 3
+    [refused, [fine]] = translator.translate_each([" ".join(["house"] * 40) + " %s", "{name}"])
+    assert isinstance(refused, RefusedLine)
+    assert isinstance(fine, Translation)
+
+
+def test_a_name_is_none_that_is_in_the_line():
+    translator = protecting(lambda words: list(words) if "[2]" in words else drop(words))
+    [[found]] = translator.translate(["[1] the house {name}"])
+    assert clean(found.text) == "[1] the house {name}"
+
+
+def test_a_name_put_behind_a_word_is_a_word_of_the_details():
+    mask = Masked(Line("", "the old {name} stands", Finder(["usual"]).stretches("the old {name} stands")), ["A1"])
+    details = Details(["Das", "steht"], [-0.1, -0.2, -0.3], [(0, 0), (2, 1), (3, 1)], [-0.1, -0.2])
+    found = mask.aligned(Translation("Das steht", -1.0, -1.0, details))
+    assert found.text == "Das steht A1"
+    assert found.details.alignment == [(0, 0), (2, 1), (2, 2), (3, 1)]
+    assert found.details.word_log_probabilities == [-0.1, -0.2, None]

@@ -1,0 +1,255 @@
+"""Terms in the tokens of a vocabulary, in segments, in hints, and in whole translations."""
+
+import random
+
+import pytest
+import torch
+from fastapi import HTTPException
+from hypothesis import given, settings, strategies as st
+
+from nmt.commands import compose
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.errors import NMTError
+from nmt.model import Transformer
+from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
+from nmt.plugins.protection.glossary import ENDS, Glossary, judge
+from nmt.plugins.protection.protection import Protection
+from nmt.plugins.protection.terms import TermReport, Terms, constraint_of, kinds, phrases
+from nmt.plugins.serve.requests import FileRequest, TranslateRequest, check
+from nmt.plugins.serve.tasks import Batch, Search
+from nmt.plugins.serve.worker import Answers
+from nmt.search import TorchEngine
+from nmt.text import TARGET, Finder, train_tokenizer
+from nmt.translation import RefusedLine, Translator
+from nmt.translation.segments import Limits
+
+WORDS = ["Haus", "haus", "Drucker", "öffnen", "die", "Datei", "Tür", "iPhone", "3D", "New", "York", "für"]
+TEXT = [" ".join(random.Random(n).choices(WORDS, k=7)) + "." for n in range(60)]
+SIZES = {"bpe": 320, "unigram": 320, "wordpiece": 600}
+KINDS = {kind: train_tokenizer(TEXT, TokenizerConfig(kind, size)) for kind, size in SIZES.items()}
+ENTRIES = [
+    ("house", "Haus", False),
+    ("door", "Tür", False),
+    ("open file", "Datei öffnen", False),
+    ("iPhone", "iPhone", False),
+]
+ENTRIES += [
+    ("printer", "Drucker", False),
+    ("printer", "Gerät-X", False),
+    ("open", "öffnen", False),
+    ("x", "ŁŹ ☃", False),
+]
+GLOSSARY = Glossary(ENTRIES)
+
+
+def translator(kind: str = "bpe", soft: bool = False, limits: Limits | None = None, **search) -> Translator:
+    tokenizer = KINDS[kind]
+    torch.manual_seed(1)
+    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
+    model = Transformer(ModelConfig(name="tiny", **shape), tokenizer.vocabulary_size)
+    engine = TorchEngine([model], DecodeConfig(**{"beam_size": 3, "max_extra_length": 8, **search}))
+    made = Translator(engine, tokenizer, limits)
+    made.terms = Terms(GLOSSARY, tokenizer, soft, Finder(["usual"]))
+    return made
+
+
+def test_terms_of_characters_that_the_model_does_not_know_are_named():
+    glossary = Glossary([("house", "Haus", False), ("日本", "Haus", False), ("door", "ŁŹ", False), ("ŁŹ", "ŁŹ", False)])
+    characters = frozenset("abcdefghijklmnopqrstuvwxyz ")
+    for tokenizer in KINDS.values():  # these spell any translation in bytes
+        assert Terms(glossary, tokenizer, False, Finder([])).unusable(characters) == ["日本"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["Haus", "Datei öffnen", "ŁŹ ☃", "C++", "3D", "東京", "haustür"])
+def test_phrases_spell_their_text_behind_any_words(kind, text):
+    tokenizer = KINDS[kind]
+    [begin], others, glued = (phrases(tokenizer, text, where) for where in (BEGINS, FOLLOWS, GLUED))
+    assert tokenizer.decode(begin.tokens) == text
+    before = tokenizer.encode(["Die Tür für"], TARGET)[0]
+    assert tokenizer.decode([*before, *others[0].tokens]) == f"Die Tür für {text}"
+    assert [tokenizer.decode([*before, *other.tokens]) for other in others[1:]] == [f"Die Tür für{text}"] * (
+        text == "東京"
+    )
+    hyphen = tokenizer.encode(["Die-"], TARGET)[0]
+    assert {tokenizer.decode([*hyphen, *phrase.tokens]) for phrase in glued} == {f"Die-{text}"}
+    assert all(phrase.closed is (text[-1].isalnum() and text != "東京") for phrase in (begin, *others, *glued))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_continues_a_word_are_letters_behind_no_blank(kind):
+    tokenizer = KINDS[kind]
+    for line in TEXT[:20]:
+        ids = tokenizer.encode([line], TARGET)[0]
+        for at in range(1, len(ids)):
+            before, after = tokenizer.decode(ids[:at]), tokenizer.decode(ids[: at + 1])
+            if "\ufffd" not in before + after:
+                joined = after[len(before) :][:1]
+                assert bool(kinds(tokenizer)[ids[at]] & CONTINUES) == joined.isalnum()
+                glues = not after[-1].isalnum() and after[-1] not in ".,;:!?)"
+                assert bool(kinds(tokenizer)[ids[at]] & EDGE) == glues
+
+
+words = st.lists(
+    st.sampled_from(["house", "Door", "open file", "iPhone", "printer", "x", "open", "a", ",", "the"]), max_size=6
+)
+
+
+@given(st.lists(words.map(" ".join), min_size=1, max_size=4), st.sampled_from(list(KINDS)), st.integers(1, 4))
+@settings(max_examples=15, deadline=None)
+def test_each_term_of_a_line_is_in_its_translation_as_a_word(lines, kind, beam):
+    made = translator(kind, beam_size=beam, n_best=beam, max_extra_length=30)
+    for line, found in zip(lines, made.translate(lines), strict=True):
+        for each in found:
+            # A term that nothing but other terms follow after a full stop counts as appended, which this untrained
+            # model may well do: only whether the words are there is asked here.
+            text = "".join("," if letter in ENDS else letter for letter in each.text)
+            assert set(judge(GLOSSARY.find(line), text, None)) <= {"used"}
+
+
+@pytest.mark.parametrize(
+    ("line", "begins", "elsewhere"),
+    [
+        ("open", {"öffnen"}, {"öffnen"}),
+        ("Open", {"Öffnen"}, {"öffnen", "Öffnen"}),
+        ("So open", {"Öffnen"}, {"öffnen"}),
+        ("so Open", {"öffnen", "Öffnen"}, {"öffnen", "Öffnen"}),
+        ("The house", {"Haus"}, {"Haus"}),
+        ("IPhone", {"iPhone"}, {"iPhone"}),
+        ("A printer", {"Drucker", "Gerät-X"}, {"Drucker", "Gerät-X"}),
+    ],
+)
+def test_capitals_follow_the_source(line, begins, elsewhere):
+    [match] = GLOSSARY.find(line)
+    found = constraint_of(KINDS["bpe"], match, line[0].isupper())
+    written = [{KINDS["bpe"].decode(p.tokens) for p in found if p.where == where} for where in (BEGINS, FOLLOWS, GLUED)]
+    assert written == [begins, elsewhere, elsewhere]
+
+
+def test_terms_go_with_the_segment_that_they_stand_in():
+    made = translator(limits=Limits(split=True, longest=30, language="en"), max_extra_length=30)
+    [cut] = made.cut(["The house is here. An old door. A printer!"])
+    constraints = made.terms.constraints(cut.segments)
+    written = [{KINDS["bpe"].decode(p.tokens) for c in row for p in c} for row in constraints.rows]
+    assert written == [{"Haus"}, {"Tür"}, {"Drucker", "Gerät-X"}]
+    made = translator(limits=Limits(split=True, longest=8, language="en"), max_extra_length=30)
+    line = "door and and house and and iPhone and and printer and and and"
+    [cut] = made.cut([line])
+    assert len(cut.segments) > 3
+    [[found]] = made.translate([line])
+    assert judge(GLOSSARY.find(line), found.text, None).count("used") >= 2
+
+
+@pytest.mark.parametrize(
+    ("line", "terms"),
+    [
+        ("delete door.conf", []),
+        ("open file house.conf in the house", ["open file", "house"]),
+        ("open file.conf", ["open"]),
+        ("`house` or {door}, https://a.org/printer", []),
+    ],
+)
+def test_what_is_protected_has_no_terms(line, terms):
+    made = translator(max_extra_length=30)
+    [cut] = made.cut([line])
+    assert len(made.terms.constraints_of(cut.segments[0])) == len(terms)
+    report = TermReport(GLOSSARY, "de", {}, Finder(["usual"]))
+    assert [term["source"] for term in report.judged(line, "x")] == terms
+    targets = [target for match in GLOSSARY.find(line) for target in match.term.targets]
+    assert bool(made.terms.spans(line, " ".join(targets))) == bool(terms)
+    assert made.terms.hinted(line)[0].count("|") == 2 * len(terms)
+    made.protection = Protection(Finder(["usual"]))
+    own = made.with_glossary([("conf", "Konf"), ("printer", "Drucker")]).terms
+    assert own.find(line) == []
+
+
+def test_lines_without_terms_and_a_prefix_of_the_target():
+    made, free = translator(n_best=2), translator(n_best=2)
+    free.terms = None
+    lines = ["a b c", "the house", "d e"]
+    found, plain = made.translate(lines), free.translate(lines)
+    for row, other in ((found[0], plain[0]), (found[2], plain[2])):
+        assert [best.text for best in row] == [best.text for best in other]
+        assert [best.score for best in row] == pytest.approx([best.score for best in other], abs=1e-4)
+    begun = Translator(made.engine, made.tokenizer, target_prefix="Die Tür")
+    begun.terms = made.terms
+    for each in begun.translate(["the house"])[0]:
+        assert each.text.startswith("Die Tür")
+        assert "Haus" in each.text.replace(",", " ").split()
+
+
+@pytest.mark.parametrize(
+    ("line", "hinted", "owners"),
+    [
+        ("a house, old", "a house | Haus |, old", [0, 1, 1, 1, 1, 2]),
+        ("Open  file now", "Open file | Datei öffnen | now", [0, 1, 1, 1, 1, 1, 2]),
+        ("nothing", "nothing", [0]),
+        ("", "", []),
+        ("\u00bd door", "1\u20442 door | Tür |", [0, 1, 1, 1, 1]),
+    ],
+)
+def test_hints_stand_beside_the_terms(line, hinted, owners):
+    assert translator(soft=True).terms.hinted(line) == (hinted, owners)
+
+
+def test_with_hints_words_are_still_those_of_the_line():
+    made = translator(soft=True)
+    described = made.with_search(made.engine.config, details=True)
+    lines = ["a house, old", "open file now and then"]
+    [cut, _] = made.cut(lines)
+    assert cut.segments[0].text == "a house | Haus |, old"
+    for line, [found] in zip(lines, described.translate(lines), strict=True):
+        assert all(source < len(line.split()) for source, _ in found.details.alignment)
+
+
+def test_a_request_brings_its_own_terms():
+    asked = {"q": "a house", "source": "en", "target": "de"}
+    pairs, mapping = [["a", "Tür"], ["house", "New York"], ["b", " "]], {"a": "Tür", "house": "New York", "b": " "}
+    terms = [check(TranslateRequest, {**asked, "glossary": given}).terms for given in (pairs, mapping)]
+    assert terms[0] == terms[1]
+    answers = Answers(translator(max_extra_length=20), alone=True)
+    [found] = answers.answer(Batch(Search(glossary=terms[0]), ["a house"]))
+    assert judge(Glossary([(*pair, False) for pair in terms[0]]).find("a house"), found.texts[0], None) == ["used"] * 2
+    [plain] = answers.answer(Batch(Search(), ["a house"]))
+    assert "Haus" in plain.texts[0]
+    assert [*answers.variants] == [Search()]
+
+
+def test_a_form_has_terms_as_json():
+    for form in (TranslateRequest, FileRequest):
+        for text in ('{"a": "\\u0162\\u00fcr"}', '[["a", "\u0162ür"]]'):
+            asked = {"q": "a house", "source": "en", "target": "de", "glossary": text}
+            assert check(form, asked).terms == (("a", "\u0162ür"),)
+        for wrong in ("{", "1", '{"a": 1}', '{"\\ud800": "a"}', "[" * 2**20):
+            with pytest.raises(HTTPException) as error:
+                check(form, {**asked, "glossary": wrong})
+            assert error.value.detail.startswith("glossary: an object of terms and translations, or a list of pairs,")
+    with pytest.raises(HTTPException) as error:
+        check(TranslateRequest, {**asked, "q": 1})
+    assert error.value.detail == "q: a text, or a list of texts, is wanted"
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["a", [["a"]], [["a", "b", "c"]], {"a": 1}, {"": "a"}, [["a", "b" * 201]], [["a", "b"]] * 201, {"\ud800": "a"}],
+)
+def test_terms_of_a_request_have_bounds(given):
+    with pytest.raises(HTTPException):
+        check(TranslateRequest, {"q": "a", "source": "en", "target": "de", "glossary": given})
+
+
+def test_each_served_model_may_have_its_own_terms():
+    config = compose("serve", ["run=[a,b]", "glossary=[one.tsv,null]"])
+    assert [config.translating(run, None).glossary for run in config.run] == ["one.tsv", None]
+    for words in (["run=[a,b]", "glossary=[x]"], ["run=a", "glossary=x", "engine=ctranslate2"]):
+        with pytest.raises(NMTError, match="glossary"):
+            compose("serve", words)
+
+
+def test_a_line_that_a_pattern_takes_too_long_for_is_refused_alone_with_terms_too(monkeypatch):
+    monkeypatch.setattr("nmt.text.items.SECONDS", 0.2)
+    made, finder = translator(), Finder(["(a|aa)+$"])
+    made.protection, made.terms = Protection(finder), Terms(GLOSSARY, made.tokenizer, False, finder)
+    slow, [fine] = made.translate_each(["house " + "a" * 60 + "!", "the house"])
+    assert isinstance(slow, RefusedLine)
+    assert "Haus" in fine.text
