@@ -148,8 +148,6 @@ class TokenizerConfig:
     """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (of an imported model, with init=MODEL)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Entries, special symbols included; reduced with a notice where the corpus is too small for them."""
-    symbols: int = number(0, 0, 99)
-    """bpe and unigram: words such as ⟦1⟧ that stand for what is protected; data.noise.protected teaches them."""
     sample: int = number(1_000_000, 1, 10**9)
     """Most training pairs that the vocabulary is learnt from, drawn by the seed. They determine the memory: bpe
     needs 1.7 GB for 2.5 million different words, unigram 2 GB for 200,000 pairs."""
@@ -160,10 +158,6 @@ class TokenizerConfig:
         require(
             self.kind == "marian" or self.vocabulary_size >= 300,
             f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least 300, to hold every byte",
-        )
-        require(
-            not self.symbols or self.kind in ("bpe", "unigram"),
-            f"tokenizer.symbols={self.symbols} with tokenizer.kind={self.kind}: use bpe or unigram, or leave it out",
         )
         # Word-pieces hold every byte twice: for the beginning of a word, and for the rest of it.
         require(

@@ -22,7 +22,7 @@ def with_defaults(group: type, tree: dict[str, Any]) -> dict[str, Any]:
     return {**{each.name: each.default for each in fields(group) if each.default is not MISSING}, **tree}
 
 
-ADDED: dict[str, Any] = {"tag": None, "temperature": 1.0, "sources": [], "noise": asdict(NoiseConfig()), "symbols": 0}
+ADDED: dict[str, Any] = {"tag": None, "temperature": 1.0, "sources": [], "noise": asdict(NoiseConfig())}
 """Keys of `data` and `tokenizer` since 0.1.0, and the values with which a corpus is what it was without them."""
 
 

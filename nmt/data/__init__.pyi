@@ -32,6 +32,8 @@ from .prepared import (
     Domain as Domain,
     PreparedCorpus as PreparedCorpus,
     PreparedSplit as PreparedSplit,
+    corpus_of as corpus_of,
     dummy_batch as dummy_batch,
     open_corpus as open_corpus,
 )
+from .shuffling import INCREMENT as INCREMENT, shifted as shifted, splitmix as splitmix

@@ -3,6 +3,7 @@
 Shapes: B sentences, S source positions, T target positions.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -186,7 +187,7 @@ class PreparedCorpus:
     def split(self, name: str) -> PreparedSplit:
         """train, valid or test; NMTError where there is none."""
         if not (self.folder / name).is_dir():
-            raise NMTError(f"{self.folder} holds no {name} set: prepare it with data.{name} or data.{name}_size")
+            raise self.without(name)
         split = PreparedSplit(self.folder / name)
         if not len(split):
             raise NMTError(f"{split.folder}: it holds no pairs; prepare it again")
@@ -195,8 +196,15 @@ class PreparedCorpus:
         self.check_count(name, len(split), "pairs")
         return split
 
+    def without(self, split: str) -> NMTError:
+        return NMTError(
+            f"{self.folder} holds no {split} set: prepare it with data.{split} or data.{split}_size, or take another"
+        )
+
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """Raw source and target lines of valid or test; NMTError where they cannot be read, or are not parallel."""
+        """Raw source and target lines of valid or test; NMTError where there are none, or they are damaged."""
+        if not self.manifest.counts.get(split, {}).get("kept"):
+            raise self.without(split)
         paths = [self.folder / f"{split}.{code}" for code in (self.source_language, self.target_language)]
         for path in paths:
             check_regular(path)
@@ -246,3 +254,26 @@ def open_corpus(folder: Path) -> PreparedCorpus:
             "prepare the corpus again with overwrite=true"
         )
     return PreparedCorpus(folder, manifest, tokenizer.source_vocabulary_size)
+
+
+PARENT_LEVELS = 4
+"""Folders above a run in which a relative path in its configuration may begin."""
+
+
+def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
+    """The corpus in the folder `prepared`, or the one that a model was trained on: report, compare, cite, export.
+
+    `folder` is a run or a model directory, and `training` the record in its description or in a checkpoint: `config`
+    with the folder's name, relative to here or to a folder above the run, and `corpus`, the fingerprint. Raises
+    NMTError where no corpus is there, or another one.
+    """
+    config = training.get("config")
+    name = prepared or (config.get("prepared") if isinstance(config, dict) else None)
+    if not isinstance(name, str):
+        raise NMTError(f"{folder} does not say what it was trained on; name the corpus")
+    places = [Path(name), *(parent / name for parent in folder.resolve().parents[:PARENT_LEVELS] if not prepared)]
+    place = next((place for place in places if (place / "manifest.json").is_file()), places[0])
+    corpus = open_corpus(place)
+    if training.get("corpus") not in (None, corpus.manifest.fingerprint):
+        raise NMTError(f"{place} holds another corpus than the one that {folder} was trained on; pass prepared=FOLDER")
+    return corpus

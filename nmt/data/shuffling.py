@@ -8,56 +8,67 @@ numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitr
 lands below n.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
+Integers = TypeVar("Integers", Ints, "Tensor")
 
 # Ranges of a few dozen items need this many: with six rounds some of their orders are too frequent.
 ROUNDS = 8
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# Signed, because torch has no unsigned arithmetic. The increment is 2^64 divided by the golden ratio.
+INCREMENT = 0x9E3779B97F4A7C15 - 2**64
+MIXERS = ((30, 0xBF58476D1CE4E5B9 - 2**64), (27, 0x94D049BB133111EB - 2**64))
 
 
-def words(numbers: ArrayLike) -> Words:
+def shifted(values: Integers, bits: int) -> Integers:
+    """64-bit integers shifted to the right, with zeros shifted in."""
+    return (values >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def splitmix(states: Integers) -> Integers:
+    """The outputs of SplitMix64 for these states, which are overwritten (Steele, Lea and Flood 2014, figure 17)."""
+    for bits, factor in MIXERS:
+        states ^= shifted(states, bits)
+        states *= factor
+    states ^= shifted(states, 31)
+    return states
+
+
+def integers(numbers: ArrayLike) -> Ints:
     # At least one dimension: numpy warns when the product of 64-bit scalars wraps around.
-    return np.atleast_1d(np.asarray(numbers)).astype(np.uint64)
+    return np.atleast_1d(np.asarray(numbers)).astype(np.int64)
 
 
-def mix(values: Words) -> Words:
-    """Pseudo-random numbers from numbers of any pattern (SplitMix64: Steele, Lea and Flood 2014)."""
-    values = values + GOLDEN
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
-def shuffle_key(*numbers: ArrayLike) -> Words:
+def shuffle_key(*numbers: ArrayLike) -> Ints:
     """A key that depends on each of `numbers`; an array of keys where some of them are arrays."""
-    key = words(0)
+    key = integers(0)
     for number in numbers:
-        key = mix(key ^ words(number))
+        key = splitmix((key ^ integers(number)) + INCREMENT)
     return key
 
 
-def encipher(values: Words, side: Words, key: Words) -> Words:
+def encipher(values: Ints, side: Ints, key: Ints) -> Ints:
     """A permutation of the numbers below side * side."""
     left, right = np.divmod(values, side)
     for _ in range(ROUNDS):
-        key = key + GOLDEN
-        below_side = (mix(right ^ key) >> np.uint64(32)) * side >> np.uint64(32)
+        key = key + INCREMENT
+        below_side = shifted(splitmix((right ^ key) + INCREMENT), 32) * side >> 32
         left, right = right, (left + below_side) % side
     return left * side + right
 
 
-def shuffled(indices: NDArray[Any], size: ArrayLike, key: Words) -> Ints:
+def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
     """The items at `indices` of range(size) after shuffling by `key`; each index may have its own size and key."""
-    sizes, keys = (np.broadcast_to(words(each), indices.shape) for each in (size, key))
+    sizes, keys = (np.broadcast_to(integers(values), indices.shape) for values in (size, key))
     # The square is hardly larger than the range. Below 2**52 the root is exact enough.
-    sides = np.ceil(np.sqrt(sizes)).astype(np.uint64)
-    items = encipher(words(indices), sides, keys)
+    sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
+    items = encipher(integers(indices), sides, keys)
     while len(outside := np.flatnonzero(items >= sizes)):
         items[outside] = encipher(items[outside], sides[outside], keys[outside])
-    return items.astype(np.int64)
+    return items

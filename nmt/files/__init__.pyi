@@ -60,4 +60,5 @@ from .whole import (
     whole_file as whole_file,
     whole_folder as whole_folder,
     write_file as write_file,
+    write_zip as write_zip,
 )

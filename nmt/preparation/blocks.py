@@ -25,7 +25,6 @@ from nmt.text import (
     load_tokenizer,
     reason_to_drop,
     train_tokenizer,
-    with_symbols,
 )
 
 BLOCK_PAIRS = 5000
@@ -60,15 +59,15 @@ def pair_hashes(pairs: list[Pair]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def clean_pair(pair: Pair, data: DataConfig, clean: Clean, symbols: int) -> Pair:
-    """A pair as the model reads it; `clean` is its tokenizer's, which has so many symbols for what is protected."""
+def clean_pair(pair: Pair, data: DataConfig, clean: Clean) -> Pair:
+    """A pair as the model reads it; `clean` is its tokenizer's."""
     if data.kind == "treebank":
         return model_pair(pair, data.leaves)
-    return with_symbols((clean(pair[0]), clean(pair[1])), symbols)
+    return clean(pair[0]), clean(pair[1])
 
 
 def clean_and_filter(
-    numbered: list[tuple[int, Pair]], data: DataConfig, clean: Clean, symbols: int, hashed: bool
+    numbered: list[tuple[int, Pair]], data: DataConfig, clean: Clean, hashed: bool
 ) -> tuple[pa.RecordBatch, NDArray[np.uint64], Counter[str]]:
     """Raw pairs with line numbers -> the clean pairs that pass the filters, their hashes, and counts of dropped pairs.
 
@@ -76,7 +75,7 @@ def clean_and_filter(
     """
     kept, lines, dropped = [], [], Counter[str]()
     for line, raw in numbered:
-        pair = clean_pair(raw, data, clean, symbols)
+        pair = clean_pair(raw, data, clean)
         reason = reason_to_drop(pair, data.filters)
         if reason:
             dropped[reason] += 1

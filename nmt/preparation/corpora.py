@@ -89,15 +89,15 @@ def read_hub(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[P
             counts[error.counted_as] += 1
 
 
-def read_split(config: DataConfig, split: str, counts: Counter[str], symbols: int = 0) -> Iterator[Pair] | None:
+def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
     """The raw pairs of train, valid or test; None if that split is to be drawn from train.
 
-    Malformed lines that are skipped are counted in `counts`. `symbols`: those of the vocabulary, for what is protected.
+    Malformed lines that are skipped are counted in `counts`.
     """
     if config.kind == "hub":
         return read_hub(config, split, counts)
     if config.kind == "quickstart":
-        return read_quickstart(config, symbols) if split == "train" else None
+        return read_quickstart(config) if split == "train" else None
     entries: list[str] = getattr(config, split)
     if config.kind == "treebank":
         if not config.train:

@@ -93,16 +93,16 @@ class Preparation:
 
     def run(self) -> None:
         """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
-        clean, symbols = Tokenizer.clean, self.config.tokenizer.symbols
+        clean = Tokenizer.clean
         if self.config.init is not None:
             model = find_model_directory(self.config.init, "init")
             check_direction(f"init={self.config.init}", read_description(model), self.data.source, self.data.target)
             self.tokenizer = read_tokenizer(model)
-            clean, symbols = self.tokenizer.clean, len(self.tokenizer.symbols)
+            clean = self.tokenizer.clean
         sources = sources_of(self.data)
         for number, source in enumerate(sources):
             text = self.folder / f"text-{number}.arrow"
-            self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map, clean, symbols))
+            self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map, clean))
             with self.naming(source):
                 self.readings[-1].read_held_out()
         given = [hashes for reading in self.readings for hashes in reading.given.values()]

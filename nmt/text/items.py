@@ -4,15 +4,14 @@ Every repetition here is possessive or bounded, so that the time for a line grow
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_letters, digits
 from typing import Any
 
 from nmt.errors import NMTError
-from nmt.text.files import Pair
-from nmt.text.tokenizers import protecting, single_blanks
+from nmt.text.tokenizers import single_blanks
 
 USUAL = "usual"
 SYMBOL = re.compile(r"⟦\d{1,2}⟧")
@@ -304,31 +303,6 @@ def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> t
         places.append(Stretch(len(found), len(found) + len(name)))
         found, last = found + name, stretch.end
     return found + line[last:], places
-
-
-def with_symbols(pair: Pair, most: int) -> Pair:
-    """A training pair as a model with so many symbols meets it: they stand for the items that both sides have as often.
-
-    A pair with more items than symbols stays as it is.
-    """
-    source, target = pair
-    stretches = Finder([USUAL]).stretches(source) if most else []
-    if not stretches:
-        return pair
-    items = Items(source, stretches)
-    there = [(items.which(found), Stretch(*found.span())) for found in items.pattern.finditer(target)]
-    numbers, counts = Counter(items.texts), Counter(text for text, _ in there)
-    own = [(text, each) for text, each in zip(items.texts, stretches, strict=True) if numbers[text] == counts[text]]
-    names = [name for name in map(protecting, range(1, most + 1)) if name not in source + target][: len(own)]
-    if len(names) < len(own):
-        return pair
-    # The first of equal items here is the first there.
-    waiting = defaultdict[str, list[str]](list)
-    for name, (text, _) in zip(names, own, strict=True):
-        waiting[text].append(name)
-    both = [(waiting[text].pop(0), each) for text, each in there if text in waiting]
-    found, _ = replaced(source, [each for _, each in own], names)
-    return found, replaced(target, [each for _, each in both], [name for name, _ in both])[0]
 
 
 def is_counted(text: str) -> bool:

@@ -41,11 +41,6 @@ def clean(line: str) -> str:
     return single_blanks(nfkc(line))
 
 
-def protecting(number: int) -> str:
-    """The symbol with that number, from 1, for what is protected."""
-    return f"⟦{number}⟧"
-
-
 class Tokenizer(ABC):
     """Text to subword ids and back, without start and end symbols.
 
@@ -62,8 +57,6 @@ class Tokenizer(ABC):
         """The bytes of the file that `load_tokenizer` reads."""
         self.tags: dict[str, int] = {}
         """The symbols that a source may begin with, such as <2de>, and their ids; no other text is encoded to them."""
-        self.symbols: list[str] = []
-        """The words that stand for what is protected, such as ⟦1⟧, and which a model is trained to copy."""
 
     @property
     def source_vocabulary_size(self) -> int | None:
@@ -128,8 +121,6 @@ class SentencePieceTokenizer(Tokenizer):
         self.vocabulary_size = int(self.processor.vocab_size())
         reserved = takewhile(self.processor.is_control, range(UNK + 1, self.vocabulary_size))
         self.tags = {self.symbol(id): id for id in reserved}
-        words, unknown = [protecting(number) for number in range(1, 100)], self.processor.unk_id()
-        self.symbols = [word for word in words if self.processor.piece_to_id(word) != unknown]
 
     def symbol(self, id: int, side: int = TARGET) -> str:
         return str(self.processor.id_to_piece(id))

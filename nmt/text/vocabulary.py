@@ -13,7 +13,6 @@ from nmt.text.tokenizers import (
     SentencePieceTokenizer,
     Tokenizer,
     WordPieceTokenizer,
-    protecting,
     wordpiece_of,
 )
 
@@ -53,7 +52,7 @@ def train_sentencepiece(
             eos_id=EOS,
             unk_id=UNK,
             max_sentence_length=1_000_000,
-            user_defined_symbols=[*(META + word for word in words), *map(protecting, range(1, config.symbols + 1))],
+            user_defined_symbols=[META + word for word in words],
             control_symbols=list(tags),
             num_threads=2,
             minloglevel=2,

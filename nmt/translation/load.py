@@ -82,10 +82,8 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     else:
         engine = load_torch(config, folders)
     found = limits(descriptions, config.split != "never")
-    if found.characters is not None:
-        found.characters = found.characters.union("".join(tokenizer.symbols))
-        if terms and terms.soft:
-            found.characters |= terms.characters  # they are to be read, not copied
+    if found.characters is not None and terms and terms.soft:
+        found.characters |= terms.characters  # they are to be read, not copied
     if terms and not terms.soft and (unusable := terms.unusable(found.characters)):
         notice(
             f"terms=hard has no effect on {len(unusable):,} of the terms, whose characters the model does not know: "
@@ -99,7 +97,7 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     scorer = engine.token_scores if config.format == "jsonl" or config.format in DOCUMENTS else None
     translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
     if config.protect:
-        translator.protection = Protection(finder, tokenizer.symbols)
+        translator.protection = Protection(finder)
     translator.ahead, translator.terms = config.engine == "ctranslate2", terms
     return translator
 

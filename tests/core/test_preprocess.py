@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -310,19 +309,6 @@ def test_ids_spell_the_corpus_and_lengths_count_the_end_symbol(tmp_path: Path, k
             assert counts[split]["tokens"][side] == sum(row[f"{side}_length"] for row in rows)
 
 
-def test_pairs_are_prepared_with_symbols_and_held_out_as_they_are(tmp_path: Path) -> None:
-    lines = [(f"{pair[0]} {{name}} {n} GB", f"{{name}}: {pair[1]} {n} GB") for n, pair in enumerate(sentences(200))]
-    write(tmp_path / "train", lines)
-    prepare(tmp_path, symbols=8)
-    for split in ("train", "valid", "test"):
-        for source, target in prepared_pairs(tmp_path, split):
-            assert source.endswith(" ⟦1⟧ ⟦2⟧")
-            assert re.fullmatch(r"⟦1⟧: .* ⟦2⟧", target)
-    drawn = (tmp_path / "out" / "toy" / "test.en").read_text(encoding="utf-8").splitlines()
-    assert len(drawn) == 30
-    assert all("{name}" in line and line.endswith(" GB") for line in drawn)
-
-
 def test_each_pair_knows_its_line(tmp_path: Path) -> None:
     """Filters, duplicates and held-out sets leave gaps; the numbers are those of an editor."""
     pairs = sentences(300)
@@ -373,13 +359,12 @@ def test_preparing_again_does_nothing(folder: Path) -> None:
     assert content(folder / "out") == before
 
 
-@pytest.mark.parametrize("symbols", [0, 8])
-def test_training_takes_what_was_prepared_with_the_same_options(folder: Path, symbols: int) -> None:
-    config = configuration(folder, symbols=symbols)
+def test_training_takes_what_was_prepared_with_the_same_options(folder: Path) -> None:
+    config = configuration(folder)
     preprocess(config, lambda line: None)
     check_corpus(read_manifest(Path(config.prepared)), config)
-    other = replace(config, tokenizer=replace(config.tokenizer, symbols=4))
-    with pytest.raises(NMTError, match=rf"tokenizer\.symbols: {symbols or None} -> 4"):
+    other = replace(config, tokenizer=replace(config.tokenizer, vocabulary_size=999))
+    with pytest.raises(NMTError, match=r"tokenizer\.vocabulary_size: \d+ -> 999"):
         check_corpus(read_manifest(Path(config.prepared)), other)
 
 

@@ -113,12 +113,6 @@ def test_strings_with_placeholders_or_markup_on_either_side_are_left_out(
     assert read(tmp_path, {"lamp": trees}) == [("No", "Nein")]
 
 
-def test_with_symbols_a_pair_with_the_same_placeholders_is_kept(tmp_path: Path) -> None:
-    trees = {"en": {"a": "Set {name} up", "b": "is %s"}, "de": {"a": "Richte {name} ein", "b": "ist"}}
-    wheel = wheel_of(tmp_path, {"lamp": trees})
-    assert list(read_quickstart(configuration(wheel, wheel), symbols=8)) == [("Set {name} up", "Richte {name} ein")]
-
-
 def test_the_order_of_the_pairs_does_not_depend_on_the_order_in_the_zip(tmp_path: Path) -> None:
     assert read(tmp_path, {"lamp": LAMP, "door": DOOR}) == read(tmp_path, {"door": DOOR, "lamp": LAMP})
 

@@ -21,8 +21,6 @@ class NoiseConfig:
     """Probability that a random number stands at about the same place of both sides, to be copied."""
     emoji: float = number(0.0, 0.0, 1.0)
     """Probability that a random emoji stands at about the same place of both sides, to be copied."""
-    protected: float = number(0.0, 0.0, 1.0)
-    """Probability that one to three symbols of tokenizer.symbols stand on both sides, to be copied."""
     terms: float = number(0.0, 0.0, 1.0)
     """Probability that translations stand beside some words of the source, for `nmt translate terms=soft`."""
     glossary: str | None = None

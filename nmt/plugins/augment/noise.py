@@ -5,7 +5,7 @@ end, digits have no typos, and the words to be copied are numbers and emoji. Ter
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,35 +25,25 @@ def sentence_generator(seed: int, update: int, micro_batch: int, row: int) -> Ge
     return Generator(np.random.Philox(key=np.array([seed, 0], np.uint64), counter=counter))
 
 
-def noisy(
-    pair: Pair,
-    config: NoiseConfig,
-    generator: Generator,
-    symbols: Sequence[str] = (),
-    glossary: Glossary | None = None,
-) -> Pair:
+def noisy(pair: Pair, config: NoiseConfig, generator: Generator, glossary: Glossary | None = None) -> Pair:
     """A pair of clean lines after noise, clean as well; a pair with an empty side, or that would get one, stays."""
     # A draw for each kind, also where it is off, so that a kind does not decide when others happen.
     happens = generator.random(len(KINDS)) < [getattr(config, kind) for kind in KINDS]
-    # These kinds are drawn after the others, which are those of older versions.
-    protected = config.protected > 0 and generator.random() < config.protected
     if not all(pair):
         return pair
-    if happens.any() or protected:
-        pair = changed(pair, happens, symbols if protected else (), generator)
+    if happens.any():
+        pair = changed(pair, happens, generator)
     if config.terms and generator.random() < config.terms:
         return with_terms(*pair, glossary, generator), pair[1]
     return pair
 
 
-def changed(pair: Pair, happens: NDArray[np.bool_], symbols: Sequence[str], generator: Generator) -> Pair:
-    """A pair with the kinds of noise that happen, and with some of the symbols, if there are any."""
+def changed(pair: Pair, happens: NDArray[np.bool_], generator: Generator) -> Pair:
+    """A pair with the kinds of noise that happen."""
     source, target = pair
     for change, now in zip(KINDS.values(), happens, strict=True):
         if now:
             source, target = change(source, target, generator)
-    if symbols:
-        source, target = copied_symbols(source, target, symbols, generator)
     source, target = clean(source), clean(target)
     return (source, target) if source and target else pair
 
@@ -94,8 +84,6 @@ def without_inverted(body: str, mark: str) -> str:
     return before + behind
 
 
-MOST_SYMBOLS, REPLACED = 3, 0.7
-"""Most symbols that are put into a pair, and the probability that one takes the place of a word of both sides."""
 NUMBER_DIGITS = 6
 """Most digits of a number to be copied."""
 EMOJI = range(0x1F600, 0x1F650)
@@ -116,25 +104,6 @@ def copied(source: str, target: str, word: str, generator: Generator) -> Pair:
     """Both sides with a word inserted at the same share of their words."""
     share = generator.random()
     return inserted(source, word, share), inserted(target, word, share)
-
-
-def copied_symbols(source: str, target: str, symbols: Sequence[str], generator: Generator) -> Pair:
-    """Both sides with one to three symbols, the first of them mostly in place of a word that both have."""
-    symbols = [symbol for symbol in symbols if symbol not in source]
-    if not symbols:
-        return source, target
-    count = int(generator.integers(1, min(MOST_SYMBOLS, len(symbols)) + 1))
-    first, *others = (symbols[index] for index in generator.permutation(len(symbols))[:count])
-    sides = source.split(" "), target.split(" ")
-    common = [word for word in sides[0] if sides[0].count(word) == sides[1].count(word) == 1]
-    if common and generator.random() < REPLACED:
-        word = common[int(generator.integers(len(common)))]
-        source, target = (" ".join(first if each == word else each for each in side) for side in sides)
-    else:
-        source, target = copied(source, target, first, generator)
-    for symbol in others:
-        source, target = copied(source, target, symbol, generator)
-    return source, target
 
 
 def inserted(line: str, word: str, share: float) -> str:

@@ -73,7 +73,7 @@ class NoisySplit:
                 generator = sentence_generator(self.seed, planned.update, planned.micro_batch, row)
                 tag, source = sides[0][row][:tagged], sides[0][row][tagged:]
                 texts = self.tokenizer.decode(source, SOURCE), self.tokenizer.decode(sides[1][row], TARGET)
-                pair = noisy(texts, noise, generator, self.tokenizer.symbols, self.glossaries[number])
+                pair = noisy(texts, noise, generator, self.glossaries[number])
                 sampler = self.samplers[number]
                 if sampler:
                     found = [sampler.encode(text, generator) for text in pair]

@@ -209,10 +209,6 @@ def kind_of(tokenizer: Tokenizer) -> str:
 
 def subword_sampler(tokenizer: Tokenizer, config: NoiseConfig) -> SubwordSampler | None:
     """The sampler that `config` asks for, if it does; NMTError where the noise is not for this vocabulary."""
-    if config.protected and not tokenizer.symbols:
-        raise NMTError(
-            f"data.noise.protected={config.protected}: the vocabulary has no symbols; pass tokenizer.symbols=8"
-        )
     settings = {"bpe_dropout": config.bpe_dropout or None, "sampling_alpha": config.sampling_alpha}
     keys = {"bpe": "bpe_dropout", "unigram": "sampling_alpha"}
     kind = kind_of(tokenizer)

@@ -15,7 +15,6 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from nmt.config import EOS
-from nmt.errors import NMTError
 from nmt.text import CONTINUES, ESCAPE, META, SYMBOLS, SentencePieceTokenizer, Tokenizer, WordPieceTokenizer
 
 # White space of str.split that NFKC keeps.
@@ -25,9 +24,7 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 
 def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
-    """A pipeline from raw lines to our ids, with the end symbol, and back; NMTError for a vocabulary with symbols."""
-    if ours.symbols:
-        raise NMTError("format=huggingface has no vocabulary with tokenizer.symbols; use format=ctranslate2")
+    """A pipeline from raw lines to our ids, with the end symbol, and back."""
     if isinstance(ours, SentencePieceTokenizer):
         pipeline = from_sentencepiece(ours)
     else:
