@@ -1,54 +1,175 @@
-"""The routes: LibreTranslate's (https://docs.libretranslate.com/api), and a few beside them."""
+"""The server: LibreTranslate's routes (https://docs.libretranslate.com/api) and a few more, behind a guard."""
 
 import asyncio
 import json
+import logging
 import math
-from collections.abc import AsyncIterator, Awaitable
+import os
+import re
+import secrets
+import socket
+import sys
+import time
+import webbrowser
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
-from fastapi import FastAPI, HTTPException, Request
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import BaseModel
-from starlette.exceptions import HTTPException as AnyHTTPException
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram, generate_latest
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 
 from nmt import __version__
+from nmt.errors import NMTError
 from nmt.plugins.documents import SUFFIXES
 from nmt.plugins.protection.glossary import read_glossary
-from nmt.plugins.serve import requests as forms
-from nmt.plugins.serve.config import ServeConfig, is_loopback
-from nmt.plugins.serve.detect import detect, in_thread
-from nmt.plugins.serve.files import Downloads, Parsers, safe_name
-from nmt.plugins.serve.guard import Guard
-from nmt.plugins.serve.keys import Keys
-from nmt.plugins.serve.metrics import Metrics
+from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.models import Models
-from nmt.plugins.serve.process import NotLoaded
-from nmt.plugins.serve.rate import Rate
-from nmt.plugins.serve.requests import AlternativesRequest, DetectRequest, FileRequest, Form, TranslateRequest
-from nmt.plugins.serve.tasks import Failure, WordAlternatives
+from nmt.plugins.serve.requests import (
+    AlternativesRequest,
+    AnyForm,
+    DetectRequest,
+    FileRequest,
+    TranslateRequest,
+    check,
+    file_of,
+    name_of_key,
+    read_fields,
+    read_keys,
+)
 from nmt.plugins.serve.translation import (
-    failed,
+    Parsers,
+    detect,
     find_route,
     stream_text,
     translate_document,
     translate_texts,
 )
-from nmt.plugins.serve.worker import log
+from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, log, log_client, log_error
 from nmt.text import language_name
+
+T = TypeVar("T")
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
 MOST_BYTES_OF_CHARACTER = 12
 """As JSON writes an emoji in ASCII."""
 BYTES_OF_FIELDS = 2**16
 """Room for all other fields."""
+UPLOADS = 16
+"""Files that are held in memory at the same time; further uploads wait."""
+KEPT_SECONDS = 600
+KEPT_BYTES = 64 * 2**20
+"""Bytes of all translated files together; the oldest ones make room."""
 PAGE = Path(__file__).parent / "page"
-FILES = {"/": "index.html", "/docs": "docs.html"} | {
+PAGES = {"/": "index.html", "/docs": "docs.html"} | {
     f"/{path.name}": path.name for path in PAGE.iterdir() if path.suffix != ".html"
 }
-Found = TypeVar("Found")
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+LOCAL = ("localhost", "127.0.0.1", "[::1]", "")
+"""Names of this machine; no browser leaves the name out."""
+UNFINISHED = (408, 413, 503, 504)
+"""After these answers, more of the request may come, which nobody reads: the connection is closed."""
+PREFIX = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+"""What a proxy may cut off the paths that it passes on."""
+REQUESTS = Counter("nmt_requests", "Requests, by path and status.", ["path", "status"])
+SECONDS = Histogram(
+    "nmt_request_seconds",
+    "Seconds from request to answer.",
+    ["path"],
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
+)
+
+
+class Guard:
+    """Around the whole application: time limit, headers, hosts, metrics, and errors without traces (plain ASGI)."""
+
+    def __init__(self, inner: Application, config: ServeConfig) -> None:
+        self.inner, self.config = inner, config
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.inner(scope, receive, send)
+            return
+        status, begun = 0, time.monotonic()
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if status in UNFINISHED:
+                    headers["connection"] = "close"
+            await send(message)
+
+        try:
+            await self.run(scope, receive, send_with_headers)
+        except Failed as failure:
+            if not status:  # an answer that has begun cannot be taken back: its connection is closed
+                await error_answer(failure)(scope, receive, send_with_headers)
+        route = getattr(scope.get("route"), "path", "other")
+        seconds = time.monotonic() - begun
+        REQUESTS.labels(route, status).inc()
+        SECONDS.labels(route).observe(seconds)
+        if status >= 500:
+            log_client(f"{scope['method']} {route}: {status}", f" after {seconds:.2f} s")
+
+    async def run(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Let the application answer within the time limit; Failed where it may not or cannot."""
+        headers, limits = Headers(scope=scope), self.config.limits
+        self.check_origin(headers)
+        if len(scope["app"].state.connections()) > limits.connections:
+            raise Failed(503, "too many connections; try again later")
+        prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
+        if PREFIX.fullmatch(prefix) and is_loopback(scope["client"][0]):
+            scope["root_path"], scope["path"] = prefix, prefix + scope["path"]
+        try:
+            async with asyncio.timeout(limits.seconds):
+                await self.inner(scope, receive, send)
+        except TimeoutError as error:
+            raise Failed(504, f"not answered within {limits.seconds:g} seconds; send less text at once") from error
+        except ClientDisconnect as error:
+            raise Failed(499, "the client has gone") from error
+        except Exception as error:
+            log_error(error)
+            raise Failed(500, "internal error, which the server's log names") from error
+
+    def check_origin(self, headers: Headers) -> None:
+        """Failed for a request of a page from elsewhere, in a browser that can reach this server."""
+        host = headers.get("host", "").lower()
+        name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).rstrip(".")
+        local = self.config.is_local and not self.config.keys
+        if local and name not in (*LOCAL, self.config.host, *self.config.hosts):  # which may lead to this machine
+            raise Failed(421, "this server is called by another name than its own; hosts=[NAME] allows it")
+        scheme, _, origin = headers.get("origin", "").partition("://")
+        ours = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
+        if scheme in ("http", "https", "null") and not ours:  # extensions of a browser have other schemes
+            raise Failed(403, "a page from elsewhere may not ask; cors=[https://ITS.NAME] allows it")
+
+
+def error_answer(failure: Failed) -> Response:
+    """An error as LibreTranslate answers it."""
+    again = {"Retry-After": str(failure.retry_seconds)} if failure.status in (429, 503) else None
+    return JSONResponse({"error": failure.problem}, failure.status, again)
 
 
 def in_json(content: Any) -> bytes:
@@ -59,149 +180,197 @@ def answer(content: Any) -> Response:
     return Response(in_json(content), media_type="application/json")
 
 
-def takes(form: type[BaseModel], kind: str = "application/json") -> dict[str, Any]:
-    """The description of a request's body for OpenAPI: the body is read under limits, and not by FastAPI."""
-    return {"requestBody": {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}}
-
-
-class Server:
-    """What the routes share; NMTError where models, glossaries or keys cannot be used."""
-
-    def __init__(self, config: ServeConfig) -> None:
-        self.config, self.limits, self.metrics = config, config.limits, Metrics()
-        self.keys = Keys(Path(config.keys)) if config.keys else None
-        self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
-        self.downloads, self.parsers = Downloads(), Parsers(config.limits.seconds)
-        self.models = Models(config, self.metrics)
-        for name in config.glossary if isinstance(config.glossary, list) else [config.glossary]:
-            if name:
-                read_glossary(str(name), log)
-        self.metrics.watch(lambda: self.models.models)
-
-    async def admit(self, request: Request, form: type[Form]) -> tuple[Form, dict[str, Any]]:
-        """Read a request and check its key and rate; HTTPException where it may not, or is wrong."""
-        # To parse JSON of some megabytes would keep all other clients waiting: only files may be so large.
-        most = self.limits.file_bytes
-        if form is not FileRequest:
-            most = min(most, MOST_BYTES_OF_CHARACTER * self.limits.characters + BYTES_OF_FIELDS)
-        fields = forms.fields_of(request.query_params.multi_items()) | await forms.read_fields(
-            request, most, self.limits.upload_seconds
-        )
-        self.check_client(request, fields.get("api_key"))
-        return forms.check(form, fields), fields
-
-    def check_client(self, request: Request, key: Any) -> None:
-        """HTTPException for a client without a key where one is needed, and for one that asks too often."""
-        host = request.client.host if request.client else ""
-        if self.keys:
-            scheme, _, given = request.headers.get("authorization", "").partition(" ")
-            key = key or (given.strip() if scheme.lower() == "bearer" else "")
-            name = self.keys.name_of(str(key)) if key else None
-            if name is None:
-                self.check_rate(host)  # keys cannot be tried out at any speed
-                raise HTTPException(403, "wrong API key" if key else "this server needs an API key")
-            host = f"key {name}"
-        if self.keys or not is_loopback(host):
-            self.check_rate(host)
-
-    def check_rate(self, client: str) -> None:
-        """HTTPException for a client that asks too often."""
-        if self.rate and (seconds := self.rate.wait(client)):
-            again = {"Retry-After": str(math.ceil(seconds))}
-            raise HTTPException(429, f"too many requests: wait {math.ceil(seconds)} s", again)
-
-    def check_length(self, texts: list[str]) -> None:
-        """HTTPException for texts that are too long together; each counts as a character at least."""
-        size, limit = sum(max(1, len(text)) for text in texts), self.limits.characters
-        if size > limit:
-            raise HTTPException(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
-
-
-async def unless_gone(request: Request, work: Awaitable[Found]) -> Found:
-    """What `work` gives, unless the client goes away: nobody would read it. HTTPException then."""
+async def unless_gone(request: Request, work: Awaitable[T]) -> T:
+    """What `work` gives, unless the client goes away: nobody would read it. Failed then."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise HTTPException(499, "the client has gone")
+        raise Failed(499, "the client has gone")
     finally:
         task.cancel()
         gone.cancel()
 
 
-def make_app(config: ServeConfig) -> FastAPI:
-    """The application; NMTError where its models or keys cannot be used."""
-    server = Server(config)
+def safe_name(name: str, target: str) -> str:
+    """The name of the translation of a file: letters, digits, dots and dashes alone."""
+    path = PurePath(name.replace("\\", "/"))
+    stem = re.sub(r"[^\w.-]+", "_", path.stem, flags=re.ASCII).strip("._")[:80]
+    return f"{stem or 'file'}_{target}{path.suffix.lower()}"
+
+
+class Downloads:
+    """Translated files in memory, by names that nobody can guess."""
+
+    def __init__(self) -> None:
+        self.files: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+
+    def add(self, name: str, content: bytes) -> str:
+        """The name to fetch a file by."""
+        token = f"{secrets.token_urlsafe(16)}.{name}"
+        self.files[token] = (time.monotonic() + KEPT_SECONDS, content)
+        while self.files and (
+            next(iter(self.files.values()))[0] < time.monotonic()
+            or sum(len(content) for _, content in self.files.values()) > KEPT_BYTES
+        ):
+            self.files.popitem(last=False)
+        return token
+
+    def find(self, token: str) -> tuple[str, bytes] | None:
+        """The name and the content of a file; None if it is not kept any more."""
+        until, content = self.files.get(token, (0.0, b""))
+        return (token.partition(".")[2], content) if until > time.monotonic() else None
+
+
+class Server:
+    """The routes, and what they share; NMTError where models, glossaries or keys cannot be used."""
+
+    def __init__(self, config: ServeConfig) -> None:
+        self.config, self.limits = config, config.limits
+        self.keys = Path(config.keys) if config.keys else None
+        if self.keys:
+            read_keys(self.keys)
+        for name in config.glossary if isinstance(config.glossary, list) else [config.glossary]:
+            if name:
+                read_glossary(str(name), log)
+        self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
+        self.downloads, self.uploads = Downloads(), asyncio.Semaphore(UPLOADS)
+        self.parsers, self.models = Parsers(self.limits.seconds), Models(config)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        server.models.begin()
+    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        self.models.begin()
         yield
-        server.models.end()
-        server.parsers.end()
+        await self.models.end()
+        await self.parsers.end()
 
-    app = FastAPI(
-        title="nmt",
-        version=__version__,
-        summary="Translation by models of nmt; the routes are those of LibreTranslate.",
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-    )
-    app.state.server, app.state.connections = server, list
-    add_translation(app)
-    add_information(app)
-    add_pages(app)
-    if config.cors:
-        app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
-    app.add_middleware(Guard, config=config, metrics=server.metrics)
-    app.exception_handler(AnyHTTPException)(tell)
-    return app
+    async def admit(self, request: Request, form: type[AnyForm]) -> tuple[AnyForm, dict[str, Any]]:
+        """Read a request and check its key and rate; Failed where it is refused."""
+        # To parse JSON of some megabytes would keep all other clients waiting: only files may be so large.
+        most = self.limits.file_bytes
+        if form is not FileRequest:
+            most = min(most, MOST_BYTES_OF_CHARACTER * self.limits.characters + BYTES_OF_FIELDS)
+        fields = await read_fields(request, most, self.limits.upload_seconds)
+        self.check_client(request, fields.get("api_key"))
+        return check(form, fields), fields
 
+    def check_client(self, request: Request, key: Any) -> None:
+        """Failed for a client without a key where one is needed, and for one that asks too often."""
+        client = request.client.host if request.client else ""
+        if self.keys:
+            scheme, _, given = request.headers.get("authorization", "").partition(" ")
+            key = key or (given.strip() if scheme.lower() == "bearer" else "")
+            name = name_of_key(self.keys, str(key)) if key else None
+            if name is None:
+                self.check_rate(client)  # keys cannot be tried out at any speed
+                raise Failed(403, "wrong API key" if key else "this server needs an API key")
+            client = f"key {name}"
+        if self.keys or not is_loopback(client):
+            self.check_rate(client)
 
-async def tell(request: Request, error: Any) -> Response:
-    """An error as LibreTranslate tells it."""
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    def check_rate(self, client: str) -> None:
+        if self.rate and (seconds := math.ceil(self.rate.wait(client))):
+            raise Failed(429, f"too many requests: wait {seconds} s", seconds)
 
+    def check_length(self, texts: list[str]) -> None:
+        """Failed for texts that are too long together; each counts as a character at least."""
+        size, limit = sum(max(1, len(text)) for text in texts), self.limits.characters
+        if size > limit:
+            raise Failed(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
 
-def server_of(request: Request) -> Server:
-    server: Server = request.app.state.server
-    return server
+    async def translate(self, request: Request) -> Response:
+        """Translate a text, or a list of texts."""
+        asked, _ = await self.admit(request, TranslateRequest)
+        self.check_length(asked.texts)
+        if asked.alternatives > self.limits.alternatives:
+            most = self.limits.alternatives
+            raise Failed(400, f"Invalid request: alternatives parameter must be <= {most}")
+        if self.config.log_text:
+            log(f"{asked.source}-{asked.target}: {json.dumps(asked.texts, ensure_ascii=False)}")
+        if asked.format not in ("text", "html"):
+            raise Failed(400, f"{asked.format[:20]} format is not supported")
+        if asked.stream:
+            if asked.format != "text":
+                raise Failed(400, "stream: only plain text is streamed; send format=text")
+            return await self.streamed(asked)
+        return answer(await unless_gone(request, translate_texts(self.models, asked, self.limits, self.parsers)))
 
+    async def streamed(self, asked: TranslateRequest) -> Response:
+        """An answer with a JSON object in each line; once begun, it can only fail by a last object `error`."""
+        parts = stream_text(self.models, asked, self.limits)
+        first = await anext(parts)
 
-def add_pages(app: FastAPI) -> None:
-    """The page, and what it loads."""
-    for path, name in FILES.items():
+        async def lines() -> AsyncIterator[bytes]:
+            try:
+                if first:
+                    yield in_json(first) + b"\n"
+                async for part in parts:
+                    yield in_json(part) + b"\n"
+            except Failed as failure:
+                yield in_json({"error": failure.problem}) + b"\n"
+            finally:
+                await parts.aclose()
 
-        def page(name: str = name) -> FileResponse:
-            return FileResponse(PAGE / name)
+        return StreamingResponse(lines(), media_type="application/x-ndjson")
 
-        app.add_api_route(path, page, include_in_schema=False)
+    async def alternatives(self, request: Request) -> Response:
+        """Translations of a line that begin alike, and go on with another word."""
+        asked, _ = await self.admit(request, AlternativesRequest)
+        self.check_length([asked.q, asked.before])
+        route = await find_route(self.models, asked.source, asked.target, asked.q)
+        if route.model is None or not asked.q.strip():
+            return answer({"alternatives": []})
+        count = min(asked.count, self.limits.alternatives)
+        work = route.model.alternatives(route.target, asked.q, asked.before, count)
+        return answer({"alternatives": await unless_gone(request, work)})
 
+    async def translate_file(self, request: Request) -> Response:
+        """Translate a file; the answer says where to fetch the translation, within ten minutes."""
+        async with self.uploads:
+            asked, fields = await self.admit(request, FileRequest)
+            name, content = await file_of(fields)
+            work = translate_document(self.models, asked, name, content, self.limits, self.parsers)
+            target, translation = await unless_gone(request, work)
+        token = self.downloads.add(safe_name(name, target), translation)
+        return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
 
-def add_information(app: FastAPI) -> None:
-    """Routes that tell about the server."""
+    async def download(self, token: str) -> Response:
+        """A translated file."""
+        file = self.downloads.find(token)
+        if file is None:
+            raise Failed(404, "no such file, or no longer: translate it again")
+        headers = {"Content-Disposition": f'attachment; filename="{file[0]}"'}
+        return Response(file[1], media_type="application/octet-stream", headers=headers)
 
-    @app.get("/languages")
-    async def languages(request: Request) -> Response:
+    async def detect(self, request: Request) -> Response:
+        """The likeliest languages of a text, of those that the server has."""
+        asked, _ = await self.admit(request, DetectRequest)
+        self.check_length(asked.texts)
+        ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.models.languages())
+        # LibreTranslate, too, says English where nothing can be detected.
+        ranked = ranked[:3] or [("en", 0.0)]
+        return answer([{"confidence": round(100 * p), "language": code} for code, p in ranked])
+
+    async def languages(self) -> Response:
         """The languages, and what each can be translated into."""
-        models = server_of(request).models
-        targets = {code: list(models.pairs().get(code, {})) for code in models.languages()}
-        return answer([{"code": code, "name": language_name(code), "targets": own} for code, own in targets.items()])
+        pairs = self.models.pairs()
+        return answer(
+            [
+                {"code": code, "name": language_name(code), "targets": list(pairs.get(code, {}))}
+                for code in self.models.languages()
+            ]
+        )
 
-    app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)
-
-    @app.get("/frontend/settings", include_in_schema=False)
-    async def settings(request: Request) -> Response:
-        server = server_of(request)
-        source, targets = next(iter(server.models.pairs().items()))
+    async def settings(self) -> Response:
+        """What LibreTranslate's page asks for."""
+        source, targets = next(iter(self.models.pairs().items()))
         named = [{"code": code, "name": language_name(code)} for code in (source, next(iter(targets)))]
         return answer(
             {
-                "charLimit": server.limits.characters,
-                "apiKeys": server.keys is not None,
-                "keyRequired": server.keys is not None,
+                "charLimit": self.limits.characters,
+                "apiKeys": self.keys is not None,
+                "keyRequired": self.keys is not None,
                 "suggestions": False,
                 "filesTranslation": True,
                 "supportedFilesFormat": list(SUFFIXES),
@@ -209,111 +378,94 @@ def add_information(app: FastAPI) -> None:
             }
         )
 
-    @app.get("/health")
-    async def health() -> Response:
+    async def health(self) -> Response:
         """Says ok while the server answers."""
         return answer({"status": "ok"})
 
-    @app.get("/metrics", response_class=PlainTextResponse)
-    async def metrics(request: Request) -> Response:
+    async def metrics(self, request: Request) -> Response:
         """Counters for Prometheus; with keys, as Bearer token."""
-        server = server_of(request)
-        server.check_client(request, request.query_params.get("api_key"))
-        return Response(generate_latest(server.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        self.check_client(request, request.query_params.get("api_key"))
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
-    @app.post("/detect", openapi_extra=takes(DetectRequest))
-    async def detect_language(request: Request) -> Response:
-        """The likeliest languages of a text, of those that the server has."""
-        server = server_of(request)
-        asked, _ = await server.admit(request, DetectRequest)
-        texts = asked.q if isinstance(asked.q, list) else [asked.q]
-        server.check_length(texts)
-        found = (await in_thread(detect, "\n".join(texts), server.models.languages()))[:3]
-        # As LibreTranslate answers where nothing can be told.
-        return answer(
-            [{"confidence": round(100 * p), "language": code} for code, p in found]
-            or [{"confidence": 0, "language": "en"}]
+
+def make_app(config: ServeConfig) -> FastAPI:
+    """The application; NMTError where its models or keys cannot be used."""
+    server = Server(config)
+    summary = "Translation by models of nmt; the routes are those of LibreTranslate."
+    app = FastAPI(
+        title="nmt", version=__version__, summary=summary, lifespan=server.lifespan, docs_url=None, redoc_url=None
+    )
+    app.state.connections = list
+    for endpoint, form in (
+        (server.translate, TranslateRequest),
+        (server.alternatives, AlternativesRequest),
+        (server.translate_file, FileRequest),
+        (server.detect, DetectRequest),
+    ):
+        # The body is described here, because it is read under limits, and not by FastAPI.
+        kind = "multipart/form-data" if form is FileRequest else "application/json"
+        body = {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}
+        app.add_api_route(f"/{endpoint.__name__}", endpoint, methods=["POST"], openapi_extra={"requestBody": body})
+    for path, get in (
+        ("/languages", server.languages),
+        ("/health", server.health),
+        ("/metrics", server.metrics),
+        ("/download_file/{token}", server.download),
+    ):
+        app.add_api_route(path, get)
+    app.add_api_route("/frontend/settings", server.settings, include_in_schema=False)
+    app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)
+    for path, name in PAGES.items():
+        # Not an API route: FastAPI would take a parameter of the function from the address.
+        app.add_route(path, lambda request, file=PAGE / name: FileResponse(file), include_in_schema=False)
+    if config.cors:
+        app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
+    app.add_middleware(Guard, config=config)
+
+    @app.exception_handler(Failed)
+    async def failed(request: Request, failure: Any) -> Response:
+        return error_answer(failure)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: Any) -> Response:
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    return app
+
+
+def listen(config: ServeConfig) -> socket.socket:
+    """A socket at the address; NMTError where it cannot be had."""
+    listener = socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((config.host, config.port))
+        listener.listen(2048)  # from now on, clients are accepted, though they may have to wait a moment
+    except OSError as error:
+        listener.close()
+        reason = f"{error.strerror}; take another port, or end what listens there"
+        raise NMTError(f"host={config.host} port={config.port}: {reason}") from error
+    return listener
+
+
+def serve(config: ServeConfig) -> None:
+    """Serve until SIGTERM or Ctrl-C, and answer what was accepted before it ends."""
+    app, listener = make_app(config), listen(config)
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    address = f"http://{host}:{listener.getsockname()[1]}"
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            ws="none",
+            access_log=False,
+            log_config=None,
+            log_level="error",  # else whoever sends garbage could fill the log
+            server_header=False,
+            timeout_graceful_shutdown=int(config.limits.seconds) + 1,
         )
-
-
-def add_translation(app: FastAPI) -> None:
-    """Routes that translate."""
-
-    @app.post("/translate", openapi_extra=takes(TranslateRequest))
-    async def translate(request: Request) -> Response:
-        """Translate a text, or a list of texts."""
-        server = server_of(request)
-        asked, _ = await server.admit(request, TranslateRequest)
-        texts = asked.q if isinstance(asked.q, list) else [asked.q]
-        server.check_length(texts)
-        if asked.alternatives > server.limits.alternatives:
-            most = server.limits.alternatives
-            raise HTTPException(400, f"Invalid request: alternatives parameter must be <= {most}")
-        if server.config.log_text:
-            log(f"{asked.source}-{asked.target}: {json.dumps(texts, ensure_ascii=False)}")
-        if asked.format not in ("text", "html"):
-            raise HTTPException(400, f"{asked.format[:20]} format is not supported")
-        if asked.stream:
-            if asked.format != "text":
-                raise HTTPException(400, "stream: only plain text is streamed; send format=text")
-            return await streamed(server, asked, "\n".join(texts))
-        return answer(await unless_gone(request, translate_texts(server.models, asked, server.limits, server.parsers)))
-
-    @app.post("/alternatives", openapi_extra=takes(AlternativesRequest))
-    async def alternatives(request: Request) -> Response:
-        """Translations of a line that begin alike, and go on with another word."""
-        server = server_of(request)
-        asked, _ = await server.admit(request, AlternativesRequest)
-        server.check_length([asked.q, asked.before])
-        route = await find_route(server.models, asked.source, asked.target, asked.q)
-        if route.model is None or not asked.q.strip():
-            return answer({"alternatives": []})
-        task = WordAlternatives(asked.q, asked.before, min(asked.count, server.limits.alternatives))
-        try:
-            found = await unless_gone(request, route.model.alternatives(route.target, task))
-        except NotLoaded as error:
-            raise failed(Failure(f"the model cannot be loaded: {error}", broken=True)) from error
-        if isinstance(found, Failure):
-            raise failed(found)
-        lines = [each for each in found if not isinstance(each, Failure)]
-        return answer({"alternatives": [{**each.words, "translation": each.texts[0]} for each in lines]})
-
-    @app.post("/translate_file", openapi_extra=takes(FileRequest, "multipart/form-data"))
-    async def translate_file(request: Request) -> Response:
-        """Translate a file; the answer says where to fetch the translation, within ten minutes."""
-        server = server_of(request)
-        async with server.parsers.uploads:
-            asked, fields = await server.admit(request, FileRequest)
-            name, content = await forms.file_of(fields)
-            work = translate_document(server.models, asked, name, content, server.limits, server.parsers)
-            target, translation = await unless_gone(request, work)
-        token = server.downloads.add(safe_name(name, target), translation)
-        return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
-
-    @app.get("/download_file/{token}")
-    async def download(request: Request, token: str) -> Response:
-        """A translated file."""
-        found = server_of(request).downloads.find(token)
-        if found is None:
-            raise HTTPException(404, "no such file, or no longer: translate it again")
-        headers = {"Content-Disposition": f'attachment; filename="{found[0]}"'}
-        return Response(found[1], media_type="application/octet-stream", headers=headers)
-
-
-async def streamed(server: Server, asked: TranslateRequest, text: str) -> Response:
-    """An answer of which each line is an object in JSON; one that begins cannot fail but by a last object `error`."""
-    parts = stream_text(server.models, asked, text, server.limits)
-    first = await anext(parts)
-
-    async def lines() -> AsyncIterator[bytes]:
-        try:
-            if first:
-                yield in_json(first) + b"\n"
-            async for part in parts:
-                yield in_json(part) + b"\n"
-        except HTTPException as error:
-            yield in_json({"error": error.detail}) + b"\n"
-        finally:
-            await parts.aclose()
-
-    return StreamingResponse(lines(), media_type="application/x-ndjson")
+    )
+    app.state.connections = lambda: server.server_state.connections
+    logging.lastResort = PlaceHandler(logging.ERROR)
+    log(f"serving {', '.join(config.run)} at {address} (Ctrl-C ends)")
+    if config.open and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform != "linux"):
+        webbrowser.open(address)  # never one in this terminal
+    server.run(sockets=[listener])

@@ -1,26 +1,166 @@
 """`nmt serve`: translation over HTTP, for LibreTranslate's clients and for browsers."""
 
 import importlib.util
+import ipaddress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nmt.commands.words import paths_and_texts
 from nmt.compose import Command, Option
+from nmt.config import (
+    MISSING,
+    DecodeConfig,
+    TranslateConfig,
+    as_list,
+    check_engine,
+    check_hard_terms,
+    check_numbers,
+    number,
+    protected_kinds,
+    require,
+    require_choice,
+)
 from nmt.errors import NMTError, how_to_install
-from nmt.plugins.serve.config import ServeConfig
+
+
+def is_loopback(address: str) -> bool:
+    """True for an address of this machine that no other one can reach."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass
+class LimitsConfig:
+    """What one request, or one client, may take."""
+
+    characters: int = number(20_000, 1, 10**9)
+    """Characters of a text; a request may hold a list of texts, which count together."""
+    file_bytes: int = number(5 * 2**20, 1, 2**30)
+    """Bytes of a file, and of any other request."""
+    seconds: float = number(120.0, 0.1, 86_400.0)
+    """Seconds from a request to the end of its answer."""
+    upload_seconds: float = number(20.0, 0.1, 86_400.0)
+    """Seconds in which a request has to arrive as a whole."""
+    requests_per_minute: int | None = number(120, 1, 10**9)
+    """Requests of a key, or without keys of an address, in a minute; null: any number. Not for this machine itself."""
+    waiting_lines: int = number(20_000, 1, 10**9)
+    """Lines that may wait for a model; more are refused with status 503."""
+    connections: int = number(1000, 1, 10**6)
+    """Connections at the same time; more are refused with status 503."""
+    alternatives: int = number(10, 0, 100)
+    """Alternatives of a translation, or of a word of it."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "limits.")
+
+
+@dataclass
+class ServeConfig:
+    """The tree of `nmt serve`."""
+
+    run: Any = "runs/latest"
+    """Runs, model directories or exported models; words are short for it. Of two models for the same languages, the
+    first is used."""
+    host: str = "127.0.0.1"
+    """Address to listen at. Any but this machine's own needs keys, or anonymous=true."""
+    port: int = number(5000, 0, 65_535)
+    """Port to listen at; 0: any that is free."""
+    open: bool = False
+    """Open the page in a browser."""
+    keys: str | None = None
+    """File of API keys, each as its name and its SHA-256; null: no keys."""
+    new_key: str | None = None
+    """Make a key of this name, add it to the file of keys, print it, and end."""
+    anonymous: bool = False
+    """Listen at any address without keys."""
+    hosts: Any = field(default_factory=list)
+    """Names that a proxy passes on, such as [translate.example.org]; without keys, a server at 127.0.0.1 answers to
+    its own names and these alone."""
+    cors: Any = field(default_factory=list)
+    """Origins of other pages that may ask from a browser, such as [https://example.org]; none by default."""
+    engine: str = "torch"
+    """torch (any device) or ctranslate2 (fast on processors)."""
+    precision: str = "float32"
+    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch)."""
+    threads: int | None = number(None, 1, 4096)
+    """ctranslate2: processor cores to use; null: all."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    protect: Any = "usual"
+    """What arrives as it is: usual, none, or a list of regular expressions and usual, as for nmt translate."""
+    batch_lines: int = number(128, 1, 10**6)
+    """Most lines, of all clients, that are searched together."""
+    batch_wait: float = number(0.003, 0.0, 1.0)
+    """Seconds that the first line waits for others, to be searched with them."""
+    glossary: Any = None
+    """File of terms as in `nmt translate`, or a list with one for each of `run`; a request may bring its own."""
+    terms: str = "hard"
+    """hard or soft, as in `nmt translate`."""
+    preload: bool = False
+    """Load all models when the server begins, and not only when they are first asked for."""
+    unload_minutes: float | None = number(None, 0.01, 1e6)
+    """Minutes without a request after which a model leaves memory; null: only when memory is short."""
+    free_memory: float = number(0.5, 0.0, 1e6)
+    """GiB of memory to keep free: models that nobody uses are unloaded for it."""
+    log_text: bool = False
+    """Write texts into the log, too; else none is ever written."""
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    decode: DecodeConfig = MISSING
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
+        self.protect = protected_kinds(self.protect)
+        require(bool(self.run), "run: name a run, a model directory, or several")
+        check_engine(self.engine, self.precision)
+        require_choice("terms", self.terms, ("hard", "soft"))
+        if isinstance(self.glossary, list):
+            require(len(self.glossary) == len(self.run), "glossary: a file, or a list with one for each of run")
+        if self.glossary and self.terms == "hard":
+            check_hard_terms(str(self.glossary), self.engine, False)
+        require(not self.decode.do_sample, "decode.do_sample=true: a server answers with the best translation")
+        require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
+        require(
+            self.is_local or self.keys is not None or self.anonymous,
+            f"host={self.host}: others could use this server without a key; make one with keys=FILE new_key=NAME, and "
+            "pass keys=FILE; or allow everyone with anonymous=true",
+        )
+
+    @property
+    def is_local(self) -> bool:
+        """True if only programs of this machine can connect."""
+        return self.host == "localhost" or is_loopback(self.host)
+
+    def translating(self, run: str, target: str | None) -> TranslateConfig:
+        """The keys of `nmt translate` for one of the models, whose lines may have tags of their own."""
+        own = self.glossary[self.run.index(run)] if isinstance(self.glossary, list) else self.glossary
+        return TranslateConfig(
+            run,
+            glossary=own,
+            terms=self.terms if own else "hard",
+            target=target,
+            engine=self.engine,
+            precision=self.precision,
+            threads=self.threads,
+            device=self.device,
+            protect=self.protect,
+            decode=self.decode,
+        )
 
 
 def run(config: ServeConfig) -> None:
     """Serve, or make a key."""
     missing = [name for name in ("fastapi", "uvicorn", "py3langid") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise NMTError(f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}")
+    require(not missing, f"nmt serve: {', '.join(missing)} not installed; {how_to_install('serve')}")
     if config.new_key is not None:
-        from nmt.plugins.serve.keys import add_key
+        from nmt.plugins.serve.requests import add_key
 
         print(add_key(Path(str(config.keys)), config.new_key))
         return
-    from nmt.plugins.serve.run import serve
+    from nmt.plugins.serve.app import serve
 
     serve(config)
 

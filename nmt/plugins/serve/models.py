@@ -1,82 +1,426 @@
-"""All models that are served: which one translates between two languages, and which ones are in memory."""
+"""The served models: their processes, started when needed, and the lines of all clients that wait for them."""
 
 import asyncio
+import math
 import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client import Counter, Gauge, Histogram
 
 from nmt.errors import NMTError, one_line
-from nmt.hardware import available_memory
-from nmt.plugins.serve.config import ServeConfig
-from nmt.plugins.serve.metrics import Metrics
-from nmt.plugins.serve.model import ServedModel
-from nmt.plugins.serve.process import NotLoaded
-from nmt.plugins.serve.worker import log
+from nmt.files import find_model_directory, is_exported, is_parser
+from nmt.hardware import available_memory, memory_of, usable_cores
+from nmt.plugins.serve.command import ServeConfig
+from nmt.plugins.serve.worker import Failed, Line, Search, Worker, log
+from nmt.translation import find_models, language_tag, languages
 
+LONG = 1000
+"""A line with more characters is long: it is searched apart, and one of them at a time."""
+BATCH_CHARACTERS = 8000
+"""Most characters of a batch."""
+BATCH_SECONDS = 0.3
+"""A batch has as many characters as take about this long, so that it does not keep the next one waiting."""
+NEXT_TRY_SECONDS = 5.0
+"""After a model could not be loaded, requests fail at once for this time."""
 WATCH_SECONDS = 1.0
 GIB = 2**30
+
+# Names as in https://prometheus.io/docs/practices/naming.
+LINES = Counter("nmt_lines", "Lines to translate, by model.", ["model"])
+CHARACTERS = Counter("nmt_characters", "Characters of these lines.", ["model"])
+BATCH_LINES = Histogram(
+    "nmt_batch_lines", "Lines that were searched together.", buckets=[2**power for power in range(9)]
+)
+LOADS = Counter("nmt_model_loads", "Times that a model was loaded.", ["model"])
+DEATHS = Counter("nmt_model_deaths", "Processes of a model that ended by themselves.", ["model"])
+WAITING = Gauge("nmt_waiting_lines", "Lines that wait for a model.", ["model"])
+MEMORY = Gauge("nmt_model_memory_bytes", "Memory of a model's process.", ["model"])
+
+
+@dataclass(eq=False)
+class WaitingLine:
+    """A line of a request."""
+
+    text: str
+    request: "Request"
+    answer: "asyncio.Future[Line | Failed]"
+    lost: bool = False
+    """A process ended before it answered."""
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.text) > LONG
+
+    def give(self, answer: Line | Failed) -> None:
+        if not self.answer.done():  # else the client is gone
+            self.answer.set_result(answer)
+
+
+class Request:
+    """Lines of one client, to be translated from one language into another."""
+
+    def __init__(self, search: Search, lines: Iterable[str], source: str = "", target: str = "") -> None:
+        self.search, self.source, self.target = search, source, target
+        loop = asyncio.get_running_loop()
+        self.lines = deque(WaitingLine(line, self, loop.create_future()) for line in lines)
+        """Those that are in no batch yet."""
+        self.answers = [line.answer for line in self.lines]
+        self.is_new = True
+        """No line has been in a batch."""
+
+
+class Queue:
+    """Requests in the order in which they get their turns."""
+
+    def __init__(self) -> None:
+        self.requests = deque[Request]()
+        self.again = deque[WaitingLine]()
+        """Lines whose batch was lost, perhaps through no fault of theirs."""
+        self.new_first = True
+        """The next batch begins with a new request; the one after it, with any."""
+        self.most_characters = LONG
+        """Characters that take about BATCH_SECONDS, as measured so far."""
+        self.changed = asyncio.Event()
+
+    @property
+    def lines(self) -> int:
+        return len(self.again) + sum(len(request.lines) for request in self.requests)
+
+    def add(self, request: Request) -> None:
+        if request.lines:
+            self.requests.append(request)
+            self.changed.set()
+
+    def remove(self, request: Request) -> None:
+        """Forget the lines of a request that are in no batch yet."""
+        self.again = deque(line for line in self.again if line.request is not request)
+        with suppress(ValueError):
+            self.requests.remove(request)
+
+    def fail(self, failure: Failed) -> None:
+        """Answer all lines."""
+        for line in [*self.again, *(line for request in self.requests for line in request.lines)]:
+            line.give(failure)
+        self.again.clear()
+        self.requests.clear()
+
+    def retry(self, lines: Iterable[WaitingLine]) -> None:
+        """Have these lines translated before all others, if their clients still wait."""
+        self.again += [line for line in lines if not line.answer.done()]
+
+    def take(self, most: int, long_too: bool = True) -> list[WaitingLine]:
+        """A batch of at most `most` lines with the same search; empty if there are none.
+
+        The requests take turns, line by line, so that a long text does not keep short ones waiting. So do the kinds of
+        search, and every second batch begins with a new request, however many documents there are. A long line, and
+        one whose batch was lost, goes alone, and a long one with `long_too=False` not at all.
+        """
+        if self.again:
+            return [self.again.popleft()]
+        ready = [request for request in self.requests if long_too or not request.lines[0].is_long]
+        first = next((request for request in ready if request.is_new and self.new_first), ready[0] if ready else None)
+        self.new_first = not self.new_first
+        turns = deque(request for request in ready if first and request.search == first.search)
+        if first:
+            turns.rotate(-turns.index(first))
+        batch, characters = list[WaitingLine](), 0
+        while turns and len(batch) < most and characters < self.most_characters:
+            request = turns.popleft()
+            if batch and request.lines[0].is_long:
+                continue
+            batch.append(request.lines.popleft())
+            request.is_new = False
+            characters += len(batch[-1].text)
+            if batch[-1].is_long:
+                break
+            if request.lines:
+                turns.append(request)
+        served = {line.request for line in batch}
+        self.requests = deque(request for request in sorted(self.requests, key=served.__contains__) if request.lines)
+        return batch
+
+    def took(self, characters: int, seconds: float) -> None:
+        """Learn from a batch how many characters the next one may have."""
+        most = self.most_characters
+        if characters > most / 2:  # a smaller batch says little, and some kinds of search are slower
+            in_time = round(BATCH_SECONDS * characters / max(seconds, 0.001))
+            self.most_characters = max(LONG, min(BATCH_CHARACTERS, 2 * most, in_time))
+
+
+@dataclass
+class Directions:
+    """The languages of a model."""
+
+    source: str
+    tags: dict[str, str]
+    """The tag of each target language with a blank; empty for the only one."""
+
+
+def read_directions(run: str, engine: str) -> Directions:
+    """The directions of a model; NMTError where there is none that translates, or the engine cannot read it."""
+    [folder], [description], tokenizer = find_models([run])
+    if is_exported(folder) and engine != "ctranslate2":
+        raise NMTError(f"run={run}: exported for another program; pass engine=ctranslate2")
+    if is_parser(description):
+        raise NMTError(f"run={run}: a parser; `nmt parse` uses it")
+    tags = {language: language_tag(language, tokenizer) for language in languages(tokenizer)}
+    return Directions(description.source, tags or {description.target: ""})
+
+
+def state_of(run: str) -> dict[str, tuple[int, int, int]]:
+    """Inode, size and time of each file of a model, which change when it is replaced; NMTError where there is none."""
+    folder = find_model_directory(run).resolve()
+    stats = {str(path): path.stat() for path in sorted(folder.iterdir()) if path.is_file()}
+    return {name: (stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
+
+
+class ModelWorker(Worker):
+    """A process with a model."""
+
+    def __init__(self, name: str, config: ServeConfig) -> None:
+        self.directions = read_directions(name, config.engine)
+        target = next((target for target, tag in self.directions.tags.items() if tag), None)
+        cores = (config.threads or usable_cores()) if config.engine == "ctranslate2" else 1
+        # While one task is searched, another is made tokens or text; one of them at most holds a long line.
+        super().__init__("model", (config.translating(name, target),), max(2, cores), config.limits.seconds)
+        self.searches = cores
+        """Tasks that are searched in parallel."""
+        self.batches = 0
+        """Batches that are not answered yet."""
+
+
+class ServedModel:
+    """A model, in memory or not. `run` has to run beside everything else."""
+
+    def __init__(self, name: str, config: ServeConfig, make_room: Callable[[int], Awaitable[None]]) -> None:
+        self.name, self.config, self.make_room = name, config, make_room
+        self.state = self.seen = state_of(name)
+        self.directions = read_directions(name, config.engine)
+        self.failure, self.next_try = Failed(503, ""), -math.inf
+        """Why the model could not be loaded, and until when requests fail for it."""
+        self.problem = ""
+        """Why the model is not replaced by what is on the disk."""
+        self.long_lines = 0
+        """Long lines in batches that are not answered yet."""
+        self.queue = Queue()
+        self.worker: ModelWorker | None = None
+        self.loading = asyncio.Lock()
+        self.used = time.monotonic()
+        self.tasks: set[asyncio.Task[None]] = set()
+        WAITING.labels(name).set_function(lambda: self.queue.lines)
+        MEMORY.labels(name).set_function(lambda: memory_of(self.worker.process.pid) if self.is_loaded else 0)
+
+    @property
+    def is_loaded(self) -> bool:
+        return self.worker is not None and not self.worker.ended
+
+    @property
+    def is_idle(self) -> bool:
+        """True if it is in memory and nobody waits for it."""
+        return bool(self.worker and not self.worker.calls and not self.queue.lines and not self.loading.locked())
+
+    def keep(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine beside the others; a task that nobody holds might be collected."""
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def start(self) -> ModelWorker:
+        """A new process with the model that is on the disk; Failed if it cannot be loaded."""
+        begun = time.monotonic()
+        try:
+            state = state_of(self.name)
+            # Files are in memory twice while they are read, beside Python's libraries.
+            await self.make_room(2 * sum(size for _, size, _ in state.values()) + 400 * 2**20)
+            worker = ModelWorker(self.name, self.config)
+            await worker.begin()
+            if state_of(self.name) != state:
+                worker.end()
+                raise NMTError("its files changed while it was loaded")
+        except (NMTError, OSError, Failed) as error:
+            raise Failed(503, f"the model cannot be loaded: {one_line(error)}", 1) from error
+        LOADS.labels(self.name).inc()
+        log(f"{self.name}: loaded in {time.monotonic() - begun:.1f} s as process {worker.process.pid}")
+        return worker
+
+    async def loaded(self) -> ModelWorker:
+        """The process, which is started if there is none; Failed if it cannot be."""
+        async with self.loading:
+            if self.worker and self.worker.ended:
+                log(f"{self.name}: process {self.worker.process.pid} has ended, {self.worker.ended}")
+                DEATHS.labels(self.name).inc()
+                self.worker = None
+            if not self.worker:
+                if time.monotonic() < self.next_try:
+                    raise self.failure
+                try:
+                    self.worker = await self.start()
+                except Failed as failure:
+                    self.failure, self.next_try = failure, time.monotonic() + NEXT_TRY_SECONDS
+                    log(f"{self.name}: {failure}")
+                    raise
+                self.directions = self.worker.directions
+            self.used = time.monotonic()
+            return self.worker
+
+    async def preload(self) -> None:
+        with suppress(Failed):  # which is logged
+            await self.loaded()
+
+    async def run(self) -> None:
+        """Answer the lines that wait, for as long as the server runs."""
+        while True:
+            self.queue.changed.clear()
+            batch: list[WaitingLine] = []
+            if self.queue.lines:
+                try:
+                    worker = await self.loaded()
+                except Failed as failure:
+                    self.queue.fail(failure)
+                    continue
+                if not worker.calls:
+                    await asyncio.sleep(self.config.batch_wait)
+                if worker.batches < worker.places:
+                    # Leave lines for each search that could run beside this one.
+                    most = math.ceil(self.queue.lines / max(1, worker.searches - worker.batches))
+                    batch = self.queue.take(min(most, self.config.batch_lines), long_too=not self.long_lines)
+            if batch:
+                worker.batches += 1
+                self.long_lines += batch[0].is_long
+                self.keep(self.translate(worker, batch))
+            else:
+                await self.queue.changed.wait()
+
+    async def translate(self, worker: ModelWorker, batch: list[WaitingLine]) -> None:
+        """Have a batch translated, and answer its lines."""
+        begun, directions, is_long = time.monotonic(), worker.directions, batch[0].is_long
+        lines = [
+            line
+            for line in batch
+            if line.request.source == directions.source and line.request.target in directions.tags
+        ]
+        for line in set(batch) - set(lines):
+            line.give(Failed(503, "the model was replaced by one for other languages", 1))
+        texts = [directions.tags[line.request.target] + line.text for line in lines]
+        BATCH_LINES.observe(len(batch))
+        try:
+            answers = await worker.call("translate", batch[0].request.search, texts) if lines else []
+            self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
+        except Failed as failure:
+            # It is unknown which line a process died of: each gets a second try, alone.
+            again = [line for line in lines if failure.lost and not line.lost]
+            for line in again:
+                line.lost = True
+            self.queue.retry(again)
+            lines = [line for line in lines if line not in again]
+            answers = [failure] * len(lines)
+        finally:
+            worker.batches -= 1
+            self.long_lines -= is_long
+            self.queue.changed.set()
+        for line, answer in zip(lines, answers, strict=True):
+            line.give(answer)
+
+    async def alternatives(self, target: str, line: str, before: str, count: int) -> list[dict[str, Any]]:
+        """Other translations of a line that begin with `before`; Failed where there are none."""
+        lost = False
+        while True:
+            worker = await self.loaded()
+            try:
+                text = worker.directions.tags.get(target, "") + line
+                alternatives: list[dict[str, Any]] = await worker.call("alternatives", text, before, count)
+                return alternatives
+            except Failed as failure:
+                if lost or not failure.lost:
+                    raise
+                lost = True
+
+    async def replace_if_changed(self) -> None:
+        """Load the new model from the same place once its files have come to rest; requests are answered meanwhile."""
+        state = await asyncio.to_thread(state_of, self.name)
+        if state == self.state or state != self.seen:
+            self.seen = state
+            return
+        self.state = state  # tried once, whatever comes of it
+        self.next_try = -math.inf
+        async with self.loading:
+            if self.worker:
+                before, self.worker = self.worker, await self.start()
+                self.keep(before.end_when_idle())
+                self.directions = self.worker.directions
+            else:
+                self.directions = await asyncio.to_thread(read_directions, self.name, self.config.engine)
+
+    async def unload(self) -> None:
+        """Give the memory back."""
+        worker, self.worker = self.worker, None
+        if worker:
+            log(f"{self.name}: unloaded")
+            await worker.end_when_idle()
 
 
 class Models:
     """The models in the order in which they were named; NMTError where one of them cannot be served."""
 
-    def __init__(self, config: ServeConfig, metrics: Metrics) -> None:
+    def __init__(self, config: ServeConfig) -> None:
         self.config = config
-        self.models = [ServedModel(name, config, metrics, self.make_room) for name in config.run]
+        self.models = [ServedModel(name, config, self.make_room) for name in config.run]
         self.tasks: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
         """Answer requests from now on, while the event loop runs."""
-        self.tasks = [asyncio.create_task(model.run()) for model in self.models]
+        work = [self.watch(), *(model.run() for model in self.models)]
         if self.config.preload:
-            self.tasks += [asyncio.create_task(model.preload()) for model in self.models]
-        self.tasks.append(asyncio.create_task(self.watch()))
+            work += [model.preload() for model in self.models]
+        self.tasks = [asyncio.create_task(coroutine) for coroutine in work]
 
     def pairs(self) -> dict[str, dict[str, ServedModel]]:
         """The models by source and target language; of two for the same languages, the first."""
-        found: dict[str, dict[str, ServedModel]] = {}
+        pairs: dict[str, dict[str, ServedModel]] = {}
         for model in self.models:
-            for target in model.directions.targets:
-                found.setdefault(model.directions.source, {}).setdefault(target, model)
-        return found
+            for target in model.directions.tags:
+                pairs.setdefault(model.directions.source, {}).setdefault(target, model)
+        return pairs
 
     def languages(self) -> list[str]:
         """The codes of all languages."""
         pairs = self.pairs()
         return list(dict.fromkeys([*pairs, *(target for targets in pairs.values() for target in targets)]))
 
-    def loaded(self) -> list[ServedModel]:
-        return [model for model in self.models if model.process and not model.process.ended]
-
     async def make_room(self, needed: int) -> None:
         """Unload models that nobody uses, the longest unused one first, until there is memory for `needed` bytes."""
-        idle = sorted((model for model in self.loaded() if model.is_idle), key=lambda model: model.used)
-        for model in idle:
+        for model in sorted((model for model in self.models if model.is_idle), key=lambda model: model.used):
             if available_memory() >= needed + self.config.free_memory * GIB:
                 return
             await model.unload()
 
     async def watch(self) -> None:
-        """Each second: take over models that were replaced, and unload those that are unused or have no room."""
+        """Each second: replace models that changed on the disk, and unload those that are unused or have no room."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             for model in self.models:
                 try:
                     await model.replace_if_changed()
                     model.problem = ""
-                except (NMTError, NotLoaded, OSError) as error:
-                    if model.problem != str(error):  # told once
+                except (NMTError, Failed, OSError) as error:
+                    if model.problem != str(error):  # logged once
                         log(f"{model.name}: not replaced by what lies there now: {one_line(error)}")
                     model.problem = str(error)
                 unused = time.monotonic() - model.used
                 if self.config.unload_minutes and unused > 60 * self.config.unload_minutes and model.is_idle:
                     await model.unload()
-            if len(self.loaded()) > 1:
+            if sum(model.is_loaded for model in self.models) > 1:
                 await self.make_room(0)
 
-    def end(self) -> None:
+    async def end(self) -> None:
         """End all processes."""
         for task in self.tasks:
             task.cancel()
         for model in self.models:
-            if model.process:
-                model.process.end()
-                model.process.process.join()
+            if model.worker:
+                model.worker.end()
+                await model.worker.reading

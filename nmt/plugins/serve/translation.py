@@ -1,23 +1,59 @@
-"""From a request to its answer: which model, which lines, and what clients of LibreTranslate expect."""
+"""From a checked request to its answer: which model, which lines, and what clients of LibreTranslate expect."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from fastapi import HTTPException
-
-from nmt.plugins.documents import PlainText, Translated
-from nmt.plugins.serve.config import LimitsConfig
-from nmt.plugins.serve.detect import choose, in_thread
-from nmt.plugins.serve.files import Parsers
-from nmt.plugins.serve.model import ServedModel
-from nmt.plugins.serve.models import Models
+from nmt.plugins.serve.command import LimitsConfig
+from nmt.plugins.serve.models import CHARACTERS, LINES, Models, Request, ServedModel
 from nmt.plugins.serve.requests import FileRequest, TranslateRequest
-from nmt.plugins.serve.tasks import Failure, Line, Lines, Read, Search, SentDocument, Write
-from nmt.plugins.serve.waiting import Request
+from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, Worker
 from nmt.text import language_name
+
+MOST_CHARACTERS = 2000
+"""The language of a text is detected from its beginning."""
+SURE = 0.8
+"""A text stays as it is from this probability on that it is in the target language rather than in a source language."""
+SMALL_BYTES = 2**15
+"""Documents of at most this size together have a process of their own, so that they do not wait for large ones."""
+PARSING_BYTES = 2**30
+"""Memory of a process that parses."""
+PARSING_SECONDS = 10
+"""Processor time in which documents must be read, or written."""
+TranslatedLine = tuple[str, list[tuple[int, int]] | None]
+"""A text, and the pairs of a source word and a target word; None: unknown."""
+
+
+@cache
+def identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(Path(MODEL_FILE), norm_probs=True)
+
+
+def detect(text: str, languages: list[str]) -> list[tuple[str, float]]:
+    """Those of some languages that can be detected, the most probable first; none for a text without letters.
+
+    A code such as pt-BR stands for its language. The probabilities are those among all languages of the world.
+    """
+    text = text[:MOST_CHARACTERS]
+    if not any(map(str.isalpha, text)):
+        return []
+    codes = {code.replace("_", "-").partition("-")[0].lower(): code for code in reversed(languages)}
+    ranked = ((str(language), float(probability)) for language, probability in identifier().rank(text))
+    return [(codes[language], probability) for language, probability in ranked if language in codes]
+
+
+def choose(text: str, sources: list[str], target: str) -> tuple[str, float]:
+    """The language of a text, which is one of the sources or surely the target, and its probability."""
+    probabilities = dict(detect(text, [*sources, target]))
+    source = max(sources, key=lambda language: probabilities.get(language, 0.0))
+    of_target, of_source = probabilities.get(target, 0.0), probabilities.get(source, 0.0)
+    return (target, of_target) if of_target > SURE * (of_target + of_source) else (source, of_source)
 
 
 @dataclass
@@ -33,31 +69,22 @@ class Route:
 
 
 async def find_route(models: Models, source: str, target: str, text: str) -> Route:
-    """The model for two languages, in capitals or not; HTTPException where there is none."""
+    """The model for two languages, in capitals or not; Failed where there is none."""
     pairs, detected, codes = models.pairs(), None, {code.lower(): code for code in models.languages()}
     for language in [target] if source == "auto" else [source, target]:
         if language.lower() not in codes:
-            raise HTTPException(400, f"{language[:40]} is not supported")
+            raise Failed(400, f"{language[:40]} is not supported")
     target = codes[target.lower()]
     if source == "auto":
-        able = [language for language, targets in pairs.items() if target in targets] or list(pairs)
-        source, probability = await in_thread(choose, text, able, target)
+        sources = [language for language, targets in pairs.items() if target in targets] or list(pairs)
+        source, probability = await asyncio.to_thread(choose, text, sources, target)
         detected = {"confidence": round(100 * probability), "language": source}
     source = codes[source.lower()]
-    if source == target:
-        return Route(None, source, target, detected)
-    model = pairs.get(source, {}).get(target)
-    if model is None:
+    model = pairs.get(source, {}).get(target) if source != target else None
+    if model is None and source != target:
         names = [f"{language_name(code)} ({code})" for code in (target, source)]
-        raise HTTPException(400, f"{names[0]} is not available as a target language from {names[1]}")
+        raise Failed(400, f"{names[0]} is not available as a target language from {names[1]}")
     return Route(model, source, target, detected)
-
-
-def failed(failure: Failure) -> HTTPException:
-    """The answer to a request that failed: 503 if it may succeed later, else 400."""
-    if failure.broken:
-        return HTTPException(503, failure.problem, {"Retry-After": "1"})
-    return HTTPException(400, failure.problem)
 
 
 def most_lines(limits: LimitsConfig) -> int:
@@ -66,153 +93,208 @@ def most_lines(limits: LimitsConfig) -> int:
 
 
 @contextmanager
-def waiting(
+def translating(
     route: Route, lines: list[str], search: Search, limits: LimitsConfig
-) -> Iterator[list["asyncio.Future[Line | Failure]"]]:
-    """Have lines translated; what still waits at the end of the block is forgotten.
+) -> Iterator[list["asyncio.Future[Line | Failed]"]]:
+    """Have lines translated; those that still wait at the end of the block are forgotten.
 
-    HTTPException for too many lines, and for one that is too long.
+    Failed for too many lines, and for one that is too long.
     """
-    if route.model is None:
-        loop = asyncio.get_running_loop()
-        futures = [loop.create_future() for _ in lines]
-        for future, line in zip(futures, lines, strict=True):
-            future.set_result(Line([line]))
-        yield futures
-        return
-    queue, most = route.model.waiting, limits.waiting_lines
-    if len(lines) > most_lines(limits):
-        raise HTTPException(413, f"more than {most_lines(limits):,} lines; send fewer at once")
-    if (longest := max(map(len, lines), default=0)) > limits.characters:
-        raise HTTPException(400, f"a line ({longest}) exceeds text limit ({limits.characters}); divide it")
-    if queue.lines + len(lines) > most:
-        raise HTTPException(503, "too many lines wait for this model; try again later", {"Retry-After": "5"})
-    route.model.metrics.lines.labels(route.model.name).inc(len(lines))
-    route.model.metrics.characters.labels(route.model.name).inc(sum(map(len, lines)))
     request = Request(search, lines, route.source, route.target)
-    if lines:
-        route.model.add(request)
+    if route.model is None:
+        for line in request.lines:
+            line.give(Line([line.text]))
+        yield request.answers
+        return
+    if len(lines) > most_lines(limits):
+        raise Failed(413, f"more than {most_lines(limits):,} lines; send fewer at once")
+    if (longest := max(map(len, lines), default=0)) > limits.characters:
+        raise Failed(400, f"a line ({longest}) exceeds text limit ({limits.characters}); divide it")
+    if route.model.queue.lines + len(lines) > limits.waiting_lines:
+        raise Failed(503, "too many lines wait for this model; try again later")
+    LINES.labels(route.model.name).inc(len(lines))
+    CHARACTERS.labels(route.model.name).inc(sum(map(len, lines)))
+    route.model.queue.add(request)
     try:
         yield request.answers
     finally:
-        queue.remove(request)
+        route.model.queue.remove(request)
+
+
+async def line_of(future: "asyncio.Future[Line | Failed]") -> Line:
+    """The translation of a line; Failed where there is none."""
+    line = await future
+    if isinstance(line, Failed):
+        raise line
+    return line
 
 
 async def translate_lines(route: Route, lines: list[str], search: Search, limits: LimitsConfig) -> list[Line]:
-    """The translations of lines; HTTPException for the first that failed."""
-    with waiting(route, lines, search, limits) as futures:
-        found = []
-        for future in futures:
-            answer = await future
-            if isinstance(answer, Failure):
-                raise failed(answer)
-            found.append(answer)
-        return found
+    with translating(route, lines, search, limits) as futures:
+        return [await line_of(future) for future in futures]
 
 
-def nth(lines: list[Line], n: int) -> list[Translated]:
-    """The n-th translation of each line, or its last; the alignment is known of the first."""
-    chosen = [min(n, len(line.texts) - 1) for line in lines]
-    return [
-        Translated(line.texts[which], None if which else line.words.get("alignment"))
-        for line, which in zip(lines, chosen, strict=True)
-    ]
+def variants_of(lines: list[Line]) -> list[list[TranslatedLine]]:
+    """The best translation of a document's lines, and its alternatives; the alignment is known of the best one."""
+
+    def variant(n: int) -> Iterator[TranslatedLine]:
+        for line in lines:
+            index = min(n, len(line.texts) - 1)
+            yield line.texts[index], None if index else line.details.get("alignment")
+
+    return [list(variant(n)) for n in range(max((len(line.texts) for line in lines), default=1))]
 
 
-def variants_of(lines: list[Line]) -> list[list[Translated]]:
-    """The best translation of a document's lines, and its alternatives."""
-    return [nth(lines, n) for n in range(max((len(line.texts) for line in lines), default=1))]
+class PlainText:
+    """Lines of text; line ends, blank lines and white space around a line stay as they are."""
+
+    def __init__(self, text: str) -> None:
+        stripped = [(line, line.strip()) for line in text.split("\n")]
+        self.parts = [line.partition(inner) if inner else (line, "", "") for line, inner in stripped]
+        """Of each line: white space, the text to translate, white space."""
+        self.numbers = [number for number, (_, inner, _) in enumerate(self.parts) if inner]
+        self.lines = [self.parts[number][1] for number in self.numbers]
+
+    def join(self, translations: list[TranslatedLine]) -> str:
+        texts = iter(translations)
+        return "\n".join(before + (next(texts)[0] if inner else "") + after for before, inner, after in self.parts)
+
+
+class Parser:
+    """A process that parses documents, one task after the other; it is killed with a task that is given up."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.worker: Worker | None = None
+        self.turn = asyncio.Lock()
+
+    async def call(self, method: str, documents: list[SentDocument], *arguments: Any) -> Any:
+        """The result of a method of DocumentTasks; Failed where there is none."""
+        async with self.turn:
+            try:
+                if not self.worker or self.worker.ended:
+                    worker = Worker("documents", (PARSING_BYTES, PARSING_SECONDS), 1, self.seconds)
+                    await worker.begin()
+                    self.worker = worker
+                return await self.worker.call(method, documents, *arguments)
+            except Failed as failure:
+                if failure.lost:
+                    most = f"{PARSING_SECONDS} seconds or {PARSING_BYTES // 2**20:,} MiB of memory"
+                    raise Failed(400, f"file: it takes more than {most}; divide it") from failure
+                raise Failed(failure.status, f"file: {failure}") from failure
+            except BaseException:
+                if self.worker:
+                    self.worker.end()
+                raise
+
+    async def end(self) -> None:
+        if self.worker:
+            self.worker.end()
+            await self.worker.reading
+
+
+class Parsers:
+    """The processes that parse."""
+
+    def __init__(self, seconds: float) -> None:
+        self.small, self.large = Parser(seconds), Parser(seconds)
+
+    async def call(self, method: str, documents: list[SentDocument], *arguments: Any) -> Any:
+        size = sum(len(document.content) for document in documents)
+        return await (self.small if size <= SMALL_BYTES else self.large).call(method, documents, *arguments)
+
+    async def end(self) -> None:
+        await self.small.end()
+        await self.large.end()
 
 
 def answer_to(
-    asked: TranslateRequest, numbers: list[int], sources: list[str], lines: list[Line], texts: list[str]
+    request: TranslateRequest, numbers: list[int], sources: list[str], lines: list[Line], texts: list[str]
 ) -> dict[str, Any]:
     """The translation of a text, with what was asked for beside it; `texts`: the whole text in each variant."""
     best, *others = texts
-    found: dict[str, Any] = {"translatedText": best}
-    if asked.alternatives:
-        found["alternatives"] = [text for text in dict.fromkeys(others) if text != best]
+    answer: dict[str, Any] = {"translatedText": best}
+    if request.alternatives:
+        answer["alternatives"] = [text for text in dict.fromkeys(others) if text != best]
     rows = list(zip(numbers, sources, lines, strict=True))
-    if asked.details:
-        found["details"] = [
-            {"line": number, "source": source, "translation": line.texts[0], **line.words}
+    if request.details:
+        answer["details"] = [
+            {"line": number, "source": source, "translation": line.texts[0], **line.details}
             for number, source, line in rows
         ]
-    # Clients of LibreTranslate pass over keys that they do not know.
-    flags = [{"line": number, "flags": line.flags} for number, _, line in rows if line.flags]
-    return found | {"flags": flags} if flags else found
+    if flags := [{"line": number, "flags": line.flags} for number, _, line in rows if line.flags]:
+        answer["flags"] = flags
+    return answer
 
 
 async def translate_texts(
-    models: Models, asked: TranslateRequest, limits: LimitsConfig, parsers: Parsers
+    models: Models, request: TranslateRequest, limits: LimitsConfig, parsers: Parsers
 ) -> dict[str, Any]:
     """The answer to a request with a text, or with a list of texts, each of whose values is then a list."""
-    texts = asked.q if isinstance(asked.q, list) else [asked.q]
-    plain = [PlainText(text) for text in texts] if asked.format == "text" else []
-    sent = [SentDocument(text.encode(), format=asked.format) for text in texts] if not plain else []
-    rows = [document.lines for document in plain]
-    if sent:
-        rows = [row.lines for row in await parsers.answer(Read(sent, most_lines(limits)))]
+    plain = [PlainText(text) for text in request.texts] if request.format == "text" else []
+    documents = [SentDocument(text.encode(), format=request.format) for text in request.texts] if not plain else []
+    rows = [text.lines for text in plain]
+    if documents:
+        rows = [lines for lines, _ in await parsers.call("read", documents, most_lines(limits))]
+    numbers = [text.numbers for text in plain] or [list(range(len(row))) for row in rows]
     lines = [line for row in rows for line in row]
-    route = await find_route(models, asked.source, asked.target, "\n".join(lines))
-    search = Search(asked.alternatives + 1, asked.details or not plain, asked.terms)
-    found = iter(await translate_lines(route, lines, search, limits))
-    translations = [[next(found) for _ in row] for row in rows]
-    variants = [variants_of(row) for row in translations]
-    if sent:
-        written = await parsers.answer(Write(sent, variants)) if route.model else [[each.content] for each in sent]
+    route = await find_route(models, request.source, request.target, "\n".join(lines))
+    search = Search(request.alternatives + 1, request.details or not plain, request.terms)
+    translations = iter(await translate_lines(route, lines, search, limits))
+    translated = [[next(translations) for _ in row] for row in rows]
+    variants = [variants_of(row) for row in translated]
+    if plain:
+        written = [[text.join(row) for row in own] for text, own in zip(plain, variants, strict=True)]
+    elif route.model:
+        contents = await parsers.call("write", documents, variants)
+        written = [[content.decode() for content in row] for row in contents]
     else:
-        written = [[document.join(row) for row in own] for document, own in zip(plain, variants, strict=True)]
-    numbers = [document.numbers() for document in plain] or [list(range(len(row))) for row in rows]
-    answers = [
-        answer_to(asked, number, row, own, [text.decode() for text in content])
-        for number, row, own, content in zip(numbers, rows, translations, written, strict=True)
-    ]
+        written = [[text] for text in request.texts]
+    answers = [answer_to(request, *row) for row in zip(numbers, rows, translated, written, strict=True)]
     if route.detected:
         for answer in answers:
             answer["detectedLanguage"] = route.detected
-    if not isinstance(asked.q, list):
+    if not isinstance(request.q, list):
         return answers[0]
-    keys = dict.fromkeys(key for answer in answers for key in answer) or ["translatedText"]
+    keys = dict.fromkeys(key for answer in answers for key in answer)
     return {key: [answer.get(key, []) for answer in answers] for key in keys}
 
 
 async def stream_text(
-    models: Models, asked: TranslateRequest, text: str, limits: LimitsConfig
+    models: Models, request: TranslateRequest, limits: LimitsConfig
 ) -> AsyncGenerator[dict[str, Any], None]:
     """The parts of a streamed answer: the detected language, then each line of the text, blank ones too, in order.
 
-    HTTPException before the first part where the request itself is wrong.
+    Failed before the first part where the request itself is wrong.
     """
-    route, document = await find_route(models, asked.source, asked.target, text), PlainText(text)
-    with waiting(route, document.lines, Search(1, asked.details, glossary=asked.terms), limits) as futures:
+    text = "\n".join(request.texts)
+    route, document = await find_route(models, request.source, request.target, text), PlainText(text)
+    search = Search(details=request.details, glossary=request.terms)
+    with translating(route, document.lines, search, limits) as futures:
         yield {"detectedLanguage": route.detected} if route.detected else {}
-        answers = iter(zip(document.lines, futures, strict=True))
-        for number, (before, own, after) in enumerate(document.parts):
+        answers = iter(futures)
+        for number, (before, inner, after) in enumerate(document.parts):
             part: dict[str, Any] = {"line": number, "translatedText": before + after}
-            if own:
-                source, future = next(answers)
-                answer = await future
-                if isinstance(answer, Failure):
-                    raise failed(answer)
-                part["translatedText"] = before + answer.texts[0] + after
-                part |= {"flags": answer.flags} if answer.flags else {}
-                if asked.details:
-                    part["details"] = {"source": source, "translation": answer.texts[0], **answer.words}
+            if inner:
+                line = await line_of(next(answers))
+                part["translatedText"] = before + line.texts[0] + after
+                part |= {"flags": line.flags} if line.flags else {}
+                if request.details:
+                    part["details"] = {"source": inner, "translation": line.texts[0], **line.details}
             yield part
 
 
 async def translate_document(
-    models: Models, asked: FileRequest, name: str, content: bytes, limits: LimitsConfig, parsers: Parsers
+    models: Models, request: FileRequest, name: str, content: bytes, limits: LimitsConfig, parsers: Parsers
 ) -> tuple[str, bytes]:
     """The language and the content of the translation of a file."""
-    able = [language for language, targets in models.pairs().items() if asked.target in targets]
-    source = asked.source if asked.source != "auto" else able[0] if len(able) == 1 else ""
-    sent = SentDocument(content, name, "", source, asked.target)
-    document: Lines = (await parsers.answer(Read([sent], most_lines(limits))))[0]
-    route = await find_route(models, asked.source, asked.target, "\n".join(document.lines[:20]))
-    search = Search(details=document.marked_up, glossary=asked.terms)
-    lines = await translate_lines(route, document.lines, search, limits)
+    sources = [language for language, targets in models.pairs().items() if request.target in targets]
+    source = request.source if request.source != "auto" else sources[0] if len(sources) == 1 else ""
+    document = SentDocument(content, name, "", source, request.target)
+    [(lines, marked_up)] = await parsers.call("read", [document], most_lines(limits))
+    route = await find_route(models, request.source, request.target, "\n".join(lines[:20]))
+    search = Search(details=marked_up, glossary=request.terms)
+    translations = await translate_lines(route, lines, search, limits)
     if route.model:
-        content = (await parsers.answer(Write([sent], [[nth(lines, 0)]])))[0][0]
+        [[content]] = await parsers.call("write", [document], [variants_of(translations)[:1]])
     return route.target, content

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nmt.plugins.documents import SUFFIXES
-from nmt.plugins.serve.keys import add_key
+from nmt.plugins.serve.requests import add_key
 from tests.plugins.serve.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api")

@@ -159,6 +159,8 @@ def test_the_pages_load_nothing_from_elsewhere_and_run_no_text(server):
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert "Access-Control-Allow-Origin" not in answer.headers
             assert b"//cdn" not in answer.read()
+    with urllib.request.urlopen(f"{server.url}/?name=/etc/passwd") as answer:
+        assert b"root:" not in answer.read()
 
 
 def test_the_api_describes_itself(server):
