@@ -76,7 +76,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 def run(config: AverageConfig) -> None:
     """Write the average as a model directory, and say what it is and what it replaced."""
     from nmt.files import check_ours, only_process, read_description, weights
-    from nmt.training import averaged_model, tokenizer_of, write_average
+    from nmt.training import averaged_model, check_skipped, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)
     folder = paths[-1].parent.parent
@@ -87,6 +87,8 @@ def run(config: AverageConfig) -> None:
     with nullcontext() if config.output else only_process(folder, "output"):
         by_rule = not config.checkpoints and config.last is None
         averaged = average_of_run(folder, paths[-1]) if by_rule else averaged_model(paths)
+        if by_rule:
+            check_skipped(averaged, folder)
         write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)
     if replaced is not None:
         hint = "" if config.output else "; output=FOLDER writes another one"

@@ -114,6 +114,16 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     return replace(chosen, state=newest.state, made=newest.made, skipped=newest.skipped, losses=losses)
 
 
+def check_skipped(average: Average, run: Path) -> None:
+    """NMTError where a run skipped more than half of its updates."""
+    if 2 * average.skipped > average.made:
+        raise NMTError(
+            f"{run}: no model is written, because optim.not_finite=skip left out {average.skipped:,} of the "
+            f"{average.made:,} updates, whose gradients are not finite. Pass a lower optim.factor, or "
+            "trainer.precision=32-true, with name=OTHER"
+        )
+
+
 def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
     """The tokenizer of a checkpoint's run; NMTError where it is missing, or not the one used in training."""
     path = checkpoint.parent.parent / "tokenizer.model"

@@ -18,7 +18,7 @@ from nmt.hardware import versions
 from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
-from nmt.training.averaging import delivered_model, write_average
+from nmt.training.averaging import check_skipped, delivered_model, write_average
 from nmt.training.checkpoints import Resumed, RunState, check_run, decisive_files
 from nmt.training.crowding import Crowding
 from nmt.training.initialisation import Initial, find_initial
@@ -209,16 +209,16 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
     """Write the model directory, scored on the validation set, and point `latest` to the run."""
     if not is_first_process():
         return
+    require(
+        open_corpus(corpus.folder).manifest.fingerprint == corpus.manifest.fingerprint,
+        f"{corpus.folder} is no longer the corpus that this run trains on: put it back, and the same command writes "
+        "the model",
+    )
     remove_older(run, config.checkpoints)
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
-    if 2 * average.skipped > average.made:
-        raise NMTError(
-            f"{run}: no model is written, because optim.not_finite=skip left out {average.skipped:,} of the "
-            f"{average.made:,} updates, whose gradients are not finite. Pass a lower optim.factor, or "
-            "trainer.precision=32-true, with name=OTHER"
-        )
+    check_skipped(average, run)
     console.print(f"the model is the {weights(average.updates, average.losses)}")
     scored = None
     sentences = config.validation.bleu_sentences

@@ -1,6 +1,7 @@
 """Runs that are killed, stopped by a signal, or out of disk go on as if nothing had been."""
 
 import csv
+import importlib
 import os
 import resource
 import shutil
@@ -209,6 +210,29 @@ def test_a_corpus_is_not_replaced_while_a_run_trains_on_it(other_text, nmt, star
     assert nmt(*prepare, "seed=2").code == 0
     with locked_file(Path("data/toy/tokenizer.model"), True, ""):
         nmt("train", *other_text, "run=other").refused("data/toy: `nmt preprocess` is replacing this corpus")
+
+
+def test_a_model_is_chosen_on_the_corpus_of_its_run_alone(other_text, nmt, monkeypatch):
+    training = importlib.import_module("nmt.training.train")
+
+    assert nmt("preprocess", *other_text).code == 0
+    assert nmt("preprocess", *other_text, "prepared=data/other", "seed=2").code == 0
+    swap, finish = [Path("data/other"), Path("data/toy")], training.finish
+
+    def moved(*arguments):
+        swap[1].rename("data/aside")  # no lock keeps a folder from that
+        swap[0].rename(swap[1])
+        finish(*arguments)
+
+    options = ["train", *other_text, "trainer.max_steps=8", "run=run"]
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "finish", moved)
+        nmt(*options).failed("data/toy is no longer the corpus that this run trains on")
+    assert not Path("run/model").exists()
+    swap[1].rename(swap[0])
+    Path("data/aside").rename(swap[1])
+    assert nmt(*options).code == 0
+    assert Path("run/model").exists()
 
 
 INTERRUPTED_TWICE = """

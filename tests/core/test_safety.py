@@ -78,7 +78,7 @@ def test_by_configuration_such_an_update_is_skipped_and_counted(toy, nmt):
 
 
 @pytest.mark.parametrize(("bad", "code"), [("2 <= batch.update", 2), ("6 <= batch.update", 0)])
-def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, bad, code):
+def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, code):
     sick = SICK.replace("batch.update == 7", bad)
     options = (*toy, *SHORT, "validation.bleu_sentences=0", "optim.not_finite=skip")
     for _ in range(2):  # the same command does not average them either
@@ -89,6 +89,9 @@ def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, bad, code):
         code == 0
         or "run: no model is written, because optim.not_finite=skip left out 10 of the 12 updates" in ended.stderr
     )
+    if code:
+        nmt("average", "run").refused("run: no model is written")
+        assert not Path("run/model").exists()
 
 
 PLAIN = "from nmt.cli import main; main()"
