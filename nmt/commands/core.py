@@ -9,3 +9,7 @@ def register(add: Callable[..., None]) -> None:
     add("command", "translate", "nmt.commands.translate:COMMAND")
     add("command", "score", "nmt.commands.score:COMMAND")
     add("command", "average", "nmt.commands.average:COMMAND")
+    for metric in ("bleu", "chrf", "chrf++", "ter"):
+        add("metric", metric, "nmt.evaluation.scores:sacrebleu_score", text=True, paired=True)
+    for metric in ("tokenised", "split"):
+        add("metric", metric, "nmt.evaluation.scores:paper_bleu", text=True)

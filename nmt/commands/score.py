@@ -8,7 +8,6 @@ from typing import Any
 from nmt.commands.words import paths_and_texts
 from nmt.compose import Command, Option
 from nmt.config import (
-    TEXT_METRICS,
     DecodeConfig,
     TranslateConfig,
     as_list,
@@ -71,7 +70,7 @@ class ScoreConfig:
         formats = ("text", "json", "tsv") if self.contrast else ("text", "json", "tsv", "jsonl")
         require_choice("format", self.format, formats if self.run else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
-        check_scoring(self.metrics, (*TEXT_METRICS, "brackets"), self.tokenize)
+        check_scoring(self.metrics, self.tokenize)
         if self.run:
             self.check_with_run()
         else:

@@ -33,9 +33,8 @@ from .rules import (
 )
 from .scoring import (
     BLEU_TOKENIZERS as BLEU_TOKENIZERS,
-    SACREBLEU_METRICS as SACREBLEU_METRICS,
-    TEXT_METRICS as TEXT_METRICS,
     check_scoring as check_scoring,
+    metric_names as metric_names,
 )
 from .sources import SourceConfig as SourceConfig, held_out_name as held_out_name, sources_of as sources_of
 from .trainer import (

@@ -2,6 +2,7 @@ from .contrast import ContrastivePair as ContrastivePair, Tally as Tally, read_c
 from .flags import count_flags as count_flags, flags as flags
 from .scores import (
     Score as Score,
+    Scoring as Scoring,
     bleu_tokenizer as bleu_tokenizer,
     sacrebleu_metric as sacrebleu_metric,
     score as score,

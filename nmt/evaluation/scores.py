@@ -1,4 +1,4 @@
-"""Scores: BLEU, chrF and TER by sacreBLEU, the two tokenised BLEUs of the paper, and the bracketing of trees."""
+"""Scores by the registered metrics; the core's own: BLEU, chrF and TER by sacreBLEU, and the paper's two BLEUs."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from typing import Any
 
 from nmt.config import BLEU_TOKENIZERS
 from nmt.errors import NMTError
-from nmt.plugins.parse.brackets import compare_trees
+from nmt.registry import entries_of
 from nmt.text import not_parallel, scripts_of_language, scripts_of_text
 
 
@@ -21,7 +21,7 @@ class Score:
     """A score that says how it was computed."""
 
     metric: str
-    """bleu, chrf, chrf++, ter, tokenised, split or brackets (F1; its parts are brackets_precision and so on)."""
+    """bleu, chrf, chrf++, ter, tokenised, split, brackets, or a further figure of one, such as brackets_precision."""
     name: str
     """Name for people, such as BLEU."""
     value: float
@@ -30,6 +30,20 @@ class Score:
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value:.2f}  {self.signature}"
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What a metric is told beside hypotheses and references."""
+
+    metric: str
+    """Its name in the registry."""
+    language: str | None = None
+    """Target language, where it is known."""
+    lowercase: bool = False
+    """Ignore case."""
+    tokenize: str | None = None
+    """Tokenizer of BLEU; None: the recommended one."""
 
 
 # The full stop at the end of a line's last word. In Moses's output, several dots are a token of their own.
@@ -132,11 +146,13 @@ def sacrebleu_metric(metric: str, tokenize: str = "13a", lowercase: bool = False
     return CHRF(lowercase=lowercase, word_order=2 if metric == "chrf++" else 0)
 
 
-def sacrebleu_score(metric: str, hypotheses: list[str], references: list[str], lowercase: bool, tokenize: str) -> Score:
-    """A score of detokenised text, with sacreBLEU's signature."""
-    scorer = sacrebleu_metric(metric, tokenize, lowercase)
+def sacrebleu_score(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
+    """A score of detokenized text, with sacreBLEU's signature."""
+    metric = scoring.metric
+    tokenize = bleu_tokenizer(scoring.tokenize, scoring.language, references) if metric == "bleu" else ""
+    scorer = sacrebleu_metric(metric, tokenize, scoring.lowercase)
     result = scorer.corpus_score(hypotheses, [references])
-    return Score(metric, result.name, result.score, str(scorer.get_signature()))
+    return [Score(metric, result.name, result.score, str(scorer.get_signature()))]
 
 
 def sentence_scorer(metric: str, tokenize: str = "13a") -> Callable[[str, str], float]:
@@ -145,35 +161,28 @@ def sentence_scorer(metric: str, tokenize: str = "13a") -> Callable[[str, str], 
     return lambda hypothesis, reference: float(scorer.sentence_score(hypothesis, [reference]).score)
 
 
-def paper_bleu(hypotheses: list[str], references: list[str], language: str, split: bool, lowercase: bool) -> Score:
-    """multi-bleu on Moses tokens of hypothesis and reference, as in Table 2; `split` splits hyphenated compounds."""
+def paper_bleu(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
+    """multi-bleu on Moses tokens of hypothesis and reference, as in Table 2; "split" splits hyphenated compounds."""
     from sacrebleu.metrics import BLEU
+
+    language, split = scoring.language, scoring.metric == "split"
+    if not language:
+        raise NMTError(f"metrics={scoring.metric}: Moses splits by the target language; pass language=CODE")
 
     def process(line: str) -> str:
         tokenised = moses(language)(line)
         return split_compounds(tokenised) if split else tokenised
 
-    scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=lowercase)
-    result = scorer.corpus_score([process(line) for line in hypotheses], [[process(line) for line in references]])
+    sides = [list(map(process, side)) for side in (hypotheses, references)]
+    scorer = BLEU(tokenize="none", smooth_method="none", force=True, lowercase=scoring.lowercase)
+    result = scorer.corpus_score(sides[0], [sides[1]])
     signature = (
-        f"nrefs:1|case:{'lc' if lowercase else 'mixed'}|punct:replace-unicode|tok:moses-{language}|ends:moses"
+        f"nrefs:1|case:{'lc' if scoring.lowercase else 'mixed'}|punct:replace-unicode|tok:moses-{language}|ends:moses"
         f"|split:{'hyphen' if split else 'no'}|smooth:none"
         f"|sacremoses:{version('sacremoses')}|sacrebleu:{version('sacrebleu')}"
     )
     name = "BLEU (tokenised, compounds split)" if split else "BLEU (tokenised)"
-    return Score("split" if split else "tokenised", name, result.score, signature)
-
-
-def bracket_scores(hypotheses: list[str], references: list[str]) -> list[Score]:
-    """Labelled bracketing of trees, one per line: F1, precision, recall, complete match."""
-    counts = compare_trees(hypotheses, references)
-    figures = (
-        ("brackets", "Bracketing F1", counts.f1),
-        ("brackets_precision", "Bracketing precision", counts.precision),
-        ("brackets_recall", "Bracketing recall", counts.recall),
-        ("brackets_complete", "Complete match", counts.complete_match),
-    )
-    return [Score(metric, name, value, counts.signature) for metric, name, value in figures]
+    return [Score(scoring.metric, name, result.score, signature)]
 
 
 def score(
@@ -184,10 +193,10 @@ def score(
     lowercase: bool = False,
     tokenize: str | None = None,
 ) -> list[Score]:
-    """Corpus scores of detokenised hypotheses against one reference each, in the order of `metrics`.
+    """Corpus scores of detokenized hypotheses against one reference each, in the order of `metrics`.
 
-    "brackets" gives four scores, any other metric one. `language` is the target language, where it is known, and
-    `tokenize` the tokenizer of BLEU in place of the recommended one. Raises NMTError if the counts differ or are zero.
+    Most metrics give one score, "brackets" four. `language` is the target language, where it is known, and `tokenize`
+    the tokenizer of BLEU in place of the recommended one. Raises NMTError if the counts differ or are zero.
     """
     if len(hypotheses) != len(references):
         raise not_parallel(("the hypothesis", "the reference"), (len(hypotheses), len(references)))
@@ -195,13 +204,7 @@ def score(
         raise NMTError("nothing to score: hypotheses and references are empty")
     scores = list[Score]()
     for metric in metrics:
-        if metric == "brackets":
-            scores += bracket_scores(hypotheses, references)
-        elif metric in ("tokenised", "split"):
-            if not language:
-                raise NMTError(f"metrics={metric}: Moses splits by the target language; pass language=CODE")
-            scores.append(paper_bleu(hypotheses, references, language, metric == "split", lowercase))
-        else:
-            tokenizer = bleu_tokenizer(tokenize, language, references) if metric == "bleu" else ""
-            scores.append(sacrebleu_score(metric, hypotheses, references, lowercase, tokenizer))
+        scores += entries_of("metric")[metric].load()(
+            hypotheses, references, Scoring(metric, language, lowercase, tokenize)
+        )
     return scores

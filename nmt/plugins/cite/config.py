@@ -6,7 +6,6 @@ from typing import Any
 
 from nmt.config import (
     MISSING,
-    TEXT_METRICS,
     DecodeConfig,
     as_list,
     check_numbers,
@@ -48,8 +47,7 @@ class CiteConfig:
     def __post_init__(self) -> None:
         check_numbers(self)
         self.metrics = as_list(self.metrics)
-        require(bool(self.metrics), f"metrics: name some of {', '.join(TEXT_METRICS)}")
-        check_scoring(self.metrics, TEXT_METRICS, self.tokenize)
+        check_scoring(self.metrics, self.tokenize, "text")
         for given, other in (("source", "reference"), ("reference", "source")):
             missing = getattr(self, given) is not None and getattr(self, other) is None
             require(not missing, f"{given}={getattr(self, given)}: needs {other}=FILE beside it")

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from nmt.config import LANGUAGE, TEXT_METRICS, DecodeConfig
+from nmt.config import LANGUAGE, DecodeConfig, metric_names
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score
 from nmt.files import build, check_version, parse_json
@@ -75,10 +75,8 @@ class Statement:
         """The scores; NMTError where one has no metric that is known here."""
         scores = [build(Score, tree, f"{STATEMENT}, scores") for tree in self.scores]
         for score in scores:
-            if score.metric not in TEXT_METRICS:
-                raise NMTError(
-                    f"{STATEMENT}, scores: metric {score.metric[:40]!r} is none of {', '.join(TEXT_METRICS)}"
-                )
+            if score.metric not in (names := metric_names("text")):
+                raise NMTError(f"{STATEMENT}, scores: metric {score.metric[:40]!r} is none of {', '.join(names)}")
         return scores
 
 

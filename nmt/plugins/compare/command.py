@@ -9,7 +9,6 @@ from nmt.commands.console import talker
 from nmt.compose import Command, Option
 from nmt.config import (
     MISSING,
-    SACREBLEU_METRICS,
     DecodeConfig,
     TranslateConfig,
     as_list,
@@ -80,8 +79,7 @@ class CompareConfig:
     def __post_init__(self) -> None:
         check_numbers(self)
         self.systems, self.metrics = as_list(self.systems), as_list(self.metrics)
-        check_scoring(self.metrics, SACREBLEU_METRICS, self.tokenize)
-        require(bool(self.metrics), f"metrics: name one at least of {', '.join(SACREBLEU_METRICS)}")
+        check_scoring(self.metrics, self.tokenize, "paired")
         require(len(set(self.metrics)) == len(self.metrics), "metrics: one is given twice")
         require_choice("split", self.split, ("test", "valid"))
         require_choice("format", self.format, ("text", "json"))

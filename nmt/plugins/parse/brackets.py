@@ -10,6 +10,7 @@ from itertools import accumulate, compress
 
 from nmt import __version__
 from nmt.errors import NMTError
+from nmt.evaluation import Score, Scoring
 from nmt.plugins.parse.trees import TOPS, BrokenTree, Tree, parse
 
 PUNCTUATION = frozenset((",", ":", "``", "''", "."))
@@ -128,3 +129,15 @@ def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts
         trees = tree_of(hypothesis, f"hypothesis, line {number}"), tree_of(reference, f"reference, line {number}")
         counts.add(*trees, number)
     return counts
+
+
+def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
+    """Labeled bracketing of trees, one per line: F1, precision, recall, complete match."""
+    counts = compare_trees(hypotheses, references)
+    figures = (
+        ("brackets", "Bracketing F1", counts.f1),
+        ("brackets_precision", "Bracketing precision", counts.precision),
+        ("brackets_recall", "Bracketing recall", counts.recall),
+        ("brackets_complete", "Complete match", counts.complete_match),
+    )
+    return [Score(metric, name, value, counts.signature) for metric, name, value in figures]
