@@ -6,7 +6,7 @@ or the command's dataclass. See docs/python.md.
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,11 +77,15 @@ def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     from nmt.translation import find_models, load_translator
 
     config = configuration(translate_command.COMMAND, words, keys)
-    for key, unset in (("input", "-"), ("output", "-"), ("text", None), ("engine", "torch")):
+    for key, unset in (("input", "-"), ("output", "-"), ("text", None)):
         if getattr(config, key) != unset:
             raise NMTError(f"{getattr(config, key)}: nmt.load takes a run, or a model directory, and no {key}")
+    if config.engine not in ("auto", "torch"):
+        raise NMTError(f"engine={config.engine}: nmt.load loads a model with torch")
     find_models(config.run)  # before the seconds that torch takes to load
-    return Model(load_translator(config, lambda notice: print(f"nmt: {notice}", file=sys.stderr)))
+    return Model(
+        load_translator(replace(config, engine="torch"), lambda notice: print(f"nmt: {notice}", file=sys.stderr))
+    )
 
 
 def prepare(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:

@@ -27,8 +27,13 @@ class Entry:
     """What is known of it without importing it, such as a command's summary or a document's suffixes."""
 
     def load(self) -> Any:
-        module, _, attribute = self.path.partition(":")
-        return getattr(import_module(module), attribute)
+        return import_attribute(self.path)
+
+
+def import_attribute(path: str) -> Any:
+    """What `package.module:attribute` names."""
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 @cache

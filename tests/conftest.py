@@ -45,6 +45,15 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(autouse=True)
+def torch_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`engine=auto` takes torch, as on a machine with a GPU: no test converts a model without asking for it."""
+    from nmt.translation import load
+
+    engines = load.automatic_engines
+    monkeypatch.setattr(load, "automatic_engines", lambda precision: engines(precision)[-1:])
+
+
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The overrides that train a tiny model on the toy corpus, which lies there prepared."""

@@ -13,3 +13,4 @@ def register(add: Callable[..., None]) -> None:
         add("metric", metric, "nmt.evaluation.scores:sacrebleu_score", text=True, paired=True)
     for metric in ("tokenised", "split"):
         add("metric", metric, "nmt.evaluation.scores:paper_bleu", text=True)
+    add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))

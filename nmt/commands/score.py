@@ -157,7 +157,9 @@ def by_model(config: ScoreConfig) -> None:
     from nmt.translation import load_translator, read_pairs, warn, write_contrast, write_scores
 
     decode = DecodeConfig(batch_tokens=config.batch_tokens)
-    translate = TranslateConfig(config.run, target=config.target, device=config.device, decode=decode, protect="none")
+    translate = TranslateConfig(
+        config.run, engine="torch", target=config.target, device=config.device, decode=decode, protect="none"
+    )
     if config.contrast:
         write_contrast(load_translator(translate, warn), config.contrast, config.format, config.buffer)
         return

@@ -3,12 +3,14 @@
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
 from nmt.config.decoding import DecodeConfig
 from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice, shown
 from nmt.errors import NMTError
+from nmt.registry import entries_of
 
 DOCUMENTS = {
     "html": (".html", ".htm", ".xhtml"),
@@ -51,19 +53,13 @@ class RayConfig:
         check_numbers(self, "ray.")
 
 
-ENGINES = {"torch": ("float32", "bfloat16"), "ctranslate2": ("float32", "int8")}
-"""Engine -> its arithmetics."""
-
-
 def check_engine(engine: str, precision: str) -> None:
     """NMTError for an unknown engine, or an arithmetic that it does not have."""
-    require_choice("engine", engine, tuple(ENGINES))
-    require_choice("precision", precision, ("float32", "int8", "bfloat16"))
-    for other, has in ENGINES.items():
-        require(
-            precision in ENGINES[engine] or precision not in has,
-            f"precision={precision}: pass engine={other}, which has it",
-        )
+    precisions = {name: entry.facts["precisions"] for name, entry in entries_of("engine").items()}
+    require_choice("engine", engine, ("auto", *precisions))
+    require_choice("precision", precision, tuple(dict.fromkeys(chain(*precisions.values()))))
+    able = [name for name in precisions if precision in precisions[name]]
+    require(engine in ("auto", *able), f"precision={precision}: pass engine={able[0]}, which has it")
 
 
 def check_hard_terms(glossary: str, engine: str, samples: bool) -> None:
@@ -79,14 +75,15 @@ class SearchConfig:
 
     run: Any = "runs/latest"
     """A run or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
-    engine: str = "torch"
-    """torch (any device) or ctranslate2 (fast on processors); pip install '.[ctranslate2]' for that."""
+    engine: str = "auto"
+    """torch (any device), ctranslate2 (fast on processors), or auto: ctranslate2 where it is installed, can do what is
+    asked, and there is no GPU; else torch."""
     precision: str = "float32"
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices with products of it)."""
     vmap: bool = True
     """ctranslate2: search among the likely tokens of each line alone, where the exported model has a vocabulary map."""
     threads: int | None = number(None, 1, 4096)
-    """Processor cores to use; null: all. With torch and lines enough, each gets a process, which shares the weights."""
+    """Processor cores to use; null: all."""
     devices: int = number(1, 1, 1024)
     """torch: number of GPUs that share the lines, such as cuda:0 to cuda:3."""
     device: str = "auto"
@@ -103,7 +100,7 @@ class SearchConfig:
         require(bool(self.run), "run: name a run, a model directory, or several as [a,b]")
         check_engine(self.engine, self.precision)
         require(self.text is None or "\n" not in self.text, "text: one line, please; pass a file, or pipe lines in")
-        if self.devices != 1 and self.engine != "torch":
+        if self.devices != 1 and self.engine not in ("auto", "torch"):
             raise NMTError(f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
 
 

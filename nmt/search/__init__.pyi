@@ -2,6 +2,7 @@ from .attention_weights import model_attention as model_attention
 from .beam_search import Search as Search, beam_search as beam_search, finish as finish, pad_source as pad_source
 from .engine import (
     Engine as Engine,
+    EngineOptions as EngineOptions,
     Hypothesis as Hypothesis,
     Pair as Pair,
     Scorer as Scorer,
@@ -11,4 +12,4 @@ from .engine import (
     penalty as penalty,
 )
 from .forced_decoding import forced_decoding as forced_decoding, pad_inputs as pad_inputs
-from .torch_engine import TorchEngine as TorchEngine
+from .torch_engine import TorchEngine as TorchEngine, choose_device as choose_device

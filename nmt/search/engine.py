@@ -28,6 +28,25 @@ Scorer = Callable[[Sequence[Pair]], list[TokenScores]]
 """Forced decoding, as `Engine.token_scores`."""
 
 
+@dataclass(frozen=True)
+class EngineOptions:
+    """What an engine is loaded for."""
+
+    decode: DecodeConfig
+    device: str = "auto"
+    precision: str = "float32"
+    threads: int | None = None
+    """Processor cores; None: all."""
+    vmap: bool = True
+    """Use the vocabulary map of an exported model."""
+    scores: bool = True
+    """False: nobody looks at log probabilities, which may then be nan."""
+    target_prefix: str = ""
+    """What every translation begins with."""
+    terms: bool = False
+    """The search is given constraints."""
+
+
 @dataclass
 class Hypothesis:
     """A finished translation: its tokens without the end symbol, log P(Y|X), and the score it is ranked by."""
@@ -42,6 +61,8 @@ class Engine(Protocol):
     """A model, or an ensemble, that searches for translations."""
 
     config: DecodeConfig
+    longest: int | None
+    """Most tokens of a sentence, with the end symbol; None: as many as the model has positions for."""
 
     def with_search(self, config: DecodeConfig) -> "Engine":
         """The same weights, searched in another way; NMTError for a search that the engine does not have."""

@@ -8,10 +8,9 @@ from .likelihood import (
 )
 from .load import (
     CONVERTED_FILES as CONVERTED_FILES,
-    choose_device as choose_device,
     find_models as find_models,
     load_translator as load_translator,
-    require_ctranslate2 as require_ctranslate2,
+    with_engine as with_engine,
 )
 from .resumption import model_hash as model_hash, what_decides as what_decides
 from .segments import RefusedLine as RefusedLine, Segment as Segment, Segmenter as Segmenter, numbers as numbers

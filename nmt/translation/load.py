@@ -1,54 +1,31 @@
 """From model directories to a translator with the chosen engine."""
 
-import hashlib
-import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import nmt
 from nmt.config import DOCUMENTS, TranslateConfig, require, shown
-from nmt.errors import NMTError, how_to_install
+from nmt.errors import NMTError
 from nmt.files import (
     ModelDescription,
-    cache_folder,
     expected_search,
     find_model_directory,
-    is_exported,
     read_description,
     read_tokenizer,
-    sha256,
 )
 from nmt.plugins.protection.glossary import read_glossary
 from nmt.plugins.protection.protection import Protection
 from nmt.plugins.protection.terms import Terms, knows_hints
-from nmt.search import Engine
+from nmt.registry import Entry, entries_of, import_attribute
+from nmt.search import Engine, EngineOptions
 from nmt.text import Finder, Tokenizer
 from nmt.translation.segments import limits
 from nmt.translation.targets import LANGUAGE_TAG, language_tag, languages
 from nmt.translation.translator import Translator
 
-if TYPE_CHECKING:
-    from nmt.search import TorchEngine
-
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
 """The files of a model directory that decide what its conversion to CTranslate2 contains."""
-CONVERSION = "3"
-"""Raise it whenever a conversion of the same model gets another content."""
-
-
-def choose_device(name: str) -> str:
-    """The device for a name; auto is cuda if there is one, else cpu. NMTError for a device that torch does not have."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        raise NMTError(f"device={name}: not available here ({str(error).splitlines()[0]}); use device=cpu") from error
-    return name
 
 
 def find_models(names: list[str]) -> tuple[list[Path], list[ModelDescription], Tokenizer]:
@@ -75,13 +52,12 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     terms = Terms(glossary, tokenizer, config.terms == "soft", finder) if glossary else None
     if config.terms == "soft" and not knows_hints(descriptions):
         notice("terms=soft: the model was not trained with data.noise.terms, and may translate the hints; terms=hard")
-    config = replace(config, decode=expected_search(config.decode, descriptions[0]))
-    engine: Engine
-    if config.engine == "ctranslate2":
-        engine = load_ctranslate2(config, folders, notice)
-    else:
-        engine = load_torch(config, folders)
+    config = with_engine(config, notice)
+    load: Callable[..., Engine] = entries_of("engine")[config.engine].load()
+    engine = load(folders, engine_options(config, descriptions[0]), notice)
     found = limits(descriptions, config.split != "never")
+    if found.split and engine.longest is not None:
+        found.longest = min(found.longest or engine.longest, engine.longest - 1)
     if found.characters is not None and terms and terms.soft:
         found.characters |= terms.characters  # they are to be read, not copied
     if terms and not terms.soft and (unusable := terms.unusable(found.characters)):
@@ -102,79 +78,44 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     return translator
 
 
-def load_torch(config: TranslateConfig, folders: list[Path]) -> "TorchEngine":
-    """The models of these directories, on the chosen device, in the chosen arithmetic."""
-    for folder in folders:
-        require(
-            not is_exported(folder),
-            f"run={folder}: exported for another program: name the run, or translate with engine=ctranslate2",
-        )
-    import torch
-
-    from nmt.files import load_model
-    from nmt.kernels import keep_freed_memory
-    from nmt.search import TorchEngine
-
-    keep_freed_memory()
-    device, dtype = choose_device(config.device), getattr(torch, config.precision)
-    models = [load_model(folder, device).to(dtype) for folder in folders]
-    return TorchEngine(models, config.decode, keeps_kernels=True)
+def automatic_engines(precision: str) -> list[Entry]:
+    """The engines that `engine=auto` may choose: what plugins add and is installed, and torch as the last one."""
+    entries = [entry for entry in entries_of("engine").values() if precision in entry.facts["precisions"]]
+    ready = [entry for entry in entries if "suits" in entry.facts and find_spec(entry.facts["module"])]
+    return [*ready, *(entry for entry in entries if entry.name == "torch")]
 
 
-def require_ctranslate2(key: str, value: str = "ctranslate2") -> None:
-    """Raise NMTError, naming `key` and its value, unless CTranslate2 is installed."""
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise NMTError(f"{key}={value}: CTranslate2 is not installed; {how_to_install('ctranslate2')}")
+def with_engine(config: TranslateConfig, notice: Callable[[str], None]) -> TranslateConfig:
+    """The options with an engine in place of auto, with a notice where there was a choice."""
+    if config.engine != "auto":
+        return config
+    engines = automatic_engines(config.precision)
+    require(bool(engines), f"precision={config.precision}: the engine for it is not installed; see engine")
+    if len(engines) == 1 or config.ray.enabled or config.devices > 1:
+        return replace(config, engine=engines[-1].name)
+    folders, reason = [find_model_directory(name) for name in config.run], ""
+    options = engine_options(config, read_description(folders[0]))
+    for entry in engines:
+        problem = import_attribute(entry.facts["suits"])(folders, options) if "suits" in entry.facts else ""
+        if config.split == "never" and not problem and entry.name != "torch":
+            problem = "split=never"  # a line may have more tokens than the engine has positions
+        if not problem:
+            break
+        reason = reason or f" ({problem})"
+    notice(f"engine={entry.name}{reason}")
+    return replace(config, engine=entry.name)
 
 
-def load_ctranslate2(config: TranslateConfig, folders: list[Path], notice: Callable[[str], None]) -> Engine:
-    """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
-    for refused, problem in (
-        (len(folders) > 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles"),
-        (config.device not in ("auto", "cpu"), f"device={config.device}: engine=ctranslate2 is for processors"),
-    ):
-        require(not refused, f"{problem}; use engine=torch")
-    require_ctranslate2("engine")
-    from nmt.plugins.exchange.ctranslate2 import check_exported
-    from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine, check
-
-    check(config.decode, config.target_prefix)
-    [folder], precision = folders, "default"
-    if is_exported(folder):
-        check_exported(folder)
-        precision = "int8" if config.precision == "int8" else precision
-    else:
-        folder = converted(folder, config.precision, notice)
-    # Plain text shows no scores, but the Parquet files that Ray writes do.
-    scores = config.format != "text" or config.ray.enabled
-    engine = CTranslate2Engine(folder, config.decode, precision, config.threads, scores, config.vmap)
-    if engine.map_beam and not engine.has_map:
-        notice(f"{folder}: its vocabulary map is for decode.beam_size={engine.map_beam} at most, and is left out")
-    return engine
-
-
-def converted_folder(folder: Path, precision: str) -> Path:
-    """The folder in our cache for a model directory's conversion to CTranslate2.
-
-    Its name is a hash of the model's files. A conversion that lies in the model directory is not trusted: it may hold
-    other weights.
-    """
-    parts = [nmt.__version__, CONVERSION, *(sha256(folder / name) for name in CONVERTED_FILES)]
-    return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
-
-
-def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
-    """The conversion of a model directory to CTranslate2 in our cache; it is written there if it is missing."""
-    output = converted_folder(folder, precision)
-    if is_exported(output):
-        return output
-    from nmt.plugins.exchange.ctranslate2 import write
-
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = f"cannot write {output.parent} ({error.strerror})"
-        raise NMTError(f"{reason}: XDG_CACHE_HOME=FOLDER names another cache, `nmt export` needs none") from error
-    notice(f"converting the model for CTranslate2, once: {output}")
-    write(folder, output, precision)
-    return output
+def engine_options(config: TranslateConfig, description: ModelDescription) -> EngineOptions:
+    """What an engine has to know of the options of a translation by such a model."""
+    return EngineOptions(
+        expected_search(config.decode, description),
+        config.device,
+        config.precision,
+        config.threads,
+        config.vmap,
+        # Plain text shows no scores, but the Parquet files that Ray writes do.
+        scores=config.format != "text" or config.ray.enabled,
+        target_prefix=config.target_prefix,
+        terms=bool(config.glossary) and config.terms == "hard",
+    )

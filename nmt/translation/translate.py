@@ -13,7 +13,7 @@ from nmt.plugins.protection.glossary import read_glossary
 from nmt.plugins.protection.terms import TermReport
 from nmt.text import Finder
 from nmt.translation.job import open_document, open_job, progress_of, warn
-from nmt.translation.load import find_models, load_translator
+from nmt.translation.load import find_models, load_translator, with_engine
 from nmt.translation.segments import RefusedLine
 from nmt.translation.targets import language_of, languages, target_scripts, with_tags
 from nmt.translation.translator import Translation, Translator
@@ -106,13 +106,7 @@ def open_translator(config: TranslateConfig, stack: ExitStack) -> "Translator | 
         from nmt.plugins.cluster.devices import device_names, on_devices
 
         return stack.enter_context(on_devices(config, device_names(config)))
-    translator = load_translator(config, warn)
-    if config.engine == "torch":
-        from nmt.search import TorchEngine
-
-        assert isinstance(translator.engine, TorchEngine)
-        stack.enter_context(translator.engine.sharing(config.threads))
-    return translator
+    return load_translator(config, warn)
 
 
 def remark(translation: Translation, where: str, counts: dict[str, int], notice: Callable[[str], None]) -> None:
@@ -173,6 +167,7 @@ def translate_document(config: TranslateConfig) -> None:
 
 def translate(config: TranslateConfig) -> None:
     """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
+    config = with_engine(config, warn)
     if config.format in DOCUMENTS:
         translate_document(config)
         return

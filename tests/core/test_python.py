@@ -87,7 +87,7 @@ def test_it_gives_what_the_commands_give(checkpoint, nmt, tmp_path):
         (lambda: package.load(compose("translate", []), device="cpu"), "device: a TranslateConfig has its values"),
         (lambda: package.load("no such run"), "no such run: nmt.load takes a run, or a model directory, and no text"),
         (lambda: package.load(__file__), "and no input"),
-        (lambda: package.load(engine="ctranslate2"), "ctranslate2: nmt.load takes a run"),
+        (lambda: package.load(engine="ctranslate2"), "engine=ctranslate2: nmt.load loads a model with torch"),
         (
             lambda: package.train(compose("translate", [])),
             "TranslateConfig: give words and keys, or one ExperimentConfig",

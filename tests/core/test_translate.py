@@ -14,7 +14,8 @@ from preloaded import python
 
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
-from nmt.translation import Translation, choose_device, input_lines, load_translator, remark, summarize, translate
+from nmt.search import choose_device
+from nmt.translation import Translation, input_lines, load_translator, remark, summarize, translate
 from nmt.translation.translate import render
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]

@@ -21,7 +21,8 @@ from nmt.plugins.cite.translate import translate_lines
 from nmt.plugins.compare.systems import read_test_set
 from nmt.plugins.report.pages import check_output
 from nmt.plugins.report.run import read_object
-from nmt.translation import choose_device, find_models, language_of
+from nmt.search import choose_device
+from nmt.translation import find_models, language_of
 
 SOFTWARE = f"""@software{{nmt,
   author = {{{{The nmt authors}}}},
@@ -123,7 +124,9 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     cited = find_cited(config.run)
     name, given = find_test_set(config, cited)
     output = find_output(config, cited, name)
-    settings = TranslateConfig(config.run, target=config.target, device=config.device, decode=config.decode)
+    settings = TranslateConfig(
+        config.run, engine="torch", target=config.target, device=config.device, decode=config.decode
+    )
     hypotheses = {"hypotheses": translate_lines(settings, given["source"], console)}
     files = files_of(cited, hypotheses | (given if config.text else {}))
     statement = make_statement(config, cited, name, given | hypotheses, sorted(files))

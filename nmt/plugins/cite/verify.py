@@ -133,7 +133,9 @@ class Verification:
             return
         from nmt.plugins.cite.translate import translate_lines
 
-        settings = TranslateConfig(run, target=stated.language_tag, device=self.config.device, decode=stated.search)
+        settings = TranslateConfig(
+            run, engine="torch", target=stated.language_tag, device=self.config.device, decode=stated.search
+        )
         yield compare_translations(stated, hypotheses, translate_lines(settings, sources, self.console))
 
 

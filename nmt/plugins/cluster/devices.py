@@ -15,12 +15,12 @@ from nmt.config import TranslateConfig
 from nmt.errors import NMTError, one_line
 from nmt.files import find_model_directory
 from nmt.preparation import begin, worker_pool
+from nmt.search import choose_device
 from nmt.translation import (
     Block,
     Translation,
     Translator,
     arriving_blocks,
-    choose_device,
     lines_of,
     load_translator,
     read_by_thread,

@@ -16,9 +16,9 @@ from nmt.files import EXPORTED, LARGE, build, cache_folder, is_exported, parse_j
 from nmt.hardware import proc_value, processor, usable_cores
 from nmt.plugins.compare.systems import TestSet, is_model, model_folder
 from nmt.preparation import begin, worker_pool
-from nmt.search import Engine
+from nmt.search import Engine, choose_device
 from nmt.text import TARGET, not_parallel, read_texts
-from nmt.translation import choose_device, load_translator, warn, what_decides
+from nmt.translation import load_translator, warn, what_decides
 
 SEARCH = ("beam_size", "length_penalty", "length_penalty_kind")
 """Keys of `decode` that are told of a beam search, whatever they are; the first one of greedy search."""

@@ -2,10 +2,10 @@
 
 CTranslate2 ranks hypotheses by log P / |Y|^alpha. So it is asked for the log probabilities of all finished hypotheses,
 which are ranked here by the penalty of the search. Translations equal those of the torch engine up to rounding, except
-where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured). `check` refuses what
-CTranslate2 cannot do or does worse. A prefix is such a thing, unless the model would write most of it by itself: of 300
-lines of the quickstart, all were translated as by torch from the beginning of their own translations, 299 from that of
-the reference, 291 from "Das ist nicht", and 178 from "zz Foo".
+where the winner ends later than CTranslate2 searches (at most 7 of 1,000 sentences, as measured). `check_search`
+refuses what CTranslate2 cannot do or does worse. A prefix is such a thing, unless the model would write most of it by
+itself: of 300 lines of the quickstart, all were translated as by torch from the beginning of their own translations,
+299 from that of the reference, 291 from "Das ist nicht", and 178 from "zz Foo".
 """
 
 import json
@@ -25,6 +25,7 @@ from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.errors import NMTError
 from nmt.files import MAP, ModelDescription, read_description, within
 from nmt.hardware import usable_cores
+from nmt.plugins.exchange.ctranslate2_load import check_search
 from nmt.plugins.protection.constraints import Constraints
 from nmt.search import Hypothesis, Pair, TokenScores, batches_by_length, penalty
 
@@ -45,20 +46,6 @@ def positions(description: ModelDescription) -> int:
     """The longest sequence, with its end symbol, that a model can take once it is exported."""
     model = ModelConfig(**description.model)
     return model.max_positions if model.positions == "learned" else max(MAX_POSITIONS, model.max_positions)
-
-
-def check(config: DecodeConfig, target_prefix: str = "") -> None:
-    """Raise NMTError for what CTranslate2 cannot do, or does worse than torch."""
-    for key, value, refused in (
-        ("decode.do_sample", "true", config.do_sample),
-        ("decode.no_repeat_ngram_size", config.no_repeat_ngram_size, config.no_repeat_ngram_size > 0),
-        ("decode.min_length", config.min_length, config.min_length > 0),
-        ("decode.max_length", config.max_length, config.max_length is not None),
-        ("decode.length_penalty", config.length_penalty, config.beam_size > 1 and config.length_penalty > 1),
-        ("target_prefix", target_prefix, bool(target_prefix.strip())),
-    ):
-        if refused:
-            raise NMTError(f"{key}={value}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch")
 
 
 def vocabulary_files(folder: Path) -> tuple[str, str]:
@@ -130,7 +117,7 @@ class CTranslate2Engine:
         return self.scores or self.config.beam_size > 1
 
     def with_search(self, config: DecodeConfig) -> "CTranslate2Engine":
-        check(config)
+        check_search(config)
         other = copy(self)
         other.config = config
         return other

@@ -33,7 +33,7 @@ class ExportConfig:
     run: str = "runs/latest"
     """A run, or a model directory; a word without = is short for it."""
     format: str = "ctranslate2"
-    """ctranslate2 or argos, for Argos Translate and LibreTranslate (pip install '.[ctranslate2]'), or huggingface (pip
+    """ctranslate2 or argos, for Argos Translate and LibreTranslate, or huggingface (pip
     install '.[huggingface]')."""
     precision: str = "float32"
     """ctranslate2, argos: float32 or int8."""
@@ -134,7 +134,9 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
         yield f"no sample was compared: {origin}; pass sample=FILE"
         return
     status(f"translating {len(lines):,} lines twice")
-    settings = TranslateConfig(str(folder), device="cpu", target=config.target, decode=exported.search, protect="none")
+    settings = TranslateConfig(
+        str(folder), engine="torch", device="cpu", target=config.target, decode=exported.search, protect="none"
+    )
     translator = load_translator(settings, lambda words: None)
     told = list(compare(translator, exported, lines, origin))
     yield from told
@@ -170,7 +172,8 @@ def write(config: ExportConfig, folder: Path, description: "ModelDescription", d
             decode,
             TRAINED_BY_MARIAN if description.model.get("positions") == "tensor2tensor" else "",
         )
-    from nmt.translation import load_translator, require_ctranslate2
+    from nmt.plugins.exchange.ctranslate2_load import require_ctranslate2
+    from nmt.translation import load_translator
 
     require_ctranslate2("format")
     from nmt.plugins.exchange import ctranslate2
@@ -190,7 +193,8 @@ def write(config: ExportConfig, folder: Path, description: "ModelDescription", d
 def write_argos(config: ExportConfig, folder: Path, description: "ModelDescription") -> Exported:
     """Write the model as a package of Argos Translate."""
     from nmt.files import read_tokenizer
-    from nmt.translation import language_of, language_tag, numbers, require_ctranslate2
+    from nmt.plugins.exchange.ctranslate2_load import require_ctranslate2
+    from nmt.translation import language_of, language_tag, numbers
 
     require_ctranslate2("format", config.format)
     from nmt.plugins.exchange import ctranslate2, to_argos

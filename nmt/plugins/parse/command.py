@@ -28,12 +28,12 @@ def run(config: ParseConfig) -> None:
     """Parse `config.input` into `config.output`, in order, as lines arrive."""
     from nmt.plugins.parse.parser import check_parsers, choose_tree
     from nmt.plugins.parse.treebank import model_sentence
-    from nmt.translation import open_job, open_translator, warn
+    from nmt.translation import open_job, open_translator, warn, with_engine
 
     tell_latest(config.run)
     check_parsers(config.run)
     with ExitStack() as stack:
-        inner = TranslateConfig(**vars(config), split="never", format="tsv", protect="none")
+        inner = with_engine(TranslateConfig(**vars(config), split="never", format="tsv", protect="none"), warn)
         translator = open_translator(inner, stack)
         job = open_job(inner, {"command": "parse"}, stack)
         counts = job.output.notes.counts

@@ -21,9 +21,17 @@ from nmt.config import EOS, DecodeConfig
 from nmt.errors import NMTError
 from nmt.files import load_model, whole_file
 from nmt.plugins.report.pages import render
-from nmt.search import TorchEngine, aligning_layer, forced_decoding, model_attention, pad_inputs, pad_source
+from nmt.search import (
+    TorchEngine,
+    aligning_layer,
+    choose_device,
+    forced_decoding,
+    model_attention,
+    pad_inputs,
+    pad_source,
+)
 from nmt.text import META, TARGET
-from nmt.translation import choose_device, find_models
+from nmt.translation import find_models
 
 matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 

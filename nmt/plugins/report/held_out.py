@@ -43,7 +43,7 @@ def newest_facts(run: Run) -> Facts | None:
 
 def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:
     """A translator with the model directory, or else the last checkpoint, and the name of that."""
-    settings = TranslateConfig(str(run.folder), device=device, decode=decode)
+    settings = TranslateConfig(str(run.folder), engine="torch", device=device, decode=decode)
     if run.manifest and run.manifest.is_treebank:
         settings = replace(settings, split="never", protect="none")
     if run.model:

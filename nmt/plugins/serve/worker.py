@@ -222,7 +222,7 @@ class FairEngine:
     """An engine for two threads that take turns, so that a long search does not delay a short one."""
 
     def __init__(self, engine: "Engine", locks: tuple[threading.Lock, threading.Lock] | None = None) -> None:
-        self.engine, self.config = engine, engine.config
+        self.engine, self.config, self.longest = engine, engine.config, engine.longest
         self.entrance, self.room = self.locks = locks or (threading.Lock(), threading.Lock())
 
     def with_search(self, config: DecodeConfig) -> "FairEngine":

@@ -45,6 +45,7 @@ from nmt.translation import (
     target_language,
     warn,
     what_decides,
+    with_engine,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ class PartSynthesiser(BlockTranslator):
     def reverse(self) -> Translator:
         """The model of the other direction."""
         decode = DecodeConfig(batch_tokens=self.config.decode.batch_tokens)
-        return load_translator(TranslateConfig(self.config.reverse, device=self.config.device, decode=decode), warn)
+        return load_translator(
+            TranslateConfig(self.config.reverse, engine="torch", device=self.config.device, decode=decode), warn
+        )
 
     def write(self, block: Block, lines: list[str], found: list[list[Translation]]) -> None:
         assert isinstance(block, Part)
@@ -183,6 +186,7 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
     Parts that are there stay: the same command goes on after a kill, and other values of FREE keys translate nothing.
     """
     config.check_paths()
+    config = with_engine(config, warn)
     if config.ray.enabled:
         require_ray()
     folder = Path(config.output).absolute()

@@ -20,11 +20,11 @@ from nmt.model import Transformer
 from nmt.plugins.exchange.certificate import certificate, same_translations, word_scores
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.plugins.exchange.ctranslate2_load import converted_folder
 from nmt.plugins.exchange.ctranslate2_variables import read_index
 from nmt.plugins.exchange.export import ExportConfig, export
 from nmt.text import train_tokenizer
 from nmt.translation import load_translator
-from nmt.translation.load import converted_folder
 
 LINES = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
 GREEDY = DecodeConfig(beam_size=1, max_extra_length=3)
@@ -190,7 +190,7 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model, changed):
 
 def test_what_a_conversion_contains_is_part_of_its_name(model, monkeypatch):
     before = converted_folder(model, "float32")
-    monkeypatch.setattr("nmt.translation.load.CONVERSION", "another")
+    monkeypatch.setattr("nmt.plugins.exchange.ctranslate2_load.CONVERSION", "another")
     assert converted_folder(model, "float32") != before
 
 
