@@ -18,15 +18,23 @@ SYMBOL = re.compile(r"⟦\d{1,2}⟧")
 """A word that a vocabulary may reserve, and a model be trained to copy, to stand for a stretch."""
 PRINTF = (
     r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
-    r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?+"
+    r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
     r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
 )
 BRACES = r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}"
 DIRECTIVES = {
-    **dict.fromkeys(("python-brace", "csharp", "java"), (BRACES, "{}")),
+    **dict.fromkeys(("python-brace", "csharp"), (BRACES, "{}")),
+    "java": (BRACES, "{}'"),
     "perl-brace": (r"\{[A-Za-z_]\w{0,60}+\}", ""),
     "sh": (r"\$(?:\w{1,60}+|\{\w{1,60}+\})", "$"),
-    **dict.fromkeys(("qt", "qt-plural", "kde", "kde-kuit"), (r"%L?+(?:\d{1,2}+|n)", "")),
+    **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
+    "kde-kuit": (r"%L?+(?:\d{1,2}+|n)|</?\w[^<>]{0,200}+>", "<&"),
+    **dict.fromkeys(("lisp", "scheme"), (r"~(?:'.|[-+#\w,]){0,20}?[:@]{0,2}(?:[^\w\s#,:@+'-]|[A-Za-z\n])", "~")),
+    "object-pascal": (r"%(?:%|(?:(?:\d{1,9}+|\*)?:)?-?(?:\d{1,9}+|\*)?+(?:\.(?:\d{1,9}+|\*))?+[A-Za-z])", "%"),
+    **dict.fromkeys(("gcc-internal", "gfc-internal"), (rf"{PRINTF}|%[<>'{{}}]", "%")),
+    "perl": (rf"%V[A-Za-z]|{PRINTF}|%v?_", "%"),
+    "ruby": (rf"%[-+#0 ]{{0,5}}+(?:\d{{1,9}}+)?+(?:\.\d{{1,9}}+)?+\{{\w{{1,60}}+\}}|{PRINTF}", "%"),
+    "ycp": (r"%(?:%|\d)", "%"),
 }
 """The directives of gettext's formats, and characters of which no more may stand outside of them than in the source.
 
@@ -34,15 +42,18 @@ Any other format is taken for one of printf's (https://www.gnu.org/software/gett
 """
 LITERAL = ("%%", "{{", "}}", "%m")
 """Directives that stand for none of the arguments."""
+IN_ORDER = ("gcc-internal", "gfc-internal", "kde-kuit", "lisp", "scheme")
+"""Formats whose directives open and close or go back to arguments: all of them stay, in their order."""
 
 
 def same_directives(format: str, source: str, translation: str) -> bool:
     """True if a translation takes the same arguments as its source, by the rules of `msgfmt --check`."""
     pattern, alone = DIRECTIVES.get(format, (PRINTF, "%"))
-    sides = [[one for one in re.findall(pattern, text) if one not in LITERAL] for text in (source, translation)]
+    literal = () if format in IN_ORDER else LITERAL
+    sides = [[one for one in re.findall(pattern, text) if one not in literal] for text in (source, translation)]
     before, after = (re.sub(pattern, "", text) for text in (source, translation))
     return (
-        Counter(sides[0]) == Counter(sides[1])
+        (sides[0] == sides[1] if format in IN_ORDER else Counter(sides[0]) == Counter(sides[1]))
         and [one for one in sides[0] if is_counted(one)] == [one for one in sides[1] if is_counted(one)]
         and all(after.count(character) <= before.count(character) for character in alone)
     )
@@ -307,4 +318,4 @@ def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> t
 
 def is_counted(text: str) -> bool:
     """True for a placeholder that stands for the next one of its arguments: %s or {}, but not %(name)s, {0} or %1."""
-    return bool(re.match(r"\{\W|%(?!\(|\{|<(?!PRI)|\d{1,3}\$|L?\d{1,2}$|n|%)", text))
+    return bool(re.match(r"\{\W|%(?!\(|\{|<(?!PRI)|\d{1,3}[$:]|L?\d{1,2}$|n|%)", text))
