@@ -74,6 +74,7 @@ def found(line: str, finder: Finder = USUAL) -> list[str]:
         ("Install python3.11-doc, gtk-3.0.1 (or x.py-based)", ["python3.11-doc", "gtk-3.0.1", "x.py-based"]),
         ("Open film.srt, memory.tmx", ["film.srt", "memory.tmx"]),
         ("Fill [[name]], ##ORDER## and :name here", ["[[name]]", "##ORDER##", ":name"]),
+        ("Use %5$*3$d or %1$.*2$f here", ["%5$*3$d", "%1$.*2$f"]),
         ("%ud, %.*s, %<PRIuMAX>, %zu of `%s' or `%s'", ["%ud", "%.*s", "%<PRIuMAX>", "%zu", "`%s'", "`%s'"]),
         ("uid=%s: stat(%s) failed (%s), 0x%lx, 2:1.19.2-1+b3", ["uid=%s", "stat(%s)", "%s", "0x%lx", "2:1.19.2-1+b3"]),
         # Nothing of these is protected.
