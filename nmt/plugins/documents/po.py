@@ -20,12 +20,24 @@ CHARSET = re.compile(r"(?m)^Content-Type:.*charset=([\w-]+)")
 LANGUAGE = re.compile(r"(?m)^Language:[ \t]*([\w@-]+)")
 FORMAT = re.compile(r"(?<![\w-])(?!no-|possible-|impossible-)([a-z][a-z+-]*)-format(?![\w-])")
 FORMS = re.compile(r"nplurals[ \t]*=[ \t]*([1-9])(?!\d)")
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
-IN_ESCAPES = str.maketrans({character: f"\\{letter}" for letter, character in ESCAPES.items()})
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", '"': '"', "\\": "\\"}
+ESCAPE = re.compile(r"\\(x[\da-fA-F]+|[0-7]{1,3}|.)")
+IN_ESCAPES = str.maketrans(
+    {chr(code): f"\\{code:03o}" for code in (*range(1, 32), 127)}
+    | {character: f"\\{letter}" for letter, character in ESCAPES.items()}
+)
 
 
 def unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[0]), text)
+    return ESCAPE.sub(lambda found: ESCAPES.get(found[1]) or numbered(found[1]) or found[0], text)
+
+
+def numbered(escape: str) -> str:
+    """The character of ASCII that an escape numbers, as x1b and 033 do; empty for white space and all else."""
+    if escape[0] not in "x01234567" or escape == "x":
+        return ""
+    code = int(escape[1:], 16) if escape[0] == "x" else int(escape, 8)
+    return chr(code).strip() if 0 < code < 128 else ""
 
 
 def quoted(text: str) -> str:

@@ -541,6 +541,20 @@ def test_po_holds_no_translation_with_other_directives(flag, message, translatio
     assert bool(document.notice) is not written
 
 
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        (r"Bell\a rings", r"BELL\a RINGS"),
+        (r"a \\a and \\\a", r"A \\A AND \\\a"),
+        (r"\033[1mbold\x1b[0m", r"\033[1MBOLD\033[0M"),
+        (r"\101 is \x41", "A IS A"),
+    ],
+)
+def test_po_writes_escapes_of_c_as_such(source, written):
+    catalog = f'msgid "{source}"\nmsgstr ""\n'
+    assert translated("po", catalog) == f'#, fuzzy\nmsgid "{source}"\nmsgstr "{written}"\n'
+
+
 def test_po_as_people_write_it():
     source = """\
 # A comment
