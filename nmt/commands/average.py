@@ -75,7 +75,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 
 def run(config: AverageConfig) -> None:
     """Write the average as a model directory, and say what it is and what it replaced."""
-    from nmt.files import check_ours, only_process, read_description, weights
+    from nmt.files import check_ours, only_process, read_description, weights_in_words
     from nmt.training import averaged_model, check_skipped, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)
@@ -96,7 +96,7 @@ def run(config: AverageConfig) -> None:
             f"notice: {output} was the average of updates {', '.join(map(str, replaced))}, and is replaced{hint}. "
             "Its card has no score now: `nmt score` measures one"
         )
-    print(f"{output} is the {weights(averaged.updates, averaged.losses)}")
+    print(f"{output} is the {weights_in_words(averaged.updates, averaged.losses)}")
 
 
 COMMAND = Command(

@@ -22,7 +22,7 @@ def quality(score: dict[str, Any] | None) -> str:
     return f"validation {name} {value:.2f} on {sentences:,} sentences, {code(score['signature'])}"
 
 
-def weights(updates: list[int], losses: dict[str, float]) -> str:
+def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
     """The checkpoints whose mean a model is, and the validation losses by which they were chosen."""
     names = ", ".join(f"{update:,}" for update in updates)
     text = f"mean of the checkpoints at updates {names}" if len(updates) > 1 else f"checkpoint at update {names}"
@@ -84,7 +84,7 @@ Trained with nmt {plain(training["versions"].get("nmt", __version__))}.
 | Model | {size}, {plain(model["norm"])}-norm; {parameters:,} parameters |
 | Training | {counts} |
 {start}| Cost | {duration(training["seconds"])} on {plain(training["devices"])} |
-| Weights | {cell(weights(training["averaged"], training.get("candidates", {})))} |
+| Weights | {cell(weights_in_words(training["averaged"], training.get("candidates", {})))} |
 | Quality | {cell(quality(training.get("score")))} |
 
 {block(command)}

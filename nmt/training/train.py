@@ -13,7 +13,7 @@ from rich.console import Console
 from nmt.config import ExperimentConfig, require
 from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
-from nmt.files import locked_file, only_process, remove_leftovers, weights, write_file
+from nmt.files import locked_file, only_process, remove_leftovers, weights_in_words, write_file
 from nmt.hardware import versions
 from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.search import TorchEngine
@@ -219,7 +219,7 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
     check_skipped(average, run)
-    console.print(f"the model is the {weights(average.updates, average.losses)}")
+    console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")
     scored = None
     sentences = config.validation.bleu_sentences
     if sentences != 0:
