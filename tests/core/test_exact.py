@@ -117,6 +117,7 @@ def while_reporting() -> None:
 
 
 def while_averaging() -> None:
+    from nmt.files import weights
 
     die_at(weights, "save_weights", 1)
 
