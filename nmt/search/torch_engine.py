@@ -1,7 +1,7 @@
 """Search by torch, on any device."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from pathlib import Path
 
@@ -54,6 +54,8 @@ class TorchEngine:
     """
 
     longest = None
+    turn: AbstractContextManager[None] = nullcontext()
+    """Entered for each batch: threads that share an engine take turns."""
 
     def __init__(self, models: Sequence[Transformer], config: DecodeConfig, keeps_kernels: bool = False) -> None:
         self.models, self.config, self.keeps_kernels = [model.eval() for model in models], config, keeps_kernels
@@ -80,7 +82,7 @@ class TorchEngine:
                 indices = [part[i] for i in batch]
                 source_BS = pad_source([sentences[i] for i in indices], device)
                 begun = [prefixes[i] for i in indices]
-                with few_shapes() if self.keeps_kernels else nullcontext():
+                with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
                     if constraints and constrained:
                         of_batch = constraints.of(indices)
                         found = constrained_search(self.models, source_BS, self.config, begun, of_batch)
@@ -96,7 +98,9 @@ class TorchEngine:
         return results
 
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
-        return forced_decoding(self.models, pairs, self.config.batch_tokens, align=True)
+        with self.turn:
+            return forced_decoding(self.models, pairs, self.config.batch_tokens, align=True)
 
     def next_token(self, pair: Pair) -> npt.NDArray[np.float32]:
-        return next_log_probabilities(self.models, pair).cpu().numpy()
+        with self.turn:
+            return next_log_probabilities(self.models, pair).cpu().numpy()

@@ -50,9 +50,10 @@ from nmt.plugins.serve.translation import (
     find_route,
     stream_text,
     translate_document,
+    translate_lines,
     translate_texts,
 )
-from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, log, log_client, log_error
+from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, Search, log, log_client, log_error
 from nmt.text import language_name
 
 T = TypeVar("T")
@@ -321,9 +322,9 @@ class Server:
         route = await find_route(self.models, asked.source, asked.target, asked.q)
         if route.model is None or not asked.q.strip():
             return answer({"alternatives": []})
-        count = min(asked.count, self.limits.alternatives)
-        work = route.model.alternatives(route.target, asked.q, asked.before, count)
-        return answer({"alternatives": await unless_gone(request, work)})
+        search = Search(alternatives=(asked.before, min(asked.count, self.limits.alternatives)))
+        work = translate_lines(route, [asked.q], search, self.limits)
+        return answer((await unless_gone(request, work))[0].details)
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a file; the answer says where to fetch the translation, within ten minutes."""

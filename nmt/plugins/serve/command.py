@@ -2,7 +2,7 @@
 
 import importlib.util
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from nmt.config import (
     require_choice,
 )
 from nmt.errors import NMTError, how_to_install
+
+TURN_TOKENS = 1500
+"""Most tokens of a batch, so that the next text is searched soon."""
 
 
 def is_loopback(address: str) -> bool:
@@ -147,7 +150,7 @@ class ServeConfig:
             threads=self.threads,
             device=self.device,
             protect=self.protect,
-            decode=self.decode,
+            decode=replace(self.decode, batch_tokens=min(TURN_TOKENS, self.decode.batch_tokens)),
         )
 
 

@@ -13,7 +13,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from nmt.errors import NMTError, one_line
 from nmt.files import find_model_directory, is_exported, is_parser
-from nmt.hardware import available_memory, memory_of, usable_cores
+from nmt.hardware import available_memory, memory_of
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.worker import Failed, Line, Search, Worker, log
 from nmt.translation import find_models, language_tag, languages
@@ -163,7 +163,7 @@ class Directions:
 def read_directions(run: str, engine: str) -> Directions:
     """The directions of a model; NMTError where there is none that translates, or the engine cannot read it."""
     [folder], [description], tokenizer = find_models([run])
-    if is_exported(folder) and engine != "ctranslate2":
+    if is_exported(folder) and engine == "torch":
         raise NMTError(f"run={run}: exported for another program; pass engine=ctranslate2")
     if is_parser(description):
         raise NMTError(f"run={run}: a parser; `nmt parse` uses it")
@@ -184,13 +184,16 @@ class ModelWorker(Worker):
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.directions = read_directions(name, config.engine)
         target = next((target for target, tag in self.directions.tags.items() if tag), None)
-        cores = (config.threads or usable_cores()) if config.engine == "ctranslate2" else 1
-        # While one task is searched, another is made tokens or text; one of them at most holds a long line.
-        super().__init__("model", (config.translating(name, target),), max(2, cores), config.limits.seconds)
-        self.searches = cores
-        """Tasks that are searched in parallel."""
+        super().__init__("model", (config.translating(name, target),), config.limits.seconds)
         self.batches = 0
         """Batches that are not answered yet."""
+
+    async def begin(self) -> int:
+        self.searches = await super().begin()
+        # While one task is searched, another is made tokens or text; one of them at most holds a long line.
+        self.places = max(2, self.searches)
+        self.free = asyncio.Semaphore(self.places)
+        return self.searches
 
 
 class ServedModel:
@@ -239,7 +242,7 @@ class ServedModel:
             worker = ModelWorker(self.name, self.config)
             await worker.begin()
             if state_of(self.name) != state:
-                worker.end()
+                await worker.end()
                 raise NMTError("its files changed while it was loaded")
         except (NMTError, OSError, Failed) as error:
             raise Failed(503, f"the model cannot be loaded: {one_line(error)}", 1) from error
@@ -266,10 +269,6 @@ class ServedModel:
                 self.directions = self.worker.directions
             self.used = time.monotonic()
             return self.worker
-
-    async def preload(self) -> None:
-        with suppress(Failed):  # which is logged
-            await self.loaded()
 
     async def run(self) -> None:
         """Answer the lines that wait, for as long as the server runs."""
@@ -325,20 +324,6 @@ class ServedModel:
         for line, answer in zip(lines, answers, strict=True):
             line.give(answer)
 
-    async def alternatives(self, target: str, line: str, before: str, count: int) -> list[dict[str, Any]]:
-        """Other translations of a line that begin with `before`; Failed where there are none."""
-        lost = False
-        while True:
-            worker = await self.loaded()
-            try:
-                text = worker.directions.tags.get(target, "") + line
-                alternatives: list[dict[str, Any]] = await worker.call("alternatives", text, before, count)
-                return alternatives
-            except Failed as failure:
-                if lost or not failure.lost:
-                    raise
-                lost = True
-
     async def replace_if_changed(self) -> None:
         """Load the new model from the same place once its files have come to rest; requests are answered meanwhile."""
         state = await asyncio.to_thread(state_of, self.name)
@@ -350,7 +335,7 @@ class ServedModel:
         async with self.loading:
             if self.worker:
                 before, self.worker = self.worker, await self.start()
-                self.keep(before.end_when_idle())
+                self.keep(before.end(when_idle=True))
                 self.directions = self.worker.directions
             else:
                 self.directions = await asyncio.to_thread(read_directions, self.name, self.config.engine)
@@ -360,7 +345,7 @@ class ServedModel:
         worker, self.worker = self.worker, None
         if worker:
             log(f"{self.name}: unloaded")
-            await worker.end_when_idle()
+            await worker.end(when_idle=True)
 
 
 class Models:
@@ -373,10 +358,9 @@ class Models:
 
     def begin(self) -> None:
         """Answer requests from now on, while the event loop runs."""
-        work = [self.watch(), *(model.run() for model in self.models)]
+        self.tasks = [asyncio.create_task(work) for work in (self.watch(), *(model.run() for model in self.models))]
         if self.config.preload:
-            work += [model.preload() for model in self.models]
-        self.tasks = [asyncio.create_task(coroutine) for coroutine in work]
+            self.loading = asyncio.gather(*(model.loaded() for model in self.models), return_exceptions=True)
 
     def pairs(self) -> dict[str, dict[str, ServedModel]]:
         """The models by source and target language; of two for the same languages, the first."""
@@ -422,5 +406,4 @@ class Models:
             task.cancel()
         for model in self.models:
             if model.worker:
-                model.worker.end()
-                await model.worker.reading
+                await model.worker.end()

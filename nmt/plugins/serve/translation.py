@@ -160,48 +160,22 @@ class PlainText:
         return "\n".join(before + (next(texts)[0] if inner else "") + after for before, inner, after in self.parts)
 
 
-class Parser:
-    """A process that parses documents, one task after the other; it is killed with a task that is given up."""
+class Parsers:
+    """The processes that parse, each one task after the other."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.worker: Worker | None = None
-        self.turn = asyncio.Lock()
+        limits = (PARSING_BYTES, PARSING_SECONDS)
+        self.small, self.large = (Worker("documents", limits, seconds, disposable=True) for _ in range(2))
 
     async def call(self, method: str, documents: list[SentDocument], *arguments: Any) -> Any:
         """The result of a method of DocumentTasks; Failed where there is none."""
-        async with self.turn:
-            try:
-                if not self.worker or self.worker.ended:
-                    worker = Worker("documents", (PARSING_BYTES, PARSING_SECONDS), 1, self.seconds)
-                    await worker.begin()
-                    self.worker = worker
-                return await self.worker.call(method, documents, *arguments)
-            except Failed as failure:
-                if failure.lost:
-                    most = f"{PARSING_SECONDS} seconds or {PARSING_BYTES // 2**20:,} MiB of memory"
-                    raise Failed(400, f"file: it takes more than {most}; divide it") from failure
-                raise Failed(failure.status, f"file: {failure}") from failure
-            except BaseException:
-                if self.worker:
-                    self.worker.end()
-                raise
-
-    async def end(self) -> None:
-        if self.worker:
-            self.worker.end()
-            await self.worker.reading
-
-
-class Parsers:
-    """The processes that parse."""
-
-    def __init__(self, seconds: float) -> None:
-        self.small, self.large = Parser(seconds), Parser(seconds)
-
-    async def call(self, method: str, documents: list[SentDocument], *arguments: Any) -> Any:
         size = sum(len(document.content) for document in documents)
-        return await (self.small if size <= SMALL_BYTES else self.large).call(method, documents, *arguments)
+        try:
+            return await (self.small if size <= SMALL_BYTES else self.large).call(method, documents, *arguments)
+        except Failed as failure:
+            most = f"{PARSING_SECONDS} seconds or {PARSING_BYTES // 2**20:,} MiB of memory"
+            problem = f"it takes more than {most}; divide it" if failure.lost else failure.problem
+            raise Failed(400 if failure.lost else failure.status, f"file: {problem}") from failure
 
     async def end(self) -> None:
         await self.small.end()

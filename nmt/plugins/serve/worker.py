@@ -13,29 +13,23 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config import TranslateConfig
 from nmt.errors import NMTError, is_out_of_memory
+from nmt.hardware import usable_cores
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from nmt.plugins.documents import Document
-    from nmt.plugins.protection.constraints import Constraints
-    from nmt.search import Engine, Hypothesis, Pair, TokenScores
     from nmt.translation import Translation, Translator
 
 T = TypeVar("T")
 LOADING_SECONDS = 600
 """A process that is not ready by then is killed."""
-TURN_TOKENS = 1500
-"""Source tokens of a turn: about two batches for each of two cores."""
 MOST_CLIENTS = 100_000
 """Clients whose requests are counted; the one that has been silent the longest is forgotten."""
 
@@ -103,44 +97,48 @@ class PlaceHandler(logging.Handler):
 
 
 class Worker:
-    """The server's end of a process, whose methods are those of a class of TASKS; `begin` starts it.
+    """The server's end of a process, whose methods are those of a class of TASKS.
 
-    At most `places` calls run at once, the others wait in order. After `seconds`, a call ends its process.
+    Calls wait in order until the process is `free`. A call that takes more than `seconds` kills the process. So does a
+    call that is given up, if the process is `disposable`: it starts again for the next call.
     """
 
-    def __init__(self, tasks: str, arguments: tuple[Any, ...], places: int, seconds: float) -> None:
-        self.tasks, self.arguments, self.places, self.seconds = tasks, arguments, places, seconds
-        self.free, self.numbers = asyncio.Semaphore(places), itertools.count()
+    def __init__(self, tasks: str, arguments: tuple[Any, ...], seconds: float, disposable: bool = False) -> None:
+        self.tasks, self.arguments, self.seconds, self.disposable = tasks, arguments, seconds, disposable
+        self.free, self.numbers = asyncio.Semaphore(1), itertools.count()
         self.answers: dict[int, asyncio.Future[Any]] = {}
         self.calls = 0
         """Calls that run or wait."""
-        self.ended = ""
-        """How the process ended; empty until then."""
+        self.ended = "before it began"
+        """How the process ended; empty while it runs."""
+        self.reading: asyncio.Task[None] | None = None
 
-    async def begin(self) -> None:
-        """Start the process and wait until it is ready; Failed if it does not become ready."""
+    async def begin(self) -> int:
+        """Start the process; how many tasks it works on at once. Failed if it does not become ready."""
         code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
         pipe = asyncio.subprocess.PIPE
         self.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", code), stdin=pipe, stdout=pipe, limit=2**20, start_new_session=True
         )
-        self.reading = asyncio.create_task(self.read())
+        self.ended = ""
+        self.reading = asyncio.create_task(self.read(self.process))
         try:
-            await self.call(self.tasks, *self.arguments, seconds=LOADING_SECONDS)
+            async with asyncio.timeout(LOADING_SECONDS):
+                return int(await self.answer_of(self.tasks, self.arguments))
         except BaseException:
-            self.end()
+            self.kill()
             raise
 
-    async def read(self) -> None:
-        """Pass on the answers of the process until it ends."""
-        assert self.process.stdout
+    async def read(self, process: asyncio.subprocess.Process) -> None:
+        """Pass on the answers of a process until it ends."""
+        assert process.stdout
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
-                size = int.from_bytes(await self.process.stdout.readexactly(8))
-                number, answer = pickle.loads(await self.process.stdout.readexactly(size))
+                size = int.from_bytes(await process.stdout.readexactly(8))
+                number, answer = pickle.loads(await process.stdout.readexactly(size))
                 if (future := self.answers.get(number)) and not future.done():
                     future.set_result(answer)
-        code = await self.process.wait()
+        code = await process.wait()
         self.ended = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         for future in self.answers.values():
             if not future.done():
@@ -149,41 +147,56 @@ class Worker:
     def loss(self) -> Failed:
         return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1, lost=True)
 
-    async def call(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
-        """The result of a method of the process; Failed if there is none."""
-        seconds, number = seconds or self.seconds, next(self.numbers)
-        self.calls += 1
+    async def answer_of(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        """The result of a method of the process, which runs; Failed if there is none."""
+        number = next(self.numbers)
+        future = self.answers[number] = asyncio.get_running_loop().create_future()
         try:
-            async with self.free, asyncio.timeout(seconds):
-                if self.ended:
-                    raise self.loss()
-                future = self.answers[number] = asyncio.get_running_loop().create_future()
-                assert self.process.stdin
-                with suppress(OSError):  # `read` answers for a process that has just ended
-                    self.process.stdin.write(pickle.dumps((number, method, arguments)))
-                    await self.process.stdin.drain()
-                answer = await future
-        except TimeoutError as error:
-            self.end()
-            raise Failed(503, f"not done within {seconds:g} seconds; send less at once") from error
+            assert self.process.stdin
+            with suppress(OSError):  # `read` answers for a process that has just ended
+                self.process.stdin.write(pickle.dumps((number, method, arguments)))
+                await self.process.stdin.drain()
+            answer = await future
         finally:
-            self.calls -= 1
-            self.answers.pop(number, None)
+            del self.answers[number]
         if isinstance(answer, Failed):
             raise answer
         return answer
 
-    def end(self) -> None:
-        """Kill the process."""
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """The result of a method of the process; Failed if there is none."""
+        self.calls += 1
+        try:
+            async with self.free:
+                if self.ended and not self.disposable:
+                    raise self.loss()
+                if self.ended:
+                    await self.begin()
+                try:
+                    async with asyncio.timeout(self.seconds):
+                        return await self.answer_of(method, arguments)
+                except TimeoutError as error:
+                    self.kill()
+                    raise Failed(503, f"not done within {self.seconds:g} seconds; send less at once") from error
+                except asyncio.CancelledError:
+                    if self.disposable:
+                        self.kill()
+                    raise
+        finally:
+            self.calls -= 1
+
+    def kill(self) -> None:
         self.ended = self.ended or "by the server"
         with suppress(ProcessLookupError):
             self.process.kill()
 
-    async def end_when_idle(self) -> None:
-        """Kill the process once all calls are answered."""
-        while self.calls:
+    async def end(self, when_idle: bool = False) -> None:
+        """Kill the process, perhaps not before all calls are answered, and wait for its end."""
+        while when_idle and self.calls:
             await asyncio.sleep(0.05)
-        self.end()
+        if self.reading:
+            self.kill()
+            await self.reading
 
 
 @dataclass(frozen=True)
@@ -194,6 +207,8 @@ class Search:
     details: bool = False
     glossary: tuple[tuple[str, str], ...] = ()
     """Terms with their translations, instead of those of the model's own glossary."""
+    alternatives: tuple[str, int] | None = None
+    """Instead of translations, so many texts that begin alike, and continue with different words."""
 
 
 @dataclass
@@ -202,7 +217,7 @@ class Line:
 
     texts: list[str]
     details: dict[str, Any] = field(default_factory=dict)
-    """`sourceWords`, `words`, `alignment`, `confidence`, `protected` and `terms` of the answer."""
+    """The answer's `sourceWords`, `words`, `alignment`, `confidence`, `protected` and `terms`, or `alternatives`."""
     flags: list[str] = field(default_factory=list)
 
 
@@ -218,61 +233,25 @@ class SentDocument:
     target: str = ""
 
 
-class FairEngine:
-    """An engine for two threads that take turns, so that a long search does not delay a short one."""
+class Turns:
+    """A lock for two threads that take turns, so that a long search does not delay a short one."""
 
-    def __init__(self, engine: "Engine", locks: tuple[threading.Lock, threading.Lock] | None = None) -> None:
-        self.engine, self.config, self.longest = engine, engine.config, engine.longest
-        self.entrance, self.room = self.locks = locks or (threading.Lock(), threading.Lock())
+    def __init__(self) -> None:
+        self.entrance, self.room = threading.Lock(), threading.Lock()
 
-    def with_search(self, config: DecodeConfig) -> "FairEngine":
-        return FairEngine(self.engine.with_search(config), self.locks)
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        with self.entrance:  # the thread that waits here has the next turn; one lock would let the last thread in again
+    def __enter__(self) -> None:
+        with self.entrance:  # the thread that waits here is the next; one lock would let the last thread in again
             self.room.acquire()
-        try:
-            yield
-        finally:
-            self.room.release()
 
-    def in_turns(self, lengths: Sequence[int], answer: Callable[[list[int]], Sequence[T]]) -> list[T]:
-        """The answers for all indices; a turn has at most TURN_TOKENS, but at least one item."""
-        answers, part, tokens = dict[int, T](), list[int](), 0
-        order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-        for position, index in enumerate(order):
-            part.append(index)
-            tokens += lengths[index]
-            if position + 1 == len(order) or tokens + lengths[order[position + 1]] > TURN_TOKENS:
-                with self.turn():
-                    answers |= zip(part, answer(part), strict=True)
-                part, tokens = [], 0
-        return [answers[index] for index in range(len(lengths))]
-
-    def search(
-        self, sentences: Sequence[list[int]], prefixes: Sequence[list[int]], constraints: "Constraints | None" = None
-    ) -> "list[list[Hypothesis]]":
-        return self.in_turns(
-            [len(ids) + 1 for ids in sentences],
-            lambda part: self.engine.search(
-                [sentences[index] for index in part],
-                [prefixes[index] for index in part],
-                constraints.of(part) if constraints else None,
-            ),
-        )
-
-    def token_scores(self, pairs: "Sequence[Pair]") -> "list[TokenScores]":
-        lengths = [max(map(len, pair)) + 1 for pair in pairs]
-        return self.in_turns(lengths, lambda part: self.engine.token_scores([pairs[index] for index in part]))
-
-    def next_token(self, pair: "Pair") -> "NDArray[np.float32]":
-        with self.turn():
-            return self.engine.next_token(pair)
+    def __exit__(self, *error: object) -> None:
+        self.room.release()
 
 
 class ModelTasks:
     """What a process with a model does; variants of its translator for other searches share the weights."""
+
+    searches = 1
+    """Tasks that are searched at once."""
 
     def __init__(self, translator: "Translator") -> None:
         self.translator = translator
@@ -282,13 +261,13 @@ class ModelTasks:
     def load(cls, config: TranslateConfig) -> "ModelTasks":
         from nmt.translation import load_translator
 
-        translator = load_translator(config, log)
-        if config.engine == "ctranslate2":
-            translator.engine.workers = 1  # type: ignore[attr-defined]  # a task is for one core: others have theirs
-            translator.ahead = False
+        tasks = cls(load_translator(config, log))
+        engine: Any = tasks.translator.engine
+        if tasks.translator.ahead:  # an engine for processors: a task is for one core
+            tasks.searches, engine.workers, tasks.translator.ahead = config.threads or usable_cores(), 1, False
         else:
-            translator.engine = FairEngine(translator.engine)
-        return cls(translator)
+            engine.turn = Turns()
+        return tasks
 
     def variant(self, search: Search) -> "Translator":
         """The translator for a search; one with the glossary of a request is not kept."""
@@ -301,6 +280,12 @@ class ModelTasks:
         return self.variants[search]
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
+        if search.alternatives:
+            rows = [self.translator.alternatives(line, *search.alternatives) for line in lines]
+            words = [
+                [{"word": a.word, "probability": a.probability, "translation": a.text} for a in row] for row in rows
+            ]
+            return [Line([], {"alternatives": alternatives}) for alternatives in words]
         answers, translator = list[Line | Failed](), self.variant(search)
         for line, translations in zip(lines, translator.translate_each(lines), strict=True):
             if isinstance(translations, list):
@@ -309,13 +294,6 @@ class ModelTasks:
             else:
                 answers.append(Failed(400, translations.problem))
         return answers
-
-    def alternatives(self, line: str, before: str, count: int) -> list[dict[str, Any]]:
-        """Translations that begin with `before` and continue with different words."""
-        return [
-            {"word": each.word, "probability": each.probability, "translation": each.text}
-            for each in self.translator.alternatives(line, before, count)
-        ]
 
 
 def line_details(translator: "Translator", line: str, translation: "Translation") -> dict[str, Any]:
@@ -346,6 +324,8 @@ def line_details(translator: "Translator", line: str, translation: "Translation"
 
 class DocumentTasks:
     """What a process that parses does; a task that takes more memory or processor time kills the process."""
+
+    searches = 1
 
     def __init__(self, most_bytes: int, most_seconds: int) -> None:
         self.most_seconds, self.hard_limit = most_seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]
@@ -417,7 +397,7 @@ def main() -> None:
     with suppress(EOFError, OSError, MemoryError):  # the server ended, or a task takes too much
         number, name, arguments = pickle.load(calls)
         tasks = outcome(TASKS[name], arguments)
-        send(number, tasks if isinstance(tasks, Failed) else None)
+        send(number, tasks if isinstance(tasks, Failed) else tasks.searches)
         # Threads start when they are needed: the server makes as many calls at once as the model can search.
         pool = ThreadPoolExecutor(1000) if isinstance(tasks, ModelTasks) else None
         while True:

@@ -12,15 +12,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nmt.commands import compose
-from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.plugins.serve import app, translation
 from nmt.plugins.serve.app import Downloads, safe_name
 from nmt.plugins.serve.models import Queue, Request
 from nmt.plugins.serve.requests import add_key, digest, name_of_key, read_keys
-from nmt.plugins.serve.translation import Parser, PlainText, choose, detect
-from nmt.plugins.serve.worker import Failed, FairEngine, Line, Rate, Search, SentDocument
-from nmt.search import Hypothesis
+from nmt.plugins.serve.translation import Parsers, PlainText, choose, detect
+from nmt.plugins.serve.worker import Failed, Line, ModelTasks, Rate, Search, SentDocument, Turns
 
 
 def in_loop(test):
@@ -120,40 +118,32 @@ async def test_batches_take_about_as_long_as_they_may(seconds, least, most):
     assert least <= queue.most_characters <= most
 
 
-class SlowEngine:
-    """An engine that finds nothing and notes who searches."""
+def test_two_threads_take_turns():
+    turns, order = Turns(), list[str]()
 
-    config = DecodeConfig()
+    def work(name: str, count: int) -> None:
+        for _ in range(count):
+            with turns:
+                order.append(name)
+                time.sleep(0.005)
 
-    def __init__(self) -> None:
-        self.inside = self.most = 0
-        self.calls: list[int] = []
-
-    def with_search(self, config):
-        return self
-
-    def search(self, sentences, prefixes, constraints=None):
-        self.inside += 1
-        self.most = max(self.most, self.inside)
-        self.calls.append(len(sentences[0]))
-        time.sleep(0.01)
-        self.inside -= 1
-        return [[Hypothesis(list(ids), 0.0, 0.0)] for ids in sentences]
-
-
-def test_searches_take_turns_and_keep_their_order():
-    engine = SlowEngine()
-    turns = FairEngine(engine)
-    long, short = [[7] * 900 for _ in range(12)], [[8] * 3 for _ in range(4)]
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(turns.search, long, [[]] * 12)
-        time.sleep(0.015)
-        second = pool.submit(turns.with_search(DecodeConfig()).search, short, [[]] * 4)
-        assert [row[0].tokens for row in second.result()] == short
-        assert not first.done()
-        assert [row[0].tokens for row in first.result()] == long
-    assert engine.most == 1
-    assert engine.calls.index(3) < 8
+        long = pool.submit(work, "long", 30)
+        time.sleep(0.02)
+        pool.submit(work, "short", 3).result()
+        assert not long.done()
+    assert len(order) == 33
+    assert order.index("short") + 6 > len(order) - order[::-1].index("short")  # one after the other
+
+
+def test_batches_of_torch_take_turns(checkpoint):
+    tasks = ModelTasks.load(
+        compose("serve", ["device=cpu", "decode.batch_tokens=64"]).translating(str(checkpoint), None)
+    )
+    turns, entered = tasks.translator.engine.turn, []
+    turns.__class__ = type("Counted", (Turns,), {"__enter__": lambda self: entered.append(Turns.__enter__(self))})
+    tasks.translate(Search(), ["ka lo mi nu pe"] * 40)
+    assert len(entered) > 3
 
 
 @given(st.text(st.sampled_from("ab \t\r\n\u2028\u00a0")))
@@ -258,42 +248,42 @@ HUGE = SentDocument(b"<p>one</p>" * 500_000, format="html")
 
 @in_loop
 async def test_a_document_is_parsed_by_a_process_and_written_by_it():
-    parser = Parser(60)
-    [(lines, marked_up)] = await parser.call("read", [DOCUMENT], 10)
+    parsers = Parsers(60)
+    [(lines, marked_up)] = await parsers.call("read", [DOCUMENT], 10)
     assert (lines[:2], len(lines), marked_up) == (["one", "two"], 11, True)
     small = SentDocument(b"<p>one</p>", format="html")
-    written = await parser.call("write", [small], [[[("1", None)], [("2", None)]]])
+    written = await parsers.call("write", [small], [[[("1", None)], [("2", None)]]])
     assert written == [[b"<p>1</p>", b"<p>2</p>"]]
     with pytest.raises(Failed, match="not UTF-8"):
-        await parser.call("read", [SentDocument(b"\xff", format="html")], 10)
-    await parser.end()
+        await parsers.call("read", [SentDocument(b"\xff", format="html")], 10)
+    await parsers.end()
 
 
 @pytest.mark.parametrize(("name", "value"), [("PARSING_BYTES", 2**26), ("PARSING_SECONDS", 0)])
 @in_loop
 async def test_a_document_that_takes_too_much_ends_its_process_alone(monkeypatch, name, value):
-    parser = Parser(60)
+    parsers = Parsers(60)
     with monkeypatch.context() as patched:
         patched.setattr(translation, name, value)
         with pytest.raises(Failed, match="MiB of memory"):
-            await parser.call("read", [HUGE], 10)
-        await parser.end()
-    assert await parser.call("read", [DOCUMENT], 10)
-    await parser.end()
+            await parsers.call("read", [HUGE], 10)
+        await parsers.end()
+    assert await parsers.call("read", [DOCUMENT], 10)
+    await parsers.end()
 
 
 @in_loop
 async def test_a_parse_that_nobody_waits_for_is_ended():
-    parser = Parser(60)
-    await parser.call("read", [DOCUMENT], 10)
-    process = parser.worker.process
-    task = asyncio.create_task(parser.call("read", [HUGE], 10))
+    parsers = Parsers(60)
+    await parsers.call("read", [DOCUMENT], 10)
+    process = parsers.large.process
+    task = asyncio.create_task(parsers.call("read", [HUGE], 10))
     await asyncio.sleep(0.1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await process.wait() == -signal.SIGKILL
-    await parser.end()
+    await parsers.end()
 
 
 @pytest.mark.parametrize(
