@@ -130,7 +130,8 @@ def read_files(config: ScoreConfig) -> list[list[str]]:
 
 def scores_of(config: ScoreConfig) -> str:
     """The scores and the flags, as text or JSON; NMTError if a file cannot be read or line counts differ."""
-    from nmt.evaluation import count_flags, score
+    from nmt.evaluation import score
+    from nmt.plugins.judge.flags import count_flags
     from nmt.text import language_of_file, scripts_of_language
 
     language = config.language or next(
@@ -154,7 +155,8 @@ def scores_of(config: ScoreConfig) -> str:
 
 def by_model(config: ScoreConfig) -> None:
     """Write what the models of a run, or several, think of pairs, or of contrastive pairs."""
-    from nmt.translation import load_translator, read_pairs, warn, write_contrast, write_scores
+    from nmt.plugins.judge.likelihood import write_contrast, write_scores
+    from nmt.translation import load_translator, warn
 
     decode = DecodeConfig(batch_tokens=config.batch_tokens)
     translate = TranslateConfig(
@@ -164,8 +166,8 @@ def by_model(config: ScoreConfig) -> None:
         write_contrast(load_translator(translate, warn), config.contrast, config.format, config.buffer)
         return
     assert config.source is not None
-    pairs = read_pairs(config.source, config.hypothesis)
-    write_scores(load_translator(translate, warn), pairs, config.format, config.buffer)
+    files = (config.source, config.hypothesis)
+    write_scores(load_translator(translate, warn), files, config.format, config.buffer)
 
 
 def run(config: ScoreConfig) -> None:

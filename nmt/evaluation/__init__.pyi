@@ -1,5 +1,3 @@
-from .contrast import ContrastivePair as ContrastivePair, Tally as Tally, read_contrast as read_contrast
-from .flags import count_flags as count_flags, flags as flags
 from .scores import (
     Score as Score,
     Scoring as Scoring,

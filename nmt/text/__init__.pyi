@@ -44,7 +44,6 @@ from .items import (
     same_directives as same_directives,
 )
 from .languages import language_name as language_name
-from .numerals import is_number_lost as is_number_lost
 from .remembered_words import Encode as Encode, fast_encode as fast_encode
 from .scripts import (
     language_of_file as language_of_file,

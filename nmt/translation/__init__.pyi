@@ -1,11 +1,5 @@
 from .job import input_lines as input_lines, open_job as open_job, warn as warn
-from .likelihood import (
-    encode_pairs as encode_pairs,
-    read_pairs as read_pairs,
-    score_pairs as score_pairs,
-    write_contrast as write_contrast,
-    write_scores as write_scores,
-)
+from .likelihood import encode_pairs as encode_pairs, encode_tagged as encode_tagged, score_pairs as score_pairs
 from .load import (
     CONVERTED_FILES as CONVERTED_FILES,
     find_models as find_models,

@@ -11,6 +11,7 @@ from nmt.errors import NMTError
 from nmt.plugins.documents import WITH_LANGUAGES, Translated, read_document
 from nmt.plugins.protection.glossary import read_glossary
 from nmt.plugins.protection.terms import TermReport
+from nmt.registry import entries_of
 from nmt.text import Finder
 from nmt.translation.job import open_document, open_job, progress_of, warn
 from nmt.translation.load import find_models, load_translator, with_engine
@@ -39,15 +40,15 @@ MOST_NAMED = 10
 
 def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
     """The function that finds the flags of a line's translation."""
-    from nmt.evaluation import flags
-
+    finders = [entry.load() for entry in entries_of("flags").values()]
     _, descriptions, tokenizer = find_models(config.run)
     scripts = target_scripts(descriptions)
 
     def flags_of(source: str, translation: Translation) -> list[str]:
         details = translation.details
         untagged = source.removeprefix(tokenizer.leading_tag(source))
-        return flags(untagged, translation.text, scripts, details.token_log_probabilities if details else [])
+        log_probabilities = details.token_log_probabilities if details else []
+        return [flag for find in finders for flag in find(untagged, translation.text, scripts, log_probabilities)]
 
     return flags_of
 

@@ -42,7 +42,7 @@ class Translation:
     copied: list[str] = field(default_factory=list)
     """Stretches of the line that were copied, because the model does not know their characters."""
     flags: list[str] = field(default_factory=list)
-    """Likely failures, as far as they were looked for (nmt/evaluation/flags.py)."""
+    """Likely failures, as far as they were looked for (registry kind "flags")."""
     protected: str = ""
     """For a line with something protected: cut at it, or "protected", a flag, if it did not arrive exactly once."""
 

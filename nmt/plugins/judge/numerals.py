@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 NUMERAL = re.compile(r"\d+(?:[.,'\u2019\u066b\u066c]\d+)*")
 WITH_BLANKS = re.compile(rf"(?<!\d)\d{{1,3}}(?: \d{{3}})+(?!\d)(?:[.,\u066b]\d+)?|{NUMERAL.pattern}")
-SEPARATOR = re.compile(r"\D")
 TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.]\d\d)? ?[ap]\.? ?m\b", re.I)
 IN_WORDS = 31
 """Numbers up to this one, such as days and most of the times of day, are often written in words."""
@@ -14,7 +13,7 @@ IN_WORDS = 31
 
 @dataclass(frozen=True)
 class Numeral:
-    """A number as it is written: its possible values, of which 1.234 has two, and those of the parts of 14.3.2015.
+    """A written number: its possible values, of which 1.234 has two, and those of the parts of 14.3.2015.
 
     Values are in decimal digits, without leading zeros and without zeros after the last decimal.
     """
@@ -24,7 +23,7 @@ class Numeral:
 
 
 def in_ascii(digits: str) -> str:
-    """Digits of any script as those of ASCII; not by int(), which takes no thousands of them."""
+    """Digits of any script as those of ASCII; not by int(), which refuses thousands of digits."""
     return "".join(str(unicodedata.decimal(digit)) for digit in digits)
 
 
@@ -40,7 +39,7 @@ def are_groups(parts: list[str]) -> bool:
 
 def numeral(written: str) -> Numeral:
     """The readings of a numeral: as a whole number in groups, and with a decimal point or comma."""
-    parts, separators = SEPARATOR.split(written), SEPARATOR.findall(written)
+    parts, separators = re.split(r"\D", written), re.findall(r"\D", written)
     readings = set[str]()
     if len(set(separators)) <= 1 and (not separators or are_groups(parts)):
         readings.add(integer("".join(parts)))
@@ -52,25 +51,22 @@ def numeral(written: str) -> Numeral:
     return Numeral(frozenset(readings), frozenset(map(integer, parts)))
 
 
-def numerals(text: str, blanks: bool = False) -> list[Numeral]:
-    """The numerals of a text; with `blanks`, 1 234 is one numeral."""
-    return [numeral(found) for found in (WITH_BLANKS if blanks else NUMERAL).findall(text)]
+def numerals(text: str) -> tuple[list[Numeral], list[Numeral]]:
+    """The numerals of a text; in the second list, 1 234 is one numeral."""
+    plain, with_blanks = ([numeral(written) for written in kind.findall(text)] for kind in (NUMERAL, WITH_BLANKS))
+    return plain, with_blanks
 
 
 def values(text: str) -> set[str]:
     """All that numerals of a text may stand for: their readings and parts, and hours after noon as of 24."""
-    found = {
-        value for blanks in (False, True) for each in numerals(text, blanks) for value in each.readings | each.parts
-    }
-    return found | {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(text)}
+    readings = {value for way in numerals(text) for number in way for value in number.readings | number.parts}
+    return readings | {str(int(hour) + 12) for hour in TWELVE_HOURS.findall(text)}
 
 
 def missing(text: str, other: str) -> list[Numeral]:
     """The numerals of a text that another does not have."""
     have = values(other)
-    ways = (
-        [each for each in numerals(text, b) if not (each.readings & have or each.parts <= have)] for b in (False, True)
-    )
+    ways = ([number for number in way if not (number.readings & have or number.parts <= have)] for way in numerals(text))
     return min(ways, key=len)
 
 
@@ -81,5 +77,5 @@ def is_number_lost(source: str, translation: str) -> bool:
     source does not have.
     """
     lost = missing(source, translation)
-    small = all(any(len(value) <= 2 and int(value) <= IN_WORDS for value in each.readings) for each in lost)
+    small = all(any(len(value) <= 2 and int(value) <= IN_WORDS for value in number.readings) for number in lost)
     return bool(lost) and (not small or bool(missing(translation, source)))

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from nmt.errors import NMTError
-from nmt.evaluation import ContrastivePair, Tally, read_contrast
-from nmt.evaluation.contrast import wilson
+from nmt.plugins.judge.likelihood import ContrastivePair, Tally, read_contrast, wilson
 
 PAIRS = [ContrastivePair("a b", "x y", "y x", "order"), ContrastivePair("a", "x", "y")]
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from nmt.config import BOS, EOS
-from nmt.evaluation import flags
 from nmt.files import load_model, read_tokenizer
+from nmt.plugins.judge.flags import flags
 
 SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]
 TARGETS = ["mi lo ka", "", "va tu so ri pe nu", "ka", "ka we"]

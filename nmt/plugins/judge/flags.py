@@ -1,7 +1,7 @@
-"""Flags of likely failures of a translation: by its text, its source, and how sure the model was of it. No torch.
+"""Flags of likely failures of a translation: by its text, its source, and the probabilities of its tokens.
 
 Each is a rule with thresholds, chosen such that translations by people seldom break it: docs/translation.md has how
-often, and tests/core/test_flags.py how many injected failures are found.
+often, and tests/plugins/judge/test_flags.py how many injected failures are detected.
 """
 
 import math
@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nmt.text import CHARACTERS_OF_A_WORD, WITHOUT_BLANKS, clean, is_number_lost, script
+from nmt.plugins.judge.numerals import is_number_lost
+from nmt.text import CHARACTERS_OF_A_WORD, WITHOUT_BLANKS, clean, script
 
 FLAGS = (
     *("empty", "repetition", "copied_source", "number", "url", "placeholder"),
@@ -33,6 +34,8 @@ LETTERS_OF_A_WORD, LETTERS_OF_A_SYLLABLE = 6.0, 2.0
 """Letters of an English word, by which those of scripts without blanks are weighed, and of a syllable in Hangul."""
 LEAST_PROBABILITY = 0.45
 """Geometric mean of the probabilities of the tokens and the end symbol."""
+FIRST_LINES = 10
+"""Line numbers in the report of a flag."""
 
 URL = re.compile(r"\b(?:https?://|ftp://|www\.)(?=\w)[!#-;=?-~]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 URL_END = ".,;:!?)]}'*`"
@@ -52,22 +55,17 @@ def units(text: str) -> list[str]:
     return [unit for word in spaced.split() if (unit := EDGES.sub("", word))]
 
 
-def in_a_row(items: list[str], length: int) -> int:
-    """How often a phrase of `length` items stands in a row, at most."""
-    most = run = 0
-    for item, before in zip(items[length:], items, strict=False):
-        run = run + 1 if item == before else 0
-        most = max(most, run)
-    return most // length + 1
-
-
 def repetitions(text: str) -> dict[int, int]:
     """How often phrases of each length stand in a row, at most, for lengths of which one stands there twice."""
-    items = units(text)
-    if len(set(items)) == len(items):
-        return {}
-    most = {length: in_a_row(items, length) for length in range(1, min(LONGEST_PHRASE, len(items) // 2) + 1)}
-    return {length: times for length, times in most.items() if times > 1}
+    items, most = units(text), dict[int, int]()
+    for length in range(1, min(LONGEST_PHRASE, len(items) // 2) + 1) if len(set(items)) < len(items) else ():
+        run = longest = 0
+        for item, before in zip(items[length:], items, strict=False):
+            run = run + 1 if item == before else 0
+            longest = max(longest, run)
+        if longest >= length:
+            most[length] = longest // length + 1
+    return most
 
 
 def is_repetitive(source: str, translation: str) -> bool:
@@ -75,36 +73,30 @@ def is_repetitive(source: str, translation: str) -> bool:
     if REPEATED_CHARACTERS.search(translation) and not REPEATED_CHARACTERS.search(source):
         return True
     shortest = PHRASE_CHARACTERS if WITHOUT_BLANKS.search(translation) else PHRASE_WORDS
-    found = repetitions(translation)
-    times = max((times for length, times in found.items() if times >= IN_A_ROW or length >= shortest), default=1)
+    repeated = repetitions(translation).items()
+    times = max((times for length, times in repeated if times >= IN_A_ROW or length >= shortest), default=1)
     return times > max(repetitions(source).values(), default=1)
 
 
 def is_copied(source: str, translation: str) -> bool:
     """True where most words are those of the source, so many that it is no name."""
-    ours, theirs = ([unit for unit in units(text) if WORD.search(unit)] for text in (translation, source))
-    common = sum((Counter(ours) & Counter(theirs)).values())
-    return len(ours) >= COPIED_WORDS and common >= COPIED_SHARE * len(ours)
-
-
-def is_address_lost(source: str, translation: str) -> bool:
-    return any(found.rstrip(URL_END) not in translation for found in URL.findall(source))
+    before, after = ([unit for unit in units(text) if WORD.search(unit)] for text in (source, translation))
+    common = sum((Counter(after) & Counter(before)).values())
+    return len(after) >= COPIED_WORDS and common >= COPIED_SHARE * len(after)
 
 
 def placeholders(text: str) -> Counter[str]:
     """The placeholders of a text; of a tag the name alone, as its attributes may be translated."""
-    return Counter(
-        f"<{'/' * found[0].startswith('</')}{found[1].lower()}>" if found[1] else found[0]
-        for found in PLACEHOLDER.finditer(text)
-    )
+    matches = PLACEHOLDER.finditer(text)
+    return Counter(f"<{'/' * match[0].startswith('</')}{match[1].lower()}>" if match[1] else match[0] for match in matches)
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:
     """True for letters in a row of a script that is not among these, unless the source has them."""
-    known = source.lower()
+    source = source.lower()
     for word in WORD.findall(translation.lower()):
         wrong = "".join(letter if script(letter) not in ("", *scripts) else " " for letter in word).split()
-        if any(len(letters) >= WRONG_LETTERS and letters not in known for letters in wrong):
+        if any(len(letters) >= WRONG_LETTERS and letters not in source for letters in wrong):
             return True
     return False
 
@@ -118,11 +110,6 @@ def letters(text: str) -> float:
     return count
 
 
-def is_of_another_length(source: str, translation: str) -> bool:
-    shorter, longer = sorted((letters(source), letters(translation)))
-    return longer > LENGTH_RATIO * shorter + LENGTH_SLACK
-
-
 def flags(
     source: str, translation: str, scripts: frozenset[str] | None = None, log_probabilities: Sequence[float] = ()
 ) -> list[str]:
@@ -134,24 +121,21 @@ def flags(
     source, translation = clean(source), clean(translation)
     if not any(map(str.isalnum, translation)) and any(map(str.isalnum, source)):
         return ["empty"]
-    # What must stay as it is, is looked at for itself.
+    # Addresses and placeholders have rules of their own.
     sides = [PLACEHOLDER.sub(" ", URL.sub(" ", text)) for text in (source, translation)]
+    shorter, longer = sorted(map(letters, sides))
     mean = sum(log_probabilities) / len(log_probabilities) if log_probabilities else 0.0
     raised = {
         "repetition": is_repetitive(source, translation),
         "copied_source": is_copied(*sides),
         "number": is_number_lost(*sides),
-        "url": is_address_lost(source, translation),
+        "url": any(address.rstrip(URL_END) not in translation for address in URL.findall(source)),
         "placeholder": placeholders(source) != placeholders(translation),
         "wrong_script": scripts is not None and is_wrong_script(source, PLACEHOLDER.sub(" ", translation), scripts),
-        "length_ratio": is_of_another_length(*sides),
+        "length_ratio": longer > LENGTH_RATIO * shorter + LENGTH_SLACK,
         "low_confidence": mean < math.log(LEAST_PROBABILITY),
     }
-    return [flag for flag, found in raised.items() if found]
-
-
-FIRST_LINES = 10
-"""Line numbers that are told of each flag."""
+    return [flag for flag, is_raised in raised.items() if is_raised]
 
 
 @dataclass
@@ -169,30 +153,29 @@ class FlagCount:
     """Numbers of the first lines that have it, from 1."""
 
     def __str__(self) -> str:
-        found = "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
+        references = "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
         more = ", ..." if self.count > len(self.lines) else ""
         lines = f": lines {', '.join(map(str, self.lines))}{more}" if self.lines else ""
-        return f"{self.flag}: {self.count:,}, {self.share:.2%}{found}{lines}"
+        return f"{self.flag}: {self.count:,}, {self.share:.2%}{references}{lines}"
 
 
 def flagged_lines(sources: list[str], translations: list[str], scripts: frozenset[str] | None) -> dict[str, list[int]]:
     """The numbers of the lines that have each flag, or any, from 1."""
-    found = dict[str, list[int]]({flag: [] for flag in (*FLAGS, "any")})
+    flagged = dict[str, list[int]]({flag: [] for flag in (*FLAGS, "any")})
     for number, pair in enumerate(zip(sources, translations, strict=True), 1):
         raised = flags(*pair, scripts)
         for flag in [*raised, "any"] if raised else []:
-            found[flag].append(number)
-    return found
+            flagged[flag].append(number)
+    return flagged
 
 
 def count_flags(
     sources: list[str], hypotheses: list[str], references: list[str], scripts: frozenset[str] | None
 ) -> list[FlagCount]:
     """The counts of each flag, and of lines with any, in translations and in their references, if there are any."""
-    found = flagged_lines(sources, hypotheses, scripts)
-    expected = flagged_lines(sources, references, scripts) if references else {}
+    alarms = flagged_lines(sources, references, scripts) if references else {}
     total = max(len(sources), 1)
     return [
-        FlagCount(flag, len(at), len(at) / total, len(expected[flag]) / total if expected else None, at[:FIRST_LINES])
-        for flag, at in found.items()
+        FlagCount(flag, len(at), len(at) / total, len(alarms[flag]) / total if alarms else None, at[:FIRST_LINES])
+        for flag, at in flagged_lines(sources, hypotheses, scripts).items()
     ]

@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from nmt.text import is_number_lost
-from nmt.text.numerals import IN_WORDS, numeral, values
+from nmt.plugins.judge.numerals import IN_WORDS, is_number_lost, numeral, values
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from nmt.evaluation import count_flags, flags
-from nmt.evaluation.flags import COPIED_WORDS, FLAGS, PLACEHOLDER, is_repetitive
 from nmt.files import ModelDescription
+from nmt.plugins.judge.flags import COPIED_WORDS, FLAGS, PLACEHOLDER, count_flags, flags, is_repetitive
 from nmt.text import script, scripts_of_characters, scripts_of_language
 from nmt.translation.targets import target_scripts
 
 LATIN = frozenset(["LATIN"])
-FIXTURE = Path(__file__).parents[1] / "fixtures/references/en-de.tsv"
+FIXTURE = Path(__file__).parents[2] / "fixtures/references/en-de.tsv"
 PAIRS = [tuple(line.split("\t")) for line in FIXTURE.read_text().splitlines()]
 CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопкрстувшкыз")
 
