@@ -88,7 +88,9 @@ def is_copied(source: str, translation: str) -> bool:
 def placeholders(text: str) -> Counter[str]:
     """The placeholders of a text; of a tag the name alone, as its attributes may be translated."""
     matches = PLACEHOLDER.finditer(text)
-    return Counter(f"<{'/' * match[0].startswith('</')}{match[1].lower()}>" if match[1] else match[0] for match in matches)
+    return Counter(
+        f"<{'/' * match[0].startswith('</')}{match[1].lower()}>" if match[1] else match[0] for match in matches
+    )
 
 
 def is_wrong_script(source: str, translation: str, scripts: frozenset[str]) -> bool:

@@ -66,7 +66,9 @@ def values(text: str) -> set[str]:
 def missing(text: str, other: str) -> list[Numeral]:
     """The numerals of a text that another does not have."""
     have = values(other)
-    ways = ([number for number in way if not (number.readings & have or number.parts <= have)] for way in numerals(text))
+    ways = (
+        [number for number in way if not (number.readings & have or number.parts <= have)] for way in numerals(text)
+    )
     return min(ways, key=len)
 
 
