@@ -9,10 +9,11 @@ The public functions are `nmt.load`, `nmt.prepare` and `nmt.train`; see docs/pyt
 
 from typing import TYPE_CHECKING, Any
 
+from nmt.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from nmt.api import load, prepare, train
 
-__version__ = "0.1.0"
 __all__ = ["load", "prepare", "train"]
 
 

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands import preprocess as preprocess_command, train as train_command, translate as translate_command
-from nmt.compose import Command, compose, in_yaml, literal, set_text
-from nmt.config import ExperimentConfig, TranslateConfig
-from nmt.data import flatten
+from nmt.config import Command, ExperimentConfig, TranslateConfig, compose, flatten, in_words, literal, set_text
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -35,10 +33,10 @@ def configuration(command: Command, given: tuple[Any, ...], keys: dict[str, Any]
 def override(command: Command, key: str, value: Any) -> str:
     """The override that sets a key to a Python value; ${} in a text is not an interpolation."""
     if key in command.texts:  # which a command line takes as they are
-        return f"{key}={in_yaml(value)}" if value is None else set_text(key, str(value))
+        return f"{key}={in_words(value)}" if value is None else set_text(key, str(value))
     if isinstance(value, list | tuple):
         return set_text(key, [literal(str(item)) for item in value])
-    return set_text(key, literal(str(value))) if isinstance(value, str | Path) else f"{key}={in_yaml(value)}"
+    return set_text(key, literal(str(value))) if isinstance(value, str | Path) else f"{key}={in_words(value)}"
 
 
 @dataclass

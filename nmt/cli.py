@@ -1,7 +1,4 @@
-"""The command line: the only file that imports Typer. Each command is defined by its own file in commands/.
-
-Typer and Hydra are imported where words need them: both together take half a second.
-"""
+"""The command line: the only file that imports Typer. The file of each command in commands/ or plugins/ defines it."""
 
 import os
 import re
@@ -10,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import nmt
 from nmt.commands import COMMANDS
-from nmt.compose import Command, compose
 from nmt.errors import NMTError, SameForAll, enough_memory_or
-from nmt.training import is_first_process
+from nmt.registry import entries_of
+from nmt.version import __version__
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -23,45 +19,35 @@ MESSAGE_CHARACTERS = 2000
 """A longer message is cut in the middle."""
 
 
-def run(
-    command: Command, overrides: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False
-) -> int:
+def run(name: str, words: list[str], cfg: bool = False, config_dir: Path | None = None, help: bool = False) -> int:
     """Run a command, and return its exit code."""
-    words, given = split_options(command, overrides)
+    from nmt.config import compose, compose_tree, explain_option, help_text, to_yaml
+
+    command = COMMANDS[name]
+    options = command.all_options
+    given = [word for word in words if word in ("-h", *options)]
+    overrides = [word for word in words if word not in given]
+    for word, following in zip(overrides, [*overrides, ""][1:], strict=True):
+        # A text to translate may begin with a dash, and a dash alone is standard input.
+        if word.startswith("-") and word != "-" and not re.search(r"\s", word):
+            raise NMTError(explain_option(command, word, following))
     if help or "-h" in given:
-        from nmt.compose import help_text
-
-        sys.stdout.write(help_text(command, words, config_dir))
+        sys.stdout.write(help_text(command, overrides, config_dir))
         return 0
-    options = [command.options[option] for option in given]
-    instead = [option.run for option in options if option.run]
-    if cfg and instead:
-        raise NMTError(f"--cfg prints one configuration; leave {', '.join(given)} out")
-    words += [option.override for option in options if option.override]
+    overrides += [options[option].override for option in given if options[option].override]
+    run_instead = [options[option].run for option in given if options[option].run]
     if cfg:
-        from nmt.compose import compose_tree, to_yaml
-
-        sys.stdout.write(to_yaml(compose_tree(command, words, config_dir)))
+        if run_instead:
+            raise NMTError(f"--cfg prints one configuration; leave {', '.join(given)} out")
+        sys.stdout.write(to_yaml(compose_tree(command, overrides, config_dir)))
         return 0
-    if instead:
-        return instead[0](words, config_dir, set(given)) or 0
+    if run_instead and run_instead[0]:
+        return run_instead[0](overrides, config_dir, set(given)) or 0
     try:
-        config = compose(command, words, config_dir)
+        config = compose(command, overrides, config_dir)
     except NMTError as error:
         raise SameForAll(str(error)) from error
     return command.run(config) or 0
-
-
-def split_options(command: Command, words: list[str]) -> tuple[list[str], list[str]]:
-    """Separate the overrides from the command's own options; NMTError for any other option."""
-    own = ("-h", *command.options)
-    for word, following in zip(words, [*words, ""][1:], strict=True):
-        # A text to translate may begin with a dash, and a dash alone is standard input.
-        if word.startswith("-") and word not in ("-", *own) and not re.search(r"\s", word):
-            from nmt.compose import explain_option
-
-            raise NMTError(explain_option(command, word, following))
-    return [word for word in words if word not in own], [word for word in words if word in own]
 
 
 def typer_app() -> "Typer":
@@ -76,36 +62,35 @@ def typer_app() -> "Typer":
         context_settings={"help_option_names": ["--help", "-h"]},
     )
 
-    def version(wanted: bool) -> None:
-        if wanted:
-            print(f"nmt {nmt.__version__}")
+    def print_version(is_given: bool) -> None:
+        if is_given:
+            print(f"nmt {__version__}")
             raise typer.Exit
 
     @app.callback(help='Neural machine translation with the Transformer of "Attention Is All You Need".')
     def root(
-        show: Annotated[
-            bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")
+        version: Annotated[
+            bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
         ] = False,
     ) -> None:
         pass
 
-    def call(command: Command) -> Callable[..., None]:
-        """The function that Typer calls for a command."""
-
-        def with_options(
+    def runner(name: str) -> Callable[..., None]:
+        def run_command(
             overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
             cfg: Annotated[bool, typer.Option("--cfg")] = False,
             config_dir: Annotated[Path | None, typer.Option("--config-dir")] = None,
             help: Annotated[bool, typer.Option("--help")] = False,
         ) -> None:
-            raise typer.Exit(run(command, overrides or [], cfg, config_dir, help))
+            raise typer.Exit(run(name, overrides or [], cfg, config_dir, help))
 
-        return with_options
+        return run_command
 
-    # The help of a command is made from the YAML groups, and a mistyped option is answered like a mistyped key.
+    # nmt prints the help of a command itself, and explains a mistyped option as it explains a mistyped key.
     settings = {"help_option_names": [], "ignore_unknown_options": True}
-    for each in COMMANDS.values():
-        app.command(each.name, help=each.summary, short_help=each.summary, context_settings=settings)(call(each))
+    for name, entry in entries_of("command").items():
+        summary = entry.facts["summary"]
+        app.command(name, help=summary, short_help=summary, context_settings=settings)(runner(name))
     return app
 
 
@@ -120,7 +105,7 @@ def run_by_typer() -> int:
 
 
 def main() -> None:
-    """Run the command line; an error that a user can mend is one line on standard error, with exit code 2.
+    """Run the command line; an error that a user can fix is one line on standard error, with exit code 2.
 
     Ctrl-C is exit code 130, and a closed output pipe 1.
     """
@@ -129,12 +114,12 @@ def main() -> None:
     name = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     try:
         if name and name not in COMMANDS:
-            from nmt.compose import nearest, our_words
+            from nmt.config import nearest, our_words
 
             raise NMTError(our_words("nmt", name) or f"unknown command {name}; {nearest(name, list(COMMANDS))}")
-        with enough_memory_or(COMMANDS[name].memory if name else Command.memory):
-            options = [word for word in sys.argv[1:] if word.startswith("-")]
-            code = run_by_typer() if options else run(COMMANDS[name], sys.argv[2:])
+        with enough_memory_or(COMMANDS[name].memory if name else "end other programs"):
+            has_options = any(word.startswith("-") for word in sys.argv[1:])
+            code = run_by_typer() if has_options else run(name, sys.argv[2:])
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
@@ -156,6 +141,8 @@ def complain(error: Exception) -> None:
     message = " ".join(str(error).splitlines())
     if len(message) > MESSAGE_CHARACTERS:
         message = f"{message[: MESSAGE_CHARACTERS - 200]} ... {message[-200:]}"
+    from nmt.training import is_first_process
+
     if is_first_process():
         print(f"nmt: {message}", file=sys.stderr)
     elif not isinstance(error, SameForAll):

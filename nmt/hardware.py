@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import nmt
+from nmt.version import __version__
 
 
 def proc_value(file: str, key: str) -> str | None:
@@ -46,4 +46,4 @@ def memory_of(process: int) -> int:
 def versions() -> dict[str, str]:
     """Versions of nmt, Python, and the libraries that can change the result of a training."""
     libraries = {name: version(name) for name in ("torch", "lightning", "sentencepiece", "sacrebleu")}
-    return {"nmt": nmt.__version__, "python": platform.python_version(), **libraries}
+    return {"nmt": __version__, "python": platform.python_version(), **libraries}

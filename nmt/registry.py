@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-KINDS = ("command", "engine", "document", "corpus", "metric", "flags", "stage", "transform")
+KINDS = ("command", "option", "options", "engine", "document", "corpus", "metric", "flags", "stage", "transform")
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nmt import compose as composition
-from nmt.compose import Command
+from nmt.config import Command
 from nmt.registry import entries_of
 
 
@@ -27,5 +26,7 @@ COMMANDS = Commands()
 
 
 def compose(command: str, overrides: list[str], config_dir: Path | None = None) -> Any:
-    """The configuration of a command, as its dataclass, checked."""
-    return composition.compose(COMMANDS[command], overrides, config_dir)
+    """The options of a command, as its dataclass, checked."""
+    from nmt.config import compose
+
+    return compose(COMMANDS[command], overrides, config_dir)

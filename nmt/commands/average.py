@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
-from nmt.compose import Command
-from nmt.config import as_list, check_numbers, number
+from nmt.config import Command, as_list, number
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ class AverageConfig:
     """The model directory to write; null: model/ in the run."""
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         self.checkpoints = as_list(self.checkpoints)
 
 
@@ -57,9 +55,8 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
     """The model that training would deliver now; NMTError where the run's corpus is needed and not there."""
     import torch
 
-    from nmt.config import CheckpointConfig
+    from nmt.config import CheckpointConfig, build
     from nmt.data import open_corpus
-    from nmt.files import build
     from nmt.training import RunState, check_origin, delivered_model, load_checkpoint
 
     state = RunState(**load_checkpoint(newest)["nmt"])
@@ -101,7 +98,6 @@ def run(config: AverageConfig) -> None:
 
 COMMAND = Command(
     "average",
-    "Average checkpoints into a model.",
     AverageConfig,
     run,
     one_run,

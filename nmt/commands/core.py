@@ -4,11 +4,16 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("command", "preprocess", "nmt.commands.preprocess:COMMAND")
-    add("command", "train", "nmt.commands.train:COMMAND")
-    add("command", "translate", "nmt.commands.translate:COMMAND")
-    add("command", "score", "nmt.commands.score:COMMAND")
-    add("command", "average", "nmt.commands.average:COMMAND")
+    add("command", "preprocess", "nmt.commands.preprocess:COMMAND", summary="Prepare a parallel corpus for training.")
+    add("command", "train", "nmt.commands.train:COMMAND", summary="Train a model, or go on where it stopped.")
+    add("command", "translate", "nmt.commands.translate:COMMAND", summary="Translate raw text, line by line.")
+    add(
+        "command",
+        "score",
+        "nmt.commands.score:COMMAND",
+        summary="Score translations, with signatures; or by a model, as to filter a corpus.",
+    )
+    add("command", "average", "nmt.commands.average:COMMAND", summary="Average checkpoints into a model.")
     for metric in ("bleu", "chrf", "chrf++", "ter"):
         add("metric", metric, "nmt.evaluation.scores:sacrebleu_score", text=True, paired=True)
     for metric in ("tokenised", "split"):

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.console import talker
-from nmt.compose import Command, exists
-from nmt.config import ExperimentConfig
+from nmt.config import Command, ExperimentConfig, exists
 from nmt.errors import NMTError
 
 
@@ -71,9 +70,19 @@ def initial_tokenizer(init: str) -> dict[str, dict[str, Any]]:
     return {"tokenizer": tokenizer_settings(read_description(find_model_directory(init, "init")))}
 
 
+GROUPS = {
+    "data": "wmt14_en_de",
+    "tokenizer": "bpe37k",
+    "optim": "paper",
+    "batching": "paper",
+    "trainer": "paper",
+    "decode": "paper",
+    "model": "base",
+    "optional experiment": None,
+}
+"""The paper's base model on WMT14 English-German."""
 COMMAND = Command(
     "preprocess",
-    "Prepare a parallel corpus for training.",
     ExperimentConfig,
     run,
     corpus_files,
@@ -89,7 +98,7 @@ COMMAND = Command(
         "name run logger num_workers float32_matmul_precision "
         "model optim batching checkpoints validation decode trainer"
     ),
-    root="train",
     texts=("data.tag",),
     memory="pass fewer workers",
+    groups=GROUPS,
 )

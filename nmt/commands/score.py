@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nmt.commands.words import paths_and_texts
-from nmt.compose import Command, Option
 from nmt.config import (
+    Command,
     DecodeConfig,
+    Option,
     TranslateConfig,
     as_list,
-    check_numbers,
     check_scoring,
     number,
     require,
@@ -32,7 +32,7 @@ class ScoreConfig:
     """File of reference translations; needed, but for flags and for scores by a model."""
     source: str | None = None
     """File of source lines; shown beside the examples, or read for flags or by the model."""
-    metrics: Any = field(default_factory=list)
+    metrics: Any = field(default_factory=lambda: ["bleu", "chrf", "ter"])
     """bleu, chrf, chrf++, ter, tokenised, split, brackets; the first four are sacreBLEU's, then the paper's BLEUs,
     then EVALB's of trees."""
     language: str | None = None
@@ -65,7 +65,6 @@ class ScoreConfig:
     """run: pairs held in memory at most, to be sorted by length and scored in batches."""
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         self.run, self.metrics = as_list(self.run), as_list(self.metrics)
         formats = ("text", "json", "tsv") if self.contrast else ("text", "json", "tsv", "jsonl")
         require_choice("format", self.format, formats if self.run else ("text", "json"))
@@ -188,7 +187,6 @@ def files_or_run(words: list[str]) -> dict[str, Any]:
 
 COMMAND = Command(
     "score",
-    "Score translations, with signatures; or by a model, as to filter a corpus.",
     ScoreConfig,
     run,
     files_or_run,

@@ -18,8 +18,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from nmt.compose import Command, compose, expand, set_text
-from nmt.config import ExperimentConfig
+from nmt.config import Command, ExperimentConfig, compose, expand, set_text
 from nmt.data import read_manifest
 from nmt.errors import NMTError
 from nmt.files import only_process, whole_file
@@ -145,7 +144,7 @@ def train_points(points: list[Point], console: Console) -> int:
         manifest = read_manifest(Path(point.config.prepared))
         check_corpus(manifest, point.config)
         check_configuration(point.run, point.config)
-        if is_finished(point.run, point.config.trainer["max_steps"], manifest.fingerprint):
+        if is_finished(point.run, point.config.trainer.max_steps, manifest.fingerprint):
             point.state = "done"
         elif list_checkpoints(point.run):
             point.state = "stopped"

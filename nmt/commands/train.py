@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
-from nmt.compose import Command, Option, compose
-from nmt.config import EOS, PAD, ExperimentConfig
+from nmt.commands.preprocess import GROUPS
+from nmt.config import EOS, PAD, Command, ExperimentConfig, Option, compose
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run(config: ExperimentConfig) -> int | None:
     with console.status("loading"), without_collecting():
         from nmt.training import train
 
-    if config.minutes is not None or config.trainer["max_steps"] is None:
+    if config.minutes is not None or config.trainer.max_steps is None:
         config = settled_by_clock(config, console)
     number = train(config, console)
     if number is None:
@@ -54,7 +54,7 @@ def settled_by_clock(config: ExperimentConfig, console: "Console") -> Experiment
     from nmt.data import open_corpus
     from nmt.training import settle_max_steps, settle_minutes, settle_precision
 
-    if config.trainer["precision"] == "auto":  # the models are tried in it
+    if config.trainer.precision == "auto":  # the models are tried in it
         config = settle_precision(config, Path(config.run), console)
     if config.minutes is None:
         with console.status("timing"):
@@ -69,7 +69,7 @@ def settled_by_clock(config: ExperimentConfig, console: "Console") -> Experiment
     model = settled.model
     console.print(
         f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
-        f"{model.decoder_layers} layers, dropout {model.dropout}), {settled.trainer['max_steps']:,} updates of "
+        f"{model.decoder_layers} layers, dropout {model.dropout}), {settled.trainer.max_steps:,} updates of "
         f"{settled.batching.tokens_per_update:,} tokens; {config.run}/config.yaml has them"
     )
     return settled
@@ -99,7 +99,7 @@ def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> i
         from nmt.commands.sweep import command_lines, plan, train_points
 
         points = plan(COMMAND, overrides, config_dir)
-    if any(point.config.minutes is not None or point.config.trainer["max_steps"] is None for point in points):
+    if any(point.config.minutes is not None or point.config.trainer.max_steps is None for point in points):
         raise NMTError("time gives each training another number of updates: sweep with trainer.max_steps=")
     if "--dry-run" not in options:
         return train_points(points, console)
@@ -144,7 +144,6 @@ def initial_model(init: str) -> dict[str, dict[str, Any]]:
 
 COMMAND = Command(
     "train",
-    "Train a model, or go on where it stopped.",
     ExperimentConfig,
     run,
     prepared_corpus,
@@ -165,4 +164,5 @@ COMMAND = Command(
     },
     texts=("data.tag",),
     memory="other programs may have taken it since training began; the same command goes on from the last checkpoint",
+    groups=GROUPS,
 )

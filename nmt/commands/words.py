@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from nmt.compose import exists
+from nmt.config import exists
 from nmt.errors import NMTError
 
 

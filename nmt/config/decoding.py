@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nmt.config.rules import check_numbers, number, require_choice
+from nmt.config.fields import choice, number
 from nmt.errors import NMTError
 
 MAX_TOKENS = 1_000_000
@@ -17,7 +17,7 @@ class DecodeConfig:
     """Hypotheses kept for each sentence; 1 is greedy search."""
     length_penalty: float = number(0.6, 0.0, 10.0)
     """alpha in ((5 + |Y|) / 6)^alpha, which divides log probabilities; |Y| counts the end symbol."""
-    length_penalty_kind: str | None = None
+    length_penalty_kind: str | None = choice(None, "gnmt", "marian")
     """gnmt (that formula) or marian (|Y|^alpha); null: gnmt, but for an imported model its own kind and alpha."""
     max_extra_length: int = number(50, 0, MAX_TOKENS)
     """Most tokens that a translation may have beyond the length of its source."""
@@ -43,9 +43,6 @@ class DecodeConfig:
     """Source tokens in a search batch, padding included."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "decode.")
-        if self.length_penalty_kind is not None:
-            require_choice("decode.length_penalty_kind", self.length_penalty_kind, ("gnmt", "marian"))
         if self.max_length is not None and self.max_length < self.min_length:
             raise NMTError(f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
         for key, unused in (("temperature", 1), ("top_k", 0), ("top_p", 1)):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nmt.config.rules import MISSING, check_numbers, number, require_choice
+from nmt.config.fields import MISSING, choice, number
 from nmt.errors import NMTError
 
 
@@ -26,7 +26,7 @@ class ModelConfig:
     """Width of a head's queries and keys; null: d_model / heads."""
     d_v: int | None = number(None, 1, 65_536)
     """Width of a head's values; null: d_model / heads."""
-    attention: str = "scaled_dot_product"
+    attention: str = choice("scaled_dot_product", "scaled_dot_product", "dot_product", "additive")
     """The score of a query and a key: scaled_dot_product (equation 1), dot_product or additive (section 3.2.1)."""
     attention_window: int | None = number(None, 1, 1_000_000)
     """r: a position attends to the r around it, or in the decoder to the last r (section 4); null: to all."""
@@ -34,7 +34,7 @@ class ModelConfig:
     """P_drop (section 5.4); on sub-layer outputs, and on the sums of embeddings and positions."""
     attention_bias: bool = False
     """Biases on queries, keys, values and the output of attention."""
-    activation: str = "relu"
+    activation: str = choice("relu", "relu", "swish", "gelu", "quick_gelu")
     """Between the feed-forward maps: relu (equation 2), swish, gelu or quick_gelu, x sigmoid(1.702 x)."""
     tied_embeddings: bool = True
     """One matrix for source embedding, target embedding and pre-softmax (section 3.4)."""
@@ -48,21 +48,16 @@ class ModelConfig:
     """The softmax has an entry for padding, which the model learns to give no probability."""
     output_bias: bool = False
     """A bias on the logits."""
-    positions: str = "sinusoidal"
+    positions: str = choice("sinusoidal", "sinusoidal", "learned", "tensor2tensor")
     """sinusoidal (section 3.5), learned (Table 3, row E) or tensor2tensor, sinusoids of that library and of Marian."""
     max_positions: int = number(1024, 1, 1_000_000)
     """Longest sequence, in tokens, for learned positions; sinusoids have no limit."""
-    norm: str = "post"
+    norm: str = choice("post", "post", "pre")
     """post (the paper: LayerNorm(x + Sublayer(x))) or pre (x + Sublayer(LayerNorm(x)))."""
     norm_epsilon: float = number(1e-5, 1e-12, 1.0)
     """Added to the variance in LayerNorm."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "model.")
-        require_choice("model.positions", self.positions, ("sinusoidal", "learned", "tensor2tensor"))
-        require_choice("model.norm", self.norm, ("post", "pre"))
-        require_choice("model.attention", self.attention, ("scaled_dot_product", "dot_product", "additive"))
-        require_choice("model.activation", self.activation, ("relu", "swish", "gelu", "quick_gelu"))
         if self.positions != "learned" and self.d_model % 2:
             raise NMTError(f"model.d_model={self.d_model}: sinusoids need an even width")
         if self.positions == "tensor2tensor" and self.d_model < 4:

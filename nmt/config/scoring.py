@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nmt.config.rules import require, require_choice
+from nmt.config.fields import require, require_choice
 from nmt.registry import entries_of
 
 BLEU_TOKENIZERS = (

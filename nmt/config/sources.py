@@ -1,13 +1,12 @@
 """The sources of a mixture: corpora that are trained on together."""
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from nmt.config.corpus import LANGUAGE, DataConfig
-from nmt.config.rules import MISSING, as_list, check_numbers, number, require, shown
-from nmt.errors import NMTError
+from nmt.config.fields import MISSING, as_list, build, number, require, shown, to_tree
 
 
 @dataclass
@@ -27,15 +26,13 @@ class SourceConfig:
     """The update from which on it is not used any more; null: it is used until the end."""
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         require(self.stop is None or self.start < self.stop, f"stop={self.stop} is not after start={self.start}")
         require(
             self.share is None or self.weight == 1, f"share={self.share} and weight={self.weight}: one of them, please"
         )
 
 
-OWN = tuple(each.name for each in fields(SourceConfig) if each.name != "data")
-OF_DATA = tuple(each.name for each in fields(DataConfig) if each.name not in ("name", "sources", "temperature"))
+OWN = ("name", "weight", "share", "start", "stop")
 
 
 def sources_of(data: DataConfig) -> list[SourceConfig]:
@@ -81,37 +78,18 @@ def without_held_out(data: DataConfig) -> DataConfig:
 
 def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     """The source of an entry of `data.sources`."""
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
-    if not isinstance(entry, dict):
-        raise NMTError(f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a, weight: 2}}")
-    for key, value in entry.items():
-        require(
-            key in (*OWN, *OF_DATA), f"data.sources: unknown key {key!r:.40}; there are {', '.join((*OWN, *OF_DATA))}"
-        )
-        # What YAML takes for true or false was hardly meant so: `no` is Norwegian.
-        require(not isinstance(value, bool), f"data.sources: {key}={value}: write it in quotes if it is a text")
-        group = key in ("filters", "noise")
-        require(
-            group == isinstance(value, dict), f"data.sources: {key}={value!r:.60} is {'no' if group else 'a'} mapping"
-        )
+    require(isinstance(entry, dict), f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
     train = as_list(entry.get("train"))
     of_file = re.sub(r"[^\w-]", "_", Path(train[0]).name.partition(".")[0])[:50] if train else ""
-    name = entry.get("name") or entry.get("target") or of_file or data.target
-    where = f"data.sources, {shown(name)}: "
-    require(
-        isinstance(name, str | int) and bool(LANGUAGE.fullmatch(str(name))),
-        f"{where}name: it names files, so letters, digits, '-', '_' and '.', please",
-    )
-    own = {key: value for key, value in entry.items() if key in OWN}
-    of_data = {key: value for key, value in entry.items() if key in OF_DATA}
-    plain = OmegaConf.structured(SourceConfig(replace(data, sources=[], temperature=1.0), "source"))
-    try:
-        # Like Hydra's, the values get the types of their keys.
-        return cast(SourceConfig, OmegaConf.to_object(OmegaConf.merge(plain, {"data": of_data, **own, "name": name})))
-    except (OmegaConfBaseException, ValueError) as error:
-        key = str(getattr(error, "full_key", None) or "")
-        raise NMTError(f"{where}{key.removeprefix('data.')}: {str(error).splitlines()[0]}") from error
-    except NMTError as error:
-        raise NMTError(f"{where}{error}") from error
+    name = str(entry.get("name") or entry.get("target") or of_file or data.target)
+    require(bool(LANGUAGE.fullmatch(name)), f"data.sources: {shown(name)!r}: name it by letters, digits, '-', '_', '.'")
+    tree = to_tree(data) | {"sources": [], "temperature": 1.0}
+    of_data = [key for key in tree if key not in ("name", "sources", "temperature")]
+    for key in entry.keys() - OWN:
+        require(key in of_data, f"data.sources: unknown key {key!r:.40}; there are {', '.join((*OWN, *of_data))}")
+        # A group has only the keys that differ.
+        both = isinstance(tree.get(key), dict) and isinstance(entry[key], dict)
+        tree[key] = tree[key] | entry[key] if both else entry[key]
+    where = f"data.sources, {name}"
+    keys = {key: value for key, value in entry.items() if key in OWN}
+    return build(SourceConfig, {**keys, "data": build(DataConfig, tree, where), "name": name}, where)

@@ -1,18 +1,17 @@
 """Training: the optimizer, batches, checkpoints and validation, and an experiment as a whole."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nmt.config.corpus import DataConfig, TokenizerConfig
 from nmt.config.decoding import DecodeConfig
+from nmt.config.fields import MISSING, check_name, choice, number, plugin_options, require
 from nmt.config.model import ModelConfig
-from nmt.config.rules import MISSING, as_list, check_name, check_number, check_numbers, number, require, require_choice
 from nmt.config.scoring import BLEU_TOKENIZERS
 from nmt.config.sources import sources_of
-from nmt.config.trainer import checked_trainer
+from nmt.config.trainer import TrainerConfig
 from nmt.errors import NMTError
 
-SCHEDULES = ("noam", "constant", "linear", "cosine")
 SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
 """The groups that minutes= can settle."""
 
@@ -21,10 +20,10 @@ SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
 class OptimConfig:
     """The optimizer and its learning rate (section 5.3), label smoothing (section 5.4)."""
 
-    optimizer: str = "adam"
+    optimizer: str = choice("adam", "adam", "muon")
     """adam (section 5.3), or muon, which learns more from each token: the matrices of the layers move by their
     orthogonal momentum (Jordan et al. 2024), and the rest by Adam. Learning rates mean the same."""
-    schedule: str = "noam"
+    schedule: str = choice("noam", "noam", "constant", "linear", "cosine")
     """The learning rate after its warm-up: noam (falls as the inverse square root of the update, equation 3), constant,
     linear or cosine (both fall to 0)."""
     learning_rate: float | None = number(None, 1e-12, 1e3)
@@ -43,13 +42,10 @@ class OptimConfig:
     """Adam's epsilon, added to the root of that mean."""
     label_smoothing: float = number(0.1, 0.0, 0.99)
     """Probability mass spread evenly over the vocabulary."""
-    not_finite: str = "stop"
+    not_finite: str = choice("stop", "stop", "skip")
     """Reaction to a gradient that is not finite: stop (the run, naming the sentences) or skip (that update)."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "optim.")
-        require_choice("optim.optimizer", self.optimizer, ("adam", "muon"))
-        require_choice("optim.schedule", self.schedule, SCHEDULES)
         decays = self.schedule in ("linear", "cosine")
         require(
             decays or self.decay_steps is None,
@@ -60,7 +56,6 @@ class OptimConfig:
             f"optim.warmup={self.warmup}: must be less than the {self.decay_steps} updates of optim.schedule="
             f"{self.schedule} (optim.decay_steps, or trainer.max_steps)",
         )
-        require_choice("optim.not_finite", self.not_finite, ("stop", "skip"))
 
 
 @dataclass
@@ -71,14 +66,11 @@ class BatchingConfig:
     """Most source tokens in an update, and most target tokens; padding counts."""
     micro_batches: int = number(8, 1, 65_536)
     """Micro-batches in an update, each of sentences of similar length; a multiple of the number of devices."""
-    max_tokens: Any = None
+    max_tokens: int | str | None = number(None, 1, 10**9, "auto")
     """Most source tokens, and target tokens, in a micro-batch, instead of `micro_batches`: a number, or auto (as many
     as fit in memory). Settled when a run begins; config.yaml has the resulting `micro_batches`."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "batching.")
-        if self.max_tokens not in (None, "auto"):
-            check_number("batching.max_tokens", self.max_tokens, (1, 10**9), ", or auto, or null")
         if self.tokens_per_update < self.micro_batches:
             raise NMTError(
                 f"batching.tokens_per_update={self.tokens_per_update}: must be at least "
@@ -95,15 +87,11 @@ class CheckpointConfig:
     600 of big, on its hardware."""
     keep: int = number(5, 1, 10_000)
     """Checkpoints to keep, that of the last update among them."""
-    average: str = "best"
+    average: str = choice("best", "best", "all")
     """The model that training delivers: all (the mean of the last `keep` checkpoints, as in the paper) or best (the
     lowest validation loss among best.ckpt and the means of the last 1, 2, ... `keep` checkpoints)."""
     every_minutes: float | None = number(10.0, 0.0001, 1e6)
     """Minutes between further checkpoints for safety, each replaced by the next checkpoint; null: none."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "checkpoints.")
-        require_choice("checkpoints.average", self.average, ("best", "all"))
 
 
 @dataclass
@@ -114,18 +102,14 @@ class ValidationConfig:
     """Updates between validations."""
     bleu_sentences: int | None = number(200, 0, 10**9)
     """Validation sentences translated for BLEU, or parsed for F1: 0 for none, null for all."""
-    tokenize: str | None = None
+    tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
-    best: str = "perplexity"
+    best: str = choice("perplexity", "perplexity", "bleu")
     """Measure by which checkpoints/best.ckpt is the best: perplexity or bleu (for a treebank, F1)."""
     patience: int | None = number(None, 1, 10**9)
     """Stop early after this many validations in a row without a new best; null: never."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "validation.")
-        require_choice("validation.best", self.best, ("perplexity", "bleu"))
-        if self.tokenize is not None:
-            require_choice("validation.tokenize", self.tokenize, BLEU_TOKENIZERS)
         if self.best == "bleu" and self.bleu_sentences == 0:
             raise NMTError("validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in")
 
@@ -134,11 +118,11 @@ class ValidationConfig:
 class ExperimentConfig:
     """The tree of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
 
-    name: str = MISSING
+    name: str = "${data.name}-${model.name}"
     """Name of the run, which is written to runs/NAME."""
-    prepared: str = MISSING
+    prepared: str = "data/${data.name}"
     """Folder of the prepared corpus."""
-    run: str = MISSING
+    run: str = "runs/${name}"
     """Folder of the training run."""
     init: str | None = None
     """A run, or a model directory, to start from: preprocess takes its vocabulary, train its weights."""
@@ -149,15 +133,15 @@ class ExperimentConfig:
     minutes: float | None = number(None, 0.01, 1e6)
     """train: train for so long. Settles trainer.max_steps, for this corpus and this machine, and what `minutes_settles`
     says; config.yaml has the result. null: everything is as configured."""
-    minutes_settles: list[str] = field(default_factory=lambda: [*SETTLED])
+    minutes_settles: list[str] = choice([*SETTLED], *SETTLED)
     """train: the groups that minutes= settles too, except those with a key of their own on the command line."""
-    logger: Any = field(default_factory=lambda: ["tensorboard"])
+    logger: list[str] = choice(["tensorboard"], "csv", "tensorboard", "wandb")
     """Loggers beside metrics.csv: csv (none), tensorboard, wandb, or a list of them."""
     overwrite: bool = False
     """preprocess: replace a corpus that was prepared with other options."""
     num_workers: int | None = number(None, 0, 1024)
     """train: processes that load batches, for each device; null: 2 for an accelerator, 0 for a processor."""
-    float32_matmul_precision: str = "highest"
+    float32_matmul_precision: str = choice("highest", "highest", "high", "medium")
     """train: torch's precision of float32 products: highest, high (TF32 on a GPU) or medium (bfloat16)."""
     data: DataConfig = MISSING
     tokenizer: TokenizerConfig = MISSING
@@ -167,26 +151,18 @@ class ExperimentConfig:
     checkpoints: CheckpointConfig = MISSING
     validation: ValidationConfig = MISSING
     decode: DecodeConfig = MISSING
-    trainer: dict[str, Any] = MISSING
-    experiment: Any = None
+    trainer: TrainerConfig = MISSING
+    plugins: dict[str, Any] = plugin_options("train")
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         sources_of(self.data)
-        self.logger = as_list(self.logger)
-        for name in self.logger:
-            require_choice("logger", name, ("csv", "tensorboard", "wandb"))
-        for name in self.minutes_settles:
-            require_choice("minutes_settles", name, SETTLED)
         check_name("name", self.name, folders=True)
         for key in ("prepared", "run"):
             require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
         if self.trainer != MISSING:
-            self.trainer = checked_trainer(self.trainer)
             require(
-                self.optim.optimizer == "adam" or self.trainer.get("strategy") != "fsdp",
+                self.optim.optimizer == "adam" or self.trainer.strategy != "fsdp",
                 "optim.optimizer=muon needs whole matrices, but trainer.strategy=fsdp cuts them: use ddp, or adam",
             )
             if self.optim.schedule in ("linear", "cosine") and self.optim.decay_steps is None:
-                self.optim = replace(self.optim, decay_steps=self.trainer["max_steps"])
-        require_choice("float32_matmul_precision", self.float32_matmul_precision, ("highest", "high", "medium"))
+                self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)

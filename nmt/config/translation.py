@@ -1,14 +1,14 @@
 """Options of `nmt translate`, and those that it shares with `nmt parse`."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
 from nmt.config.decoding import DecodeConfig
-from nmt.config.rules import MISSING, as_list, check_numbers, number, require, require_choice, shown
+from nmt.config.fields import MISSING, Extensible, as_list, number, plugin_options, require, require_choice, shown
 from nmt.errors import NMTError
 from nmt.registry import entries_of
 
@@ -32,25 +32,6 @@ def document_format(name: str) -> str | None:
     if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz", ".zst"):
         suffixes.pop()
     return next((format for format, own in DOCUMENTS.items() if suffixes and suffixes[-1] in own), None)
-
-
-@dataclass
-class RayConfig:
-    """Translation of a corpus on a Ray cluster."""
-
-    enabled: bool = False
-    """Translate files to a folder of Parquet files on a Ray cluster; --ray is short for it."""
-    address: str | None = None
-    """Address of the cluster for ray.init; null: that of RAY_ADDRESS, else a new cluster on this machine."""
-    workers: int | None = number(None, 1, 100_000)
-    """Models that translate in parallel, each on a GPU or a core; null: one for each that the cluster has."""
-    lines: int = number(10000, 1, 10**9)
-    """Lines in each Parquet file, which is the most that a worker loses when a run is killed."""
-    column: str = "source"
-    """Column of Parquet input to translate."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "ray.")
 
 
 def check_engine(engine: str, precision: str) -> None:
@@ -95,7 +76,6 @@ class SearchConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         self.run = as_list(self.run)
         require(bool(self.run), "run: name a run, a model directory, or several as [a,b]")
         check_engine(self.engine, self.precision)
@@ -132,7 +112,7 @@ def protected_kinds(value: Any) -> list[str]:
 
 
 @dataclass
-class TranslateConfig(SearchConfig):
+class TranslateConfig(SearchConfig, Extensible):
     """The tree of `nmt translate`."""
 
     target: str | None = None
@@ -161,7 +141,7 @@ class TranslateConfig(SearchConfig):
     format: str = "auto"
     """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
     markdown, po, srt, xliff, tmx or docx; auto: by the suffix of the input's name, else text."""
-    ray: RayConfig = field(default_factory=RayConfig)
+    plugins: dict[str, Any] = plugin_options("translate")
 
     def __post_init__(self) -> None:
         super().__post_init__()

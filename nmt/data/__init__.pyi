@@ -15,14 +15,11 @@ from .datamodule import (
 )
 from .manifest import (
     FORMAT_VERSION as FORMAT_VERSION,
-    IN_TRAINING as IN_TRAINING,
     TOKENIZER as TOKENIZER,
     Manifest as Manifest,
     as_prepared as as_prepared,
     check_ours as check_ours,
-    difference as difference,
     fingerprint as fingerprint,
-    flatten as flatten,
     read_manifest as read_manifest,
 )
 from .mixture import last_stage as last_stage, stages as stages

@@ -7,40 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nmt.config import LANGUAGE
+from nmt.config import IN_TRAINING, LANGUAGE, build, difference
 from nmt.errors import NMTError
-from nmt.files import LARGE, build, check_version, parse_json, read_mapping, write_file
+from nmt.files import LARGE, check_version, parse_json, read_mapping, write_file
 
 FORMAT_VERSION = 2
 TOKENIZER = "tokenizer.model"
-
-
-def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} -> {"a.b": 1}."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
-def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The keys in which two trees differ, as "key: old -> new"; at most four of them."""
-    old, new = flatten(old), flatten(new)
-    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-    shown = [f"{key}: {shortened(old.get(key))} -> {shortened(new.get(key))}" for key in keys[:4]]
-    return ", ".join(shown) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
-
-
-def shortened(value: Any) -> Any:
-    """A value for a message: of a SHA-256 the first eight digits."""
-    return value[:8] if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) else value
-
-
-IN_TRAINING = {"noise", "temperature", "weight", "share", "start", "stop"}
-"""Keys of a corpus or a source that training alone reads."""
 
 
 def as_prepared(data: dict[str, Any]) -> dict[str, Any]:

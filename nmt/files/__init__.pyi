@@ -25,11 +25,9 @@ from .description import (
 from .foreign import (
     LARGE as LARGE,
     SMALL as SMALL,
-    build as build,
     check_regular as check_regular,
     check_tree as check_tree,
     check_version as check_version,
-    matches as matches,
     opened as opened,
     parse_json as parse_json,
     parse_yaml as parse_yaml,

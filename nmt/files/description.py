@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nmt.config import DecodeConfig, ModelConfig, with_new_names
+from nmt.config import DecodeConfig, ModelConfig, build, matches
 from nmt.errors import NMTError
-from nmt.files.foreign import build, check_version, matches, parse_json, read_mapping, sha256
+from nmt.files.foreign import check_version, parse_json, read_mapping, sha256
 from nmt.text import Tokenizer, load_tokenizer
 
 FORMAT_VERSION = 1
@@ -85,7 +85,6 @@ def read_description(folder: Path) -> ModelDescription:
     tree = read_mapping(path, parse_json)
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
-    description.model = with_new_names({"model": description.model})["model"]
     build(ModelConfig, description.model, f"{path}, model")
     if "/" in description.source + description.target:
         raise NMTError(f"{path}: its languages are not names")  # these name files

@@ -10,11 +10,9 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
 from io import BufferedReader
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import yaml
 
@@ -26,8 +24,6 @@ LARGE = 2**26
 """Largest tokenizer or other file that is read at once, in bytes."""
 DEPTH = 32
 """Deepest nesting of lists and mappings, in levels."""
-
-Config = TypeVar("Config")
 
 
 def check_regular(path: Path) -> None:
@@ -150,46 +146,3 @@ def check_version(path: Path, found: Any, wanted: int, advice: str = "use the nm
     """NMTError where a file has another format version than the one that is read."""
     if found != wanted:
         raise NMTError(f"{path}: format version {repr(found)[:20]}, but this nmt reads {wanted}: {advice}")
-
-
-def matches(value: Any, kind: Any) -> bool:
-    """True where a parsed value is of an annotated type; an int counts as a float, a bool as neither."""
-    origin, arguments = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return True
-    if origin in (Union, UnionType):
-        return any(matches(value, option) for option in arguments)
-    if origin is list:
-        return isinstance(value, list) and all(matches(item, arguments[0]) for item in value)
-    if origin is dict:
-        return isinstance(value, dict) and all(all(map(matches, item, arguments)) for item in value.items())
-    if kind in (int, float) and isinstance(value, bool):
-        return False
-    return isinstance(value, int | float) if kind is float else isinstance(value, NoneType if kind is None else kind)
-
-
-def build(cls: type[Config], tree: Any, where: str) -> Config:
-    """Build a dataclass from a mapping of its fields; `where` begins the messages.
-
-    Raises NMTError where a key is unknown, missing, or of another type, or the class refuses its value.
-    """
-    assert is_dataclass(cls)
-    if not isinstance(tree, dict):
-        raise NMTError(f"{where}: not a mapping of names to values")
-    hints, values = get_type_hints(cls), {}
-    for name in tree:
-        if name not in hints:
-            raise NMTError(f"{where}: unknown key {str(name)[:40]!r}")
-    for field in fields(cls):
-        name, kind = field.name, hints[field.name]
-        if name in tree:
-            nested = is_dataclass(kind)
-            if not nested and not matches(tree[name], kind):
-                raise NMTError(f"{where}: {name}={one_line(ValueError(repr(tree[name])))[:40]} is of another type")
-            values[name] = build(kind, tree[name], f"{where}, {name}") if nested else tree[name]
-        elif (field.default is MISSING and field.default_factory is MISSING) or field.default == "???":
-            raise NMTError(f"{where}: no key {name!r}")
-    try:
-        return cls(**values)
-    except NMTError as error:
-        raise NMTError(f"{where}: {one_line(error)}") from error

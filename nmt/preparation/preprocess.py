@@ -7,8 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from nmt.config import ExperimentConfig, require, sources_of, without_defaults
-from nmt.data import FORMAT_VERSION, TOKENIZER, Manifest, check_ours, difference, fingerprint, read_manifest
+from nmt.config import ExperimentConfig, difference, require, sources_of, to_tree
+from nmt.data import FORMAT_VERSION, TOKENIZER, Manifest, check_ours, fingerprint, read_manifest
 from nmt.errors import NMTError
 from nmt.files import (
     check_replaceable,
@@ -75,8 +75,8 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     with ended_by_sigterm():
         check_folder(config)  # before the sources are read, which takes time
         content = {
-            "data": without_defaults(asdict(config.data)),
-            "tokenizer": without_defaults(asdict(config.tokenizer)),
+            "data": to_tree(config.data),
+            "tokenizer": to_tree(config.tokenizer),
             "seed": config.seed,
             "sources": {name: mark for each in sources_of(config.data) for name, mark in sources(each.data).items()},
             **initial(config),

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.config import CheckpointConfig, ModelConfig, with_defaults
-from nmt.data import PreparedSplit, difference
+from nmt.config import CheckpointConfig, ModelConfig, difference
+from nmt.data import PreparedSplit
 from nmt.errors import NMTError, enough_memory_or
 from nmt.evaluation import Score
 from nmt.files import ModelDescription, model_card, sha256, write_model_directory
@@ -54,7 +54,7 @@ class RunningMean:
         checkpoint = load_checkpoint(path)
         self.state = RunState(**checkpoint["nmt"])
         identity = {
-            "model": with_defaults(ModelConfig, self.state.config["model"]),
+            "model": self.state.config["model"],
             "vocabulary_size": self.state.vocabulary_size,
             "tokenizer": self.state.tokenizer,
         }

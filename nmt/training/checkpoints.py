@@ -13,20 +13,10 @@ import torch
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
-from nmt.config import ExperimentConfig, ModelConfig, sources_of, with_new_names
+from nmt.config import ExperimentConfig, ModelConfig, build, matches, sources_of
 from nmt.data import PreparedCorpus
 from nmt.errors import NMTError, one_line
-from nmt.files import (
-    build,
-    check_ours,
-    check_shapes,
-    check_version,
-    load_plain,
-    matches,
-    parse_json,
-    sha256,
-    whole_file,
-)
+from nmt.files import check_ours, check_shapes, check_version, load_plain, parse_json, sha256, whole_file
 from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints
 
 FORMAT_VERSION = 2
@@ -110,7 +100,7 @@ def upgrade(content: dict[str, Any]) -> None:
         content["nmt"] = {
             **about,
             **{key: metrics[key] for key in ("tokens", "seconds", "devices")},
-            "config": with_new_names(about["config"]),
+            "config": about["config"],
             "metrics": {
                 "flops": metrics["flops"],
                 "cost": metrics["cost"],
@@ -235,7 +225,7 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
             raise NMTError(f"{path} began with {began}, or pass name=OTHER for a new run")
         update, patience = int(content["global_step"]), config.validation.patience
         stopped_early = patience is not None and state.validation["worse"] >= patience
-        return Resumed(path, update, update >= config.trainer["max_steps"] or stopped_early, tuple(unreadable))
+        return Resumed(path, update, update >= config.trainer.max_steps or stopped_early, tuple(unreadable))
     for reason in unreadable.values():
         raise NMTError(f"{reason}; none of {run} can be read: remove that folder to start again, or pass name=OTHER")
     return Resumed()

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nmt.config import ExperimentConfig
-from nmt.data import PreparedCorpus, difference
+from nmt.config import ExperimentConfig, difference
+from nmt.data import PreparedCorpus
 from nmt.errors import NMTError
 from nmt.files import (
     ModelDescription,

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from lightning import Trainer
 
-from nmt.config import BatchingConfig, ExperimentConfig
+from nmt.config import BatchingConfig, ExperimentConfig, matches
 from nmt.data import BatchPlanner, PreparedCorpus, PreparedSplit, accumulation
 from nmt.errors import NMTError, is_out_of_memory
-from nmt.files import matches
 from nmt.hardware import available_memory
 from nmt.training.memory_check import make_resident, try_shapes
 from nmt.training.module import TranslationModule

@@ -17,7 +17,7 @@ from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Timer
 
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, shown, with_defaults
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, shown
 from nmt.data import PreparedCorpus, UpdateDataModule, batch_of
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.training.micro_batches import Trial
@@ -119,7 +119,7 @@ def settle_max_steps(config: ExperimentConfig, run: Path, corpus: PreparedCorpus
     The warm-up takes at most an eighth of them, to the same highest rate. The number of updates is measured when a run
     begins, and read from config.yaml when it resumes.
     """
-    max_time = config.trainer["max_time"]
+    max_time = config.trainer.max_time
     if (run / "config.yaml").exists():
         updates = read_config(run).get("trainer", {}).get("max_steps")
     else:
@@ -132,7 +132,7 @@ def settle_max_steps(config: ExperimentConfig, run: Path, corpus: PreparedCorpus
         check_enough(f"trainer.max_time={max_time}", updates, pace.seconds, tried)
     rate = config.optim.learning_rate or noam(config.optim.warmup, config.model.d_model, config.optim.warmup)
     optim = replace(config.optim, learning_rate=rate, warmup=min(config.optim.warmup, -(-updates // 8)))
-    return replace(config, optim=optim, trainer=config.trainer | {"max_steps": updates})
+    return replace(config, optim=optim, trainer=replace(config.trainer, max_steps=updates))
 
 
 def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
@@ -144,9 +144,11 @@ def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
             "pass name=OTHER for a new run"
         )
     kinds = {name: type(getattr(config, name)) for name in config.minutes_settles}
-    groups = {name: kind(**with_defaults(kind, saved.get(name, {}))) for name, kind in kinds.items()}
+    groups = {
+        name: build(kind, saved.get(name, {}), str(run / "config.yaml"), f"{name}.") for name, kind in kinds.items()
+    }
     max_steps = saved.get("trainer", {}).get("max_steps")
-    return with_groups(replace(config, trainer=config.trainer | {"max_steps": max_steps}), **groups)
+    return with_groups(replace(config, trainer=replace(config.trainer, max_steps=max_steps)), **groups)
 
 
 def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
@@ -168,7 +170,7 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     return with_groups(
         config,
         model=replace(config.model, dropout=dropout),
-        optim=replace(config.optim, optimizer="adam" if config.trainer.get("strategy") == "fsdp" else "muon"),
+        optim=replace(config.optim, optimizer="adam" if config.trainer.strategy == "fsdp" else "muon"),
         batching=BatchingConfig(tokens_per_update=size, micro_batches=micro_batches),
     )
 
@@ -178,7 +180,7 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     rate = HIGHEST_RATE / config.model.d_model
     optim = replace(config.optim, schedule="linear", learning_rate=rate, decay_steps=None)
     return with_groups(
-        replace(config, trainer=config.trainer | {"max_steps": updates}),
+        replace(config, trainer=replace(config.trainer, max_steps=updates)),
         optim=replace(optim, warmup=-(-updates // 12), decay_steps=max(updates, 2)),
         # Few, because writing them takes time, too; at a rate that falls to 0, an average of many is no better.
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),

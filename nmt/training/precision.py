@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from rich.console import Console
 
-from nmt.config import ExperimentConfig, ModelConfig, whole_precision
+from nmt.config import ExperimentConfig, ModelConfig
 from nmt.kernels import linear
 from nmt.model import DecoderLayer
 from nmt.training.peak_flops import synchronize
@@ -51,7 +51,7 @@ def settle_precision(config: ExperimentConfig, run: Path, console: Console) -> E
     """
     if (run / "config.yaml").exists():
         saved = read_config(run).get("trainer", {}).get("precision")
-        return with_precision(config, whole_precision(f"{run / 'config.yaml'}: trainer.precision", saved))
+        return with_precision(config, str(saved))
     require_one_process("trainer.precision=auto", "32-true or bf16-mixed")
     device = make_trainer(with_precision(config, "32-true")).strategy.root_device
     tokens = min(TOKENS, config.batching.tokens_per_update // (config.batching.micro_batches or 1))
@@ -61,7 +61,7 @@ def settle_precision(config: ExperimentConfig, run: Path, console: Console) -> E
 
 
 def with_precision(config: ExperimentConfig, precision: str) -> ExperimentConfig:
-    return replace(config, trainer={**config.trainer, "precision": precision})
+    return replace(config, trainer=replace(config.trainer, precision=precision))
 
 
 def measure(model: ModelConfig, tokens: int, device: torch.device) -> Measured:

@@ -4,22 +4,17 @@ import csv
 import json
 import os
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from nmt.config import (
-    SHORT_PRECISIONS,
     CheckpointConfig,
     ExperimentConfig,
-    ModelConfig,
-    OptimConfig,
+    difference,
     shown,
-    with_defaults,
-    with_new_names,
-    without_defaults,
+    to_tree,
 )
-from nmt.data import Manifest, as_prepared, difference
+from nmt.data import Manifest, as_prepared
 from nmt.errors import NMTError, one_line
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, read_text, write_file
 
@@ -110,28 +105,23 @@ def read_metrics(run: Path) -> list[dict[str, str]]:
 
 
 def read_config(run: Path) -> dict[str, Any]:
-    """The configuration of a run, with the current names of keys; NMTError where it cannot be read, or is none."""
+    """The configuration of a run; NMTError where it cannot be read, or is none."""
     path = run / "config.yaml"
-    tree = with_new_names(read_mapping(path, parse_yaml))
+    tree = read_mapping(path, parse_yaml)
     for group in GROUPS:
         if not isinstance(tree.get(group, {}), dict):
             raise NMTError(f"{path}: not the configuration of a run ({group} is not a group)")
     return tree
 
 
-def decisive(tree: dict[str, Any], every_steps: int) -> dict[str, Any]:
-    """The part of a configuration that must not change within a run; `every_steps` replaces an unknown one."""
+def decisive(tree: dict[str, Any]) -> dict[str, Any]:
+    """The part of a configuration that must not change within a run."""
     flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
-    flags["precision"] = SHORT_PRECISIONS.get(str(flags["precision"]), flags["precision"])
     return {
         **{key: tree.get(key) for key in DECISIVE},
-        "data": without_defaults(tree.get("data", {})),
-        "compile": tree.get("compile", False),  # an option before 0.1.0, with other random numbers for dropout
-        "model": with_defaults(ModelConfig, tree.get("model", {})),
-        "optim": with_defaults(OptimConfig, tree.get("optim", {})),
-        # This decides which updates are averaged; it is null in the oldest runs.
-        "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps") or every_steps},
-        "float32_matmul_precision": tree.get("float32_matmul_precision", "highest"),
+        **{group: tree.get(group, {}) for group in ("data", "model", "optim")},
+        "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps")},  # which updates are averaged
+        "float32_matmul_precision": tree.get("float32_matmul_precision"),
         "trainer": flags,
     }
 
@@ -140,9 +130,8 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """NMTError where a run in that folder was trained with another configuration."""
     path = run / "config.yaml"
     if path.exists() and (list_checkpoints(run) or (run / "model").exists()):
-        every_steps = config.checkpoints.every_steps
         was = read_config(run)
-        changed = difference(decisive(was, every_steps), decisive(asdict(config), every_steps))
+        changed = difference(decisive(was), decisive(to_tree(config)))
         if changed:
             begun = f"began with init={shown(was['init'])}, and " if was.get("init") and not config.init else ""
             raise NMTError(
@@ -154,11 +143,8 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
     changed = difference(
-        {"data": as_prepared(manifest.content["data"]), "tokenizer": without_defaults(manifest.content["tokenizer"])},
-        {
-            "data": as_prepared(without_defaults(asdict(config.data))),
-            "tokenizer": without_defaults(asdict(config.tokenizer)),
-        },
+        {"data": as_prepared(manifest.content["data"]), "tokenizer": manifest.content["tokenizer"]},
+        {"data": as_prepared(to_tree(config.data)), "tokenizer": to_tree(config.tokenizer)},
     )
     if changed:
         raise NMTError(

@@ -2,7 +2,7 @@
 
 import gc
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -10,7 +10,7 @@ import yaml
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
-from nmt.config import ExperimentConfig, require
+from nmt.config import ExperimentConfig, require, to_tree
 from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.files import locked_file, only_process, remove_leftovers, weights_in_words, write_file
@@ -60,7 +60,7 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
         check_positions(corpus, config.model)
-        if config.trainer["precision"] == "auto":
+        if config.trainer.precision == "auto":
             config = settle_precision(config, run, console)
         if config.batching.max_tokens is not None:
             config = replace(config, batching=settle_micro_batches(config, run, corpus, make_trainer(config)))
@@ -83,10 +83,10 @@ def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, consol
             point_latest_to(run)
         console.print(f"{run} is already trained for {resumed.update:,} updates: its model is in {run / 'model'}")
         return None
-    if resumed.update > config.trainer["max_steps"]:
+    if resumed.update > config.trainer.max_steps:
         console.print(
             f"{run} was trained for {resumed.update:,} updates, more than trainer.max_steps="
-            f"{config.trainer['max_steps']:,}: its model is averaged as it stands"
+            f"{config.trainer.max_steps:,}: its model is averaged as it stands"
         )
     if resumed.finished:
         open_run(run, config, corpus, resumed)
@@ -105,7 +105,7 @@ def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resume
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
             latest_beside(run)
-            write_file(run / "config.yaml", yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True))
+            write_file(run / "config.yaml", yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True))
             write_file(run / TOKENIZER, corpus.tokenizer_file.read_bytes())
             for path in resumed.unreadable:
                 path.replace(path.with_suffix(".unreadable"))
@@ -124,11 +124,11 @@ def fit(
     console: Console,
 ) -> int:
     """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
-    tree, manifest, run = asdict(config), corpus.manifest, Path(config.run)
+    tree, manifest, run = to_tree(config), corpus.manifest, Path(config.run)
     size = manifest.vocabulary_size
     sources = corpus.source_vocabulary_size or size, config.model.source_vocabulary_size or size
     require(sources[0] == sources[1], f"the corpus needs model.source_vocabulary_size={sources[0]}")
-    max_seconds = Timer(config.trainer["max_time"]).time_remaining()
+    max_seconds = Timer(config.trainer.max_time).time_remaining()
     state = RunState(
         config=tree,
         vocabulary_size=manifest.vocabulary_size,
@@ -151,7 +151,7 @@ def fit(
         MemoryCheck(updates.planner, config.batching, validation),
         TimeEstimate(updates.planner, console, max_seconds),
         Crowding(console),
-        GradientCheck(run, updates, config.trainer["log_every_n_steps"]),
+        GradientCheck(run, updates, config.trainer.log_every_n_steps),
         metrics,
         validation,
         saver,
@@ -236,8 +236,8 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
         console.print(f"notice: {run.parent / 'latest'} still points to the run before it, because this model scored 0")
     else:
         point_latest_to(run)
-    max_steps = config.trainer["max_steps"]
-    if average.made < max_steps and config.trainer["max_time"] is not None:
+    max_steps = config.trainer.max_steps
+    if average.made < max_steps and config.trainer.max_time is not None:
         console.print(
             f"stopped by trainer.max_time at update {average.made:,} of {max_steps:,}; the same command resumes there"
         )

@@ -49,7 +49,7 @@ def quiet_lightning() -> Iterator[None]:
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
     # With max_time, Lightning would stop in the middle of an update.
-    flags = {key: value for key, value in config.trainer.items() if value is not None and key != "max_time"}
+    flags = {key: value for key, value in vars(config.trainer).items() if value is not None and key != "max_time"}
     try:
         with quiet_lightning():
             trainer = Trainer(
@@ -64,7 +64,7 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
             )
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
-    check_precision(config.trainer["precision"], on_processor=trainer.strategy.root_device.type == "cpu")
+    check_precision(config.trainer.precision, on_processor=trainer.strategy.root_device.type == "cpu")
     # Lightning asks all processes before each micro-batch for a SIGTERM; CheckpointCallback asks often enough.
     trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
     return trainer

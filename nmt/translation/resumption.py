@@ -12,13 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nmt.config import TranslateConfig
+from nmt.config import TranslateConfig, build, to_tree
 from nmt.errors import NMTError
-from nmt.files import MAP, build, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
+from nmt.files import MAP, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 
 UNDECISIVE = ("run", "input", "output", "text", "format", "buffer", "device", "devices", "threads", "ray", "decode")
 """Keys that decide nothing, or are looked at in another way. A key that is new decides."""
@@ -28,7 +28,7 @@ SAVE_SECONDS = 5.0
 
 def what_decides(config: TranslateConfig) -> dict[str, Any]:
     """The models and keys, by name, that decide what lines become; without the input."""
-    settings = asdict(config)
+    settings = to_tree(config)
     if settings.get("glossary"):
         settings["glossary"] = sha256(Path(settings["glossary"]).resolve())
     decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}

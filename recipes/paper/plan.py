@@ -11,8 +11,7 @@ from typing import Any
 import yaml
 
 from nmt.commands import compose
-from nmt.compose import set_text
-from nmt.config import require, require_choice
+from nmt.config import require, require_choice, set_text
 
 HERE = Path(__file__).parent
 TABLES = ("table1", "table2", "table3", "table4")

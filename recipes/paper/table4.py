@@ -8,7 +8,7 @@ from plan import Row, how_trained, paths, read_figures
 from results import Result, value
 
 from nmt.commands import compose
-from nmt.compose import set_text
+from nmt.config import set_text
 from nmt.errors import NMTError
 from nmt.plugins.parse.treebank import treebank_files
 

@@ -16,7 +16,7 @@ import yaml
 
 from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import plan
-from nmt.compose.words import is_bare
+from nmt.config.command import is_bare
 
 YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}

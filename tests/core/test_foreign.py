@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from nmt.config import build
 from nmt.errors import NMTError
-from nmt.files import build, parse_json, parse_yaml, read_bytes, read_mapping
+from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping
 
 
 @pytest.mark.parametrize("content", ['{"a": 1, "b": [1.5, null, "x"]}', "{}"])

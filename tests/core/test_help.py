@@ -3,9 +3,8 @@
 import pytest
 
 from nmt.commands import COMMANDS
-from nmt.compose import compose_tree, help_text
-from nmt.compose.groups import key_help
-from nmt.compose.help import OPTIONS
+from nmt.config import compose_tree, help_text, keys_of
+from nmt.config.help import OPTIONS
 from nmt.errors import NMTError
 
 
@@ -20,7 +19,7 @@ def test_the_first_page_fits_a_screen(command):
     assert all(len(line) <= 100 for line in lines)
     assert lines[0].startswith(f"Usage: nmt {command} ")
     assert COMMANDS[command].summary in lines
-    for option in (*OPTIONS, *COMMANDS[command].options):
+    for option in (*OPTIONS, *COMMANDS[command].all_options):
         assert any(line.startswith(f"  {option} ") for line in lines)
 
 
@@ -35,7 +34,7 @@ def test_the_keys_that_people_change_are_some_of_the_tree(command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_key_is_on_the_page_of_all_unless_the_command_does_not_read_it(command):
     text, hidden = page(command, "all"), COMMANDS[command].hides.split()
-    for key in key_help(COMMANDS[command].config):
+    for key in keys_of(COMMANDS[command].config):
         shown = not any(f"{key}.".startswith(f"{name}.") for name in hidden)
         assert (f"\n  {key}=" in text) == shown
     assert all(len(line) <= 100 for line in text.splitlines())
@@ -66,9 +65,3 @@ def test_a_command_hides_what_it_does_not_read():
 def test_the_options_of_a_group_are_named_and_those_of_a_folder_counted():
     assert "base, big, small, student, tiny" in page("train")
     assert "table3/... (" in page("train")
-
-
-def test_every_flag_of_the_trainer_has_a_help_of_its_own():
-    texts = [text for key, text in key_help(COMMANDS["train"].config).items() if key.startswith("trainer.")]
-    assert len(texts) == len(set(texts)) > 10
-    assert all(texts)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nmt.data import FORMAT_VERSION, Manifest, difference, fingerprint, flatten, read_manifest
+from nmt.config import difference, flatten
+from nmt.data import FORMAT_VERSION, Manifest, fingerprint, read_manifest
 from nmt.errors import NMTError
 
 CONTENT = {

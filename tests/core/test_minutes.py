@@ -141,4 +141,4 @@ def test_a_schedule_that_ends_ends_with_max_time(corpus, nmt, toy):
     ],
 )
 def test_max_time_settles_the_updates_unless_you_do(corpus, words, max_steps):
-    assert compose("train", [corpus, "trainer.max_time=1h", *words]).trainer["max_steps"] == max_steps
+    assert compose("train", [corpus, "trainer.max_time=1h", *words]).trainer.max_steps == max_steps

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from nmt.commands import compose
-from nmt.compose import groups
-from nmt.config import ModelConfig
+from nmt.config import ModelConfig, groups
 from nmt.model import Transformer
 
 BIG = {"d_model": 1024, "d_ff": 4096, "heads": 16}

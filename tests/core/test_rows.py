@@ -10,7 +10,7 @@ from plan import SCALES, read_options
 from reproduce import main, plan
 
 from nmt.commands import compose
-from nmt.compose import groups
+from nmt.config import groups
 from nmt.errors import NMTError
 
 
@@ -29,7 +29,7 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
     found = composed(rows("table2", "rows=[en-fr-big]", "seed=3")["en-fr-big"])
     train = found["train"]
     assert (train.data.subset, train.tokenizer.kind, train.tokenizer.vocabulary_size) == ("fr-en", "wordpiece", 32_000)
-    assert (train.model.d_model, train.model.dropout, train.trainer["max_steps"]) == (1024, 0.1, 300_000)
+    assert (train.model.d_model, train.model.dropout, train.trainer.max_steps) == (1024, 0.1, 300_000)
     assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
     assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)
     decode = found["translate"].decode
@@ -67,7 +67,7 @@ def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     assert sizes == {**vars(papers.model), "norm": "pre"}
     assert small.optim.label_smoothing == papers.optim.label_smoothing
     assert small.checkpoints.keep == papers.checkpoints.keep == 1
-    assert papers.trainer["max_steps"] == (300_000 if name == "big" else 100_000)
+    assert papers.trainer.max_steps == (300_000 if name == "big" else 100_000)
 
 
 def test_a_dry_run_prints_each_command_once_as_a_shell_can_run_it(capsys):

@@ -20,7 +20,7 @@ from preloaded import python
 import nmt.commands.sweep as sweep_module
 from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
-from nmt.compose import expand, set_text
+from nmt.config import expand, set_text
 from nmt.errors import NMTError
 from nmt.training.run_folder import write_validation
 

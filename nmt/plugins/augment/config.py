@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nmt.config import check_numbers, number, require
+from nmt.config import number, require
 
 
 @dataclass
@@ -32,7 +32,6 @@ class NoiseConfig:
     0.5); null: take the most probable."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "data.noise.")
         require(self.glossary is None or self.terms > 0, "data.noise.glossary: it is for data.noise.terms, such as 0.1")
         require(
             not self.bpe_dropout or self.sampling_alpha is None,

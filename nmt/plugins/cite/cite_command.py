@@ -2,7 +2,7 @@
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
-from nmt.compose import Command
+from nmt.config import Command
 from nmt.plugins.cite.config import CiteConfig
 
 
@@ -16,7 +16,6 @@ def run(config: CiteConfig) -> None:
 
 COMMAND = Command(
     "cite",
-    "Write a bundle of translations and scores, which others can verify.",
     CiteConfig,
     run,
     one_run,
@@ -25,4 +24,5 @@ COMMAND = Command(
     keys="run=runs/mine source=test.en reference=test.de text=true metrics=[bleu,chrf,ter] output=mine.zip device=cpu",
     texts=("run", "source", "reference", "output", "prepared", "target"),
     memory="pass a lower decode.batch_tokens, or device=cpu",
+    groups={"decode": "paper"},
 )

@@ -8,7 +8,6 @@ from nmt.config import (
     MISSING,
     DecodeConfig,
     as_list,
-    check_numbers,
     check_scoring,
     require,
     require_choice,
@@ -30,7 +29,7 @@ class CiteConfig:
     """The bundle to write; null: citation-TESTSET.zip in the run, or here for a model directory of no run."""
     text: bool = False
     """Put source and reference lines into the bundle, not only their SHA-256: only where their licence allows it."""
-    metrics: Any = field(default_factory=list)
+    metrics: Any = field(default_factory=lambda: ["bleu", "chrf", "ter"])
     """bleu, chrf, chrf++, ter, tokenised, split, as in `nmt score`."""
     tokenize: str | None = None
     """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
@@ -45,7 +44,6 @@ class CiteConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         self.metrics = as_list(self.metrics)
         check_scoring(self.metrics, self.tokenize, "text")
         for given, other in (("source", "reference"), ("reference", "source")):

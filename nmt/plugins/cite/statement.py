@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from nmt.config import LANGUAGE, DecodeConfig, metric_names
+from nmt.config import LANGUAGE, DecodeConfig, build, metric_names
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score
-from nmt.files import build, check_version, parse_json
+from nmt.files import check_version, parse_json
 from nmt.plugins.cite.bundle import STATEMENT
 from nmt.text import decoded
 from nmt.translation import CONVERTED_FILES, language_of

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from nmt.commands.console import talker
-from nmt.compose import Command, Option
+from nmt.config import Command, Option
 from nmt.errors import NMTError
 from nmt.plugins.cite.config import VerifyConfig
 
@@ -34,7 +34,6 @@ def one_bundle(words: list[str]) -> dict[str, Any]:
 
 COMMAND = Command(
     "verify",
-    "Check a bundle that `nmt cite` wrote: its files, its scores, its translations.",
     VerifyConfig,
     run,
     one_bundle,

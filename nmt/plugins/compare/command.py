@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
-from nmt.compose import Command, Option
 from nmt.config import (
     MISSING,
+    Command,
     DecodeConfig,
+    Option,
     TranslateConfig,
     as_list,
-    check_numbers,
     check_scoring,
     number,
     require,
@@ -42,7 +42,7 @@ class CompareConfig:
     """The set of the prepared corpus: test or valid."""
     training: str | None = None
     """File of source lines, to count words of training in; null: the training text of the prepared corpus, if known."""
-    metrics: Any = field(default_factory=list)
+    metrics: Any = field(default_factory=lambda: ["bleu", "chrf", "ter"])
     """bleu, chrf, chrf++, ter: the first decides for fail_if, and is that of the buckets."""
     tokenize: str | None = None
     """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
@@ -77,7 +77,6 @@ class CompareConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         self.systems, self.metrics = as_list(self.systems), as_list(self.metrics)
         check_scoring(self.metrics, self.tokenize, "paired")
         require(len(set(self.metrics)) == len(self.metrics), "metrics: one is given twice")
@@ -167,7 +166,6 @@ def run(config: CompareConfig) -> int:
 
 COMMAND = Command(
     "compare",
-    "Compare systems on a test set: significance, cost, and where they differ.",
     CompareConfig,
     run,
     lambda words: {"systems": words},
@@ -180,4 +178,5 @@ COMMAND = Command(
     options={"--json": Option("Short for format=json.", override="format=json")},
     entries="systems",
     memory="pass lower resamples, trials or decode.batch_tokens",
+    groups={"decode": "paper"},
 )

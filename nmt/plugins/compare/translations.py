@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-import nmt
-from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config import DecodeConfig, TranslateConfig, build
 from nmt.errors import NMTError
-from nmt.files import EXPORTED, LARGE, build, cache_folder, is_exported, parse_json, read_mapping, sha256, write_file
+from nmt.files import EXPORTED, LARGE, cache_folder, is_exported, parse_json, read_mapping, sha256, write_file
 from nmt.hardware import proc_value, processor, usable_cores
 from nmt.plugins.compare.systems import TestSet, is_model, model_folder
 from nmt.preparation import begin, worker_pool
 from nmt.search import Engine, choose_device
 from nmt.text import TARGET, not_parallel, read_texts
 from nmt.translation import load_translator, warn, what_decides
+from nmt.version import __version__
 
 SEARCH = ("beam_size", "length_penalty", "length_penalty_kind")
 """Keys of `decode` that are told of a beam search, whatever they are; the first one of greedy search."""
@@ -92,7 +92,7 @@ def identity(config: TranslateConfig, folder: Path, sources: list[str]) -> str:
         "description": sha256(about),
         "sources": sources,
         "processor": processor(),
-        "nmt": nmt.__version__,
+        "nmt": __version__,
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 

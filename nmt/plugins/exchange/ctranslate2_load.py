@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import nmt
 from nmt.config import DecodeConfig, require
 from nmt.errors import NMTError
 from nmt.files import cache_folder, is_exported, is_parser, read_description, sha256
 from nmt.search import EngineOptions
 from nmt.translation import CONVERTED_FILES
+from nmt.version import __version__
 
 if TYPE_CHECKING:
     from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
@@ -102,7 +102,7 @@ def converted_folder(folder: Path, precision: str) -> Path:
     Its name is a hash of the model's files. A conversion that lies in the model directory is not trusted: it may hold
     other weights.
     """
-    parts = [nmt.__version__, CONVERSION, *(sha256(folder / name) for name in CONVERTED_FILES)]
+    parts = [__version__, CONVERSION, *(sha256(folder / name) for name in CONVERTED_FILES)]
     return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
 
 

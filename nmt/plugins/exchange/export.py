@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
-from nmt.compose import Command
-from nmt.config import MISSING, DecodeConfig, TranslateConfig, check_number, require, require_choice
+from nmt.config import MISSING, Command, DecodeConfig, TranslateConfig, number, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class ExportConfig:
     install '.[huggingface]')."""
     precision: str = "float32"
     """ctranslate2, argos: float32 or int8."""
-    vmap: Any = None
+    vmap: float | bool | None = number(None, 0.0, 1.0)
     """ctranslate2: write a vocabulary map (a shortlist), for a smaller softmax, that changes this share of the
     validation set's lines at most; true: 0.01."""
     output: str | None = None
@@ -63,7 +62,6 @@ class ExportConfig:
         if isinstance(self.vmap, bool):
             self.vmap = DIFFERENT if self.vmap else None
         if self.vmap is not None:
-            check_number("vmap", self.vmap, (0.0, 1.0), ", or true")
             require(
                 self.format == "ctranslate2", f"vmap={self.vmap} with format={self.format}: CTranslate2 alone has it"
             )
@@ -250,11 +248,11 @@ def run(config: ExportConfig) -> None:
 
 COMMAND = Command(
     "export",
-    "Write a model for another program, and compare their translations.",
     ExportConfig,
     run,
     one_run,
     usage="[RUN]",
     example="runs/mine precision=int8",
     texts=("run",),
+    groups={"decode": "paper"},
 )

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.config import ModelConfig, require, shown
+from nmt.config import ModelConfig, matches, require, shown
 from nmt.errors import NMTError, one_line
-from nmt.files import described, matches, read_bytes
+from nmt.files import described, read_bytes
 from nmt.model import Transformer
 from nmt.plugins.exchange.marian_weights import Weights, layers_from_marian, vocabulary_from_marian
 from nmt.text import MARIAN_SYMBOLS, MarianTokenizer, marian_tokenizer

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.config import BOS, EOS, PAD, UNK
+from nmt.config import BOS, EOS, PAD, UNK, build
 from nmt.errors import NMTError
-from nmt.files import LARGE, build, opened, parse_json, read_bytes, read_mapping, read_text, read_tree
+from nmt.files import LARGE, opened, parse_json, read_bytes, read_mapping, read_text, read_tree
 from nmt.plugins.exchange.ctranslate2_positions import generated_positions, known_sinusoids
 from nmt.plugins.exchange.ctranslate2_variables import VERSIONS, Matrix, Variables
 from nmt.text import SYMBOLS

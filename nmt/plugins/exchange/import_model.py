@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
-from nmt.compose import Command
-from nmt.config import MISSING, DecodeConfig, require, require_choice
+from nmt.config import MISSING, Command, DecodeConfig, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -261,11 +260,11 @@ def one_path(words: list[str]) -> dict[str, Any]:
 
 COMMAND = Command(
     "import",
-    "Make a model of Marian, OPUS-MT, CTranslate2 or Argos one of nmt's, to use and to train on.",
     ImportConfig,
     run,
     one_path,
     usage="PATH",
     example="opus-mt-en-de output=runs/opus",
     texts=("path", "output"),
+    groups={"decode": "paper"},
 )

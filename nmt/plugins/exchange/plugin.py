@@ -4,8 +4,18 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("command", "export", "nmt.plugins.exchange.export:COMMAND")
-    add("command", "import", "nmt.plugins.exchange.import_model:COMMAND")
+    add(
+        "command",
+        "export",
+        "nmt.plugins.exchange.export:COMMAND",
+        summary="Write a model for another program, and compare their translations.",
+    )
+    add(
+        "command",
+        "import",
+        "nmt.plugins.exchange.import_model:COMMAND",
+        summary="Make a model of Marian, OPUS-MT, CTranslate2 or Argos one of nmt's, to use and to train on.",
+    )
     add(
         "engine",
         "ctranslate2",

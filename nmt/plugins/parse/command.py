@@ -8,8 +8,7 @@ from typing import Any
 from nmt.commands.console import tell_latest
 from nmt.commands.translate import LESS_MEMORY
 from nmt.commands.words import input_and_run
-from nmt.compose import Command
-from nmt.config import SearchConfig, TranslateConfig
+from nmt.config import Command, SearchConfig, TranslateConfig
 
 
 @dataclass
@@ -48,7 +47,6 @@ def run(config: ParseConfig) -> None:
 
 COMMAND = Command(
     "parse",
-    "Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
     ParseConfig,
     run,
     partial(input_and_run, "parse"),
@@ -56,4 +54,5 @@ COMMAND = Command(
     example="runs/parser < sentences > trees",
     texts=("text",),
     memory=LESS_MEMORY,
+    groups={"decode": "parse"},
 )

@@ -4,5 +4,10 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("command", "parse", "nmt.plugins.parse.command:COMMAND")
+    add(
+        "command",
+        "parse",
+        "nmt.plugins.parse.command:COMMAND",
+        summary="Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
+    )
     add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt.compose import Command, exists
-from nmt.config import MISSING, DecodeConfig, check_numbers, number, require
+from nmt.config import MISSING, Command, DecodeConfig, exists, number, require
 from nmt.errors import NMTError
 
 
@@ -29,7 +28,6 @@ class AttentionConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
         require(self.output.endswith((".html", ".png")), f"output={self.output}: must end in .html or .png")
 
@@ -61,11 +59,11 @@ def sentence_and_run(words: list[str]) -> dict[str, str]:
 
 COMMAND = Command(
     "attention",
-    "Draw what each head of a model looks at, in a sentence and its translation.",
     AttentionConfig,
     run,
     sentence_and_run,
     usage="'A SENTENCE' [RUN]",
     example="'The law will never be perfect.' runs/mine",
     texts=("sentence", "target"),
+    groups={"decode": "paper"},
 )

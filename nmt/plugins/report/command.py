@@ -1,13 +1,12 @@
 """`nmt report`: write a page about a training run."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from nmt.commands import train
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
-from nmt.compose import Command, compose
-from nmt.config import MISSING, DecodeConfig, check_numbers, number, require_choice
+from nmt.config import MISSING, Command, DecodeConfig, compose, number, require_choice, to_tree
 
 
 @dataclass
@@ -31,7 +30,6 @@ class ReportConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         require_choice("split", self.split, ("valid", "test"))
 
 
@@ -51,13 +49,12 @@ def run(config: ReportConfig) -> None:
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
     facts = newest_facts(opened)
     found = translate_held_out(opened, config.split, config.sentences, config.decode, config.device, console)
-    write_file(output, training_page(opened, facts, *found, config.examples, asdict(compose(train.COMMAND, []))))
+    write_file(output, training_page(opened, facts, *found, config.examples, to_tree(compose(train.COMMAND, []))))
     print(output)
 
 
 COMMAND = Command(
     "report",
-    "Write a page about a training run: curves, translations, corpus, configuration.",
     ReportConfig,
     run,
     one_run,
@@ -65,4 +62,5 @@ COMMAND = Command(
     example="runs/mine",
     texts=("run",),
     memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
+    groups={"decode": "paper"},
 )

@@ -7,11 +7,11 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.progress import track
 
-from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config import DecodeConfig, TranslateConfig, matches
 from nmt.data import PreparedCorpus
 from nmt.errors import NMTError
 from nmt.evaluation import bleu_tokenizer
-from nmt.files import matches, within
+from nmt.files import within
 from nmt.plugins.parse.parser import choose_tree
 from nmt.plugins.parse.treebank import model_sentence
 from nmt.plugins.report.quality import Quality, assess

@@ -4,5 +4,15 @@ from collections.abc import Callable
 
 
 def register(add: Callable[..., None]) -> None:
-    add("command", "report", "nmt.plugins.report.command:COMMAND")
-    add("command", "attention", "nmt.plugins.report.attention_command:COMMAND")
+    add(
+        "command",
+        "report",
+        "nmt.plugins.report.command:COMMAND",
+        summary="Write a page about a training run: curves, translations, corpus, configuration.",
+    )
+    add(
+        "command",
+        "attention",
+        "nmt.plugins.report.attention_command:COMMAND",
+        summary="Draw what each head of a model looks at, in a sentence and its translation.",
+    )

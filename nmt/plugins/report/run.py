@@ -7,10 +7,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from nmt.config import build, matches
 from nmt.data import Manifest, read_manifest
 from nmt.errors import NMTError
 from nmt.evaluation import Score
-from nmt.files import build, matches, parse_json, read_description, read_mapping
+from nmt.files import parse_json, read_description, read_mapping
 from nmt.training import check_no_links, read_config, run_folder
 
 Row = dict[str, float]

@@ -4,9 +4,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from nmt.config import ModelConfig
-from nmt.data import flatten
-from nmt.files import SMALL, build, count_parameters, read_text
+from nmt.config import ModelConfig, build, flatten
+from nmt.files import SMALL, count_parameters, read_text
 from nmt.plugins.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, Curves, draw
 from nmt.plugins.report.pages import render
 from nmt.plugins.report.quality import Quality, differences, pick

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.words import paths_and_texts
-from nmt.compose import Command, Option
 from nmt.config import (
     MISSING,
+    Command,
     DecodeConfig,
+    Option,
     TranslateConfig,
     as_list,
     check_engine,
     check_hard_terms,
-    check_numbers,
     number,
     protected_kinds,
     require,
@@ -55,9 +55,6 @@ class LimitsConfig:
     """Connections at the same time; more are refused with status 503."""
     alternatives: int = number(10, 0, 100)
     """Alternatives of a translation, or of a word of it."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "limits.")
 
 
 @dataclass
@@ -114,7 +111,6 @@ class ServeConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        check_numbers(self)
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         self.protect = protected_kinds(self.protect)
         require(bool(self.run), "run: name a run, a model directory, or several")
@@ -178,7 +174,6 @@ def models(words: list[str]) -> dict[str, Any]:
 
 COMMAND = Command(
     "serve",
-    "Translate over HTTP, with a page for browsers.",
     ServeConfig,
     run,
     models,
@@ -187,4 +182,5 @@ COMMAND = Command(
     keys="host=0.0.0.0 port=8000 keys=keys.txt engine=ctranslate2 precision=int8 decode=greedy limits.characters=5000",
     options={"--open": Option("Short for open=true: open the page in a browser.", override="open=true")},
     memory="serve fewer models, or take precision=int8 with engine=ctranslate2",
+    groups={"decode": "paper"},
 )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from nmt.commands.console import talker, tell_latest
 from nmt.commands.translate import LESS_MEMORY
 from nmt.commands.words import input_and_run
-from nmt.compose import Command, Option
-from nmt.config import as_list
+from nmt.config import Command, as_list
 from nmt.plugins.synthesize.config import SynthesiseConfig
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
     """The commands that train on the pairs; back-translations together with the text of the teacher's training."""
-    from nmt.compose import groups, set_text
+    from nmt.config import groups, set_text
     from nmt.files import tokenizer_settings, within
     from nmt.translation import find_models
 
@@ -51,7 +50,7 @@ def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
 
 def mapping(entry: Mapping[str, str | list[str]]) -> str:
     """A mapping in Hydra's grammar."""
-    from nmt.compose import set_text
+    from nmt.config import set_text
 
     return "{" + ",".join(set_text(key, value).replace("=", ":", 1) for key, value in entry.items()) + "}"
 
@@ -80,7 +79,6 @@ def run(config: SynthesiseConfig) -> None:
 
 COMMAND = Command(
     "synthesise",
-    "Write synthetic pairs for training: back-translation, or distillation for a smaller model.",
     SynthesiseConfig,
     run,
     partial(input_and_run, "synthesise", forms="`nmt synthesise FILE RUN output=FOLDER`"),
@@ -92,6 +90,6 @@ COMMAND = Command(
     ),
     hides="text format input_format ray.lines",
     texts=("target", "source_prefix", "target_prefix", "tag"),
-    options={"--ray": Option("Short for ray.enabled=true.", override="ray.enabled=true")},
     memory=LESS_MEMORY,
+    groups={"decode": "paper"},
 )

@@ -26,4 +26,4 @@ def our_words(command: str, word: str) -> str:
     name = word.partition("=")[0]
     plain = name.lstrip("-").replace("-", "_").lower()
     answer, example = table().get((command, plain), ("", ""))
-    return f"{name}: {answer}, as {example}" if answer else ""
+    return f"{name}: {answer}{', as ' if example else ''}{example}" if answer else ""

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, RangeSweep
 
-from nmt.compose.command import Command
-from nmt.compose.explanations import nearest
-from nmt.compose.groups import command_groups
-from nmt.compose.overrides import in_yaml, parse
+from nmt.config.command import Command
+from nmt.config.compose import command_groups, nearest, parse
+from nmt.config.fields import in_words
 from nmt.errors import NMTError
 
 POINTS = 10_000
@@ -79,4 +78,4 @@ def shown_value(text: str) -> str:
     """The value of an override, without the quotes and escapes of Hydra's grammar."""
     override = parse(text)
     assert override is not None
-    return in_yaml(override.value())
+    return in_words(override.value())

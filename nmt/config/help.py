@@ -5,13 +5,13 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any
 
-from nmt.compose.command import Command
-from nmt.compose.explanations import nearest
-from nmt.compose.groups import command_groups, command_keys
-from nmt.compose.words import is_bare
-from nmt.config import TrainerConfig
+from omegaconf import OmegaConf
+
+from nmt.config.command import Command, is_bare
+from nmt.config.compose import command_groups, hydra_tree, nearest
+from nmt.config.fields import field_help, flatten, in_words, members_of
 from nmt.errors import NMTError
 
 WIDTH = 100
@@ -27,9 +27,7 @@ OPTIONS = {
 def help_text(command: Command, words: list[str], config_dir: Path | None) -> str:
     """The first page, or the keys of the group that the words name; NMTError for an unknown group."""
     groups = command_groups(command, config_dir)
-    kinds = {**get_type_hints(command.config), "trainer": TrainerConfig}  # the field's own type is a mapping
-    sections = {name: kind.__doc__ or "" for name, kind in kinds.items() if is_dataclass(kind) or name in groups}
-    about = {name: first_sentence(text) for name, text in sections.items() if name != "trainer" or name in groups}
+    about = record_groups(command.config)
     about |= {name: offered(choices) for name, (_, choices) in groups.items() if len(choices) > 1}
     topic = next(filter(is_bare, words), None)
     if topic is None:
@@ -43,6 +41,29 @@ def help_text(command: Command, words: list[str], config_dir: Path | None) -> st
     return f"Keys of nmt {command.name}, their defaults, and what they mean\n{table(rows)}\n"
 
 
+def record_groups(cls: type, offered: tuple[str, ...] = ()) -> dict[str, str]:
+    """The groups of keys in a record, and what they are about."""
+    about: dict[str, str] = {}
+    for member in members_of(cls, offered):
+        if member.is_inline:
+            about |= record_groups(member.type, member.offered)
+        elif is_dataclass(member.type):
+            about[member.name] = first_sentence(member.type.__doc__ or "")
+    return about
+
+
+def command_keys(command: Command) -> dict[str, tuple[str, str]]:
+    """Every key of a command -> its default and its help; keys of no group come first."""
+    tree: Any = OmegaConf.to_container(hydra_tree(command, []))
+    defaults = flatten(tree)
+    texts = field_help(command.config)
+    needed = {"???": "NEEDED"}
+    return {
+        key: (needed.get(default := in_words(defaults.get(key)), default), texts[key])
+        for key in sorted(texts, key=lambda key: "." in key)
+    }
+
+
 def first_page(command: Command, about: dict[str, str], defaults: dict[str, str]) -> str:
     """Usage, the keys that people change most, the names of the groups, and the options."""
     keys = {name: key for name, key in command_keys(command).items() if not is_hidden(command, name)}
@@ -52,7 +73,7 @@ def first_page(command: Command, about: dict[str, str], defaults: dict[str, str]
     told = [word.partition("=")[0] for word in examples]
     others = ", ".join(name for name in own if name not in told)
     listed = [(defaults.get(name, name), text) for name, text in about.items() if not is_hidden(command, name)]
-    options = OPTIONS | {name: option.help for name, option in command.options.items()}
+    options = OPTIONS | {name: option.help for name, option in command.all_options.items()}
     parts = [
         " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
         f"As in: nmt {command.name} {command.example}\n" if command.example else "",

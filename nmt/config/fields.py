@@ -1,0 +1,371 @@
+"""The fields of option records: ranges, choices and help, and the conversion between records and trees of keys.
+
+An option record is a dataclass. The type and the metadata of a field, set by `number`, `choice` and `inline`, say which
+values its key takes; the string literal below a field is its help. `build` checks every value, so no key needs a check
+or a message of its own, and `__post_init__` contains the rules between keys only.
+
+Plugins add records of keys to a record of the core that has a field `plugin_options("OWNER")`: an entry of kind
+"options" called "OWNER.NAME" becomes the group NAME, or with `inline=True` its keys stand beside those of the owner. At
+run time the record is `owner.plugins["NAME"]`.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING as NO_DEFAULT, dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin
+
+from nmt.errors import NMTError
+from nmt.registry import entries_of
+
+MISSING: Any = "???"
+"""OmegaConf's mark of a value that is needed."""
+Record = TypeVar("Record")
+
+
+def number(default: Any, least: float, most: float, *names: str) -> Any:
+    """A field for a number from `least` to `most`, or one of `names`."""
+    return field(default=default, metadata={"range": (least, most), **({"choices": lambda: names} if names else {})})
+
+
+def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
+    """A field for one of `names`, or a list of them if `default` is a list; `names_of` is called when it is used."""
+    metadata = {"choices": lambda: (*names, *names_of())}
+    if isinstance(default, list):
+        return field(default_factory=lambda: [*default], metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def inline(default: Any, *offered: str) -> Any:
+    """A field for a record whose keys stand beside those of its owner; `offered` limits them, by key or by field."""
+    return field(default_factory=lambda: default, metadata={"inline": default, "offered": offered})
+
+
+class Extensible:
+    """Keys of inline and plugin records by attribute, until everyone reads them from the record that has them."""
+
+    def __getattr__(self, name: str) -> Any:
+        plugins = self.__dict__.get("plugins", {})
+        for member in () if name.startswith("__") else all_members(type(self)):
+            if member.plugin and member.name == name:
+                return plugins.setdefault(name, member.type())
+            if member.is_inline and name in {key.split(".")[0] for key in keys_of(member.type)}:
+                record = plugins.get(member.name) if member.plugin else self.__dict__.get(member.name)
+                return getattr(record if record is not None else member.type(), name)
+        raise AttributeError(f"{type(self).__name__} has no {name}")
+
+
+def plugin_options(owner: str) -> Any:
+    """The field `plugins: dict[str, Any]` of a record that plugins add keys to."""
+    return field(default_factory=dict, kw_only=True, metadata={"owner": owner})
+
+
+@dataclass(frozen=True)
+class Member:
+    """A field of a record, or a record that a plugin adds to it."""
+
+    name: str
+    type: Any
+    default: Any
+    metadata: Mapping[str, Any]
+    plugin: bool = False
+
+    @property
+    def is_inline(self) -> bool:
+        return "inline" in self.metadata
+
+    @property
+    def base(self) -> Any:
+        """The record that the keys of an inline member change; None where there is none yet."""
+        return self.metadata["inline"]
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        return tuple(self.metadata.get("offered", ()))
+
+
+@cache
+def all_members(cls: type) -> tuple[Member, ...]:
+    members: list[Member] = []
+    for item in fields(cls):  # type: ignore[arg-type]
+        if owner := item.metadata.get("owner"):
+            for name, entry in entries_of("options").items():
+                if name.startswith(f"{owner}."):
+                    metadata = {"inline": None} if entry.facts.get("inline") else {}
+                    members.append(Member(name.removeprefix(f"{owner}."), entry.load(), None, metadata, True))
+        elif item.init:
+            default = item.default if item.default_factory is NO_DEFAULT else item.default_factory()
+            members.append(Member(item.name, item.type, MISSING if default is NO_DEFAULT else default, item.metadata))
+    return tuple(members)
+
+
+def members_of(cls: type, offered: tuple[str, ...] = ()) -> Iterator[Member]:
+    """The members of a record that users can set: all of them, or those that `offered` names or that contain one."""
+    for member in all_members(cls):
+        if not offered or member.name in offered:
+            yield member
+        elif member.is_inline and (part := tuple(key for key in keys_of(member.type) if key in offered)):
+            yield replace(member, metadata={**member.metadata, "offered": part})
+
+
+@dataclass(frozen=True)
+class Key:
+    """What is known of a key."""
+
+    type: Any
+    default: Any
+    metadata: Mapping[str, Any]
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        return get_args(self.type) if isinstance(self.type, UnionType) else (self.type,)
+
+
+@cache
+def keys_of(cls: type, offered: tuple[str, ...] = ()) -> dict[str, Key]:
+    """Dotted key -> what is known of it, for every key of a record and of the records in it."""
+    keys: dict[str, Key] = {}
+    for member in members_of(cls, offered):
+        if member.is_inline:
+            inner = keys_of(member.type, member.offered)
+            tree = flatten(to_tree(member.base)) if member.base is not None else {}
+            keys |= {name: replace(key, default=tree.get(name, key.default)) for name, key in inner.items()}
+        elif is_dataclass(member.type):
+            keys |= {f"{member.name}.{name}": key for name, key in keys_of(member.type).items()}  # type: ignore[arg-type]
+        else:
+            keys[member.name] = Key(member.type, member.default, member.metadata)
+    return keys
+
+
+def default_tree(cls: type) -> dict[str, Any]:
+    """Every key of a record and its default, as a tree; MISSING where a value is needed."""
+    tree: dict[str, Any] = {}
+    for name, key in keys_of(cls).items():
+        *groups, last = name.split(".")
+        node = tree
+        for group in groups:
+            node = node.setdefault(group, {})
+        node[last] = key.default
+    return tree
+
+
+def build(
+    cls: type[Record], tree: Any, where: str = "", group: str = "", base: Any = None, offered: tuple[str, ...] = ()
+) -> Record:
+    """The record of a tree of keys; NMTError for an unknown or missing key, or a wrong value.
+
+    `where`, such as the name of a file, begins the messages. `group` ends in a dot and precedes the keys. The values
+    change `base` if there is one, and only the keys in `offered` are known if it is not empty.
+    """
+    try:
+        if not isinstance(tree, dict):
+            raise NMTError(f"{group.rstrip('.') or 'it'}: not a mapping of names to values")
+        rest, values, added = dict(tree), dict[str, Any](), dict[str, Any]()
+        for member in members_of(cls, offered):
+            name, key = member.name, f"{group}{member.name}"
+            if member.is_inline:
+                names = {part.split(".")[0] for part in keys_of(member.type, member.offered)}
+                part = {name: rest.pop(name) for name in names if name in rest}
+                value = build(member.type, part, "", group, member.base, member.offered)
+            elif name in rest or (member.plugin and is_dataclass(member.type)):
+                raw = rest.pop(name, {})
+                nested = is_dataclass(member.type) and not is_dataclass(raw)
+                value = build(member.type, raw, "", f"{key}.") if nested else checked(key, raw, member)
+            elif base is None and isinstance(member.default, str) and member.default == MISSING:
+                raise NMTError(f"{key}: a value is needed" if where else f"{key}: a value is needed; pass {key}=VALUE")
+            else:
+                continue
+            (added if member.plugin else values)[name] = value
+        if rest:
+            raise NMTError(f"unknown key {shown(f'{group}{next(iter(rest))}')}")
+        if added:
+            values["plugins"] = added
+        return replace(base, **values) if base is not None else cls(**values)
+    except NMTError as error:
+        if where:
+            raise NMTError(f"{where}: {error}") from error
+        raise
+
+
+def to_tree(record: Any) -> dict[str, Any]:
+    """The keys and values of a record, as `build` takes them."""
+    tree: dict[str, Any] = {}
+    for member in all_members(type(record)):
+        value = record.plugins.get(member.name) if member.plugin else getattr(record, member.name)
+        if member.plugin and value is None:
+            continue
+        if is_dataclass(value):
+            tree |= to_tree(value) if member.is_inline else {member.name: to_tree(value)}
+        else:
+            tree[member.name] = value
+    return tree
+
+
+def checked(key: str, value: Any, member: Member | Key) -> Any:
+    """A value, converted to a type of its key; NMTError unless the key takes it."""
+    kinds = get_args(member.type) if isinstance(member.type, UnionType) else (member.type,)
+    if isinstance(value, str) and value == MISSING:
+        raise NMTError(f"{key}: a value is needed; pass {key}=VALUE")
+    value = converted(value, kinds)
+    limits, choices = member.metadata.get("range"), member.metadata.get("choices", tuple)()
+    fits = any(matches(value, kind) for kind in kinds)
+    for item in value if isinstance(value, list) else [value]:
+        if limits and isinstance(item, int | float) and not isinstance(item, bool):
+            fits = fits and limits[0] <= item <= limits[1]
+        if choices and isinstance(item, str):
+            fits = fits and item in choices
+    if not fits:
+        raise NMTError(f"{key}={shown(in_words(value))}: must be {takes(kinds, limits, choices)}")
+    return value
+
+
+def converted(value: Any, kinds: tuple[Any, ...]) -> Any:
+    """A value of YAML as the type that is meant: one text as a list, 1.10 as a text, "3" as a number, 1 as 1.0."""
+    lists = next((kind for kind in kinds if get_origin(kind) is list), None)
+    if Any in kinds or isinstance(value, bool):
+        return value
+    if lists and not isinstance(value, list | tuple | dict) and not any(matches(value, kind) for kind in kinds):
+        value = [] if value is None else [value]
+    if lists and isinstance(value, list | tuple):
+        return [converted(item, get_args(lists)) for item in value]
+    if isinstance(value, int | float) and str in kinds and not {int, float} & {*kinds}:
+        return str(value)
+    if isinstance(value, str) and str not in kinds:
+        for kind in (kind for kind in (int, float) if kind in kinds):
+            if re.fullmatch(r"[+-]?\d+" if kind is int else r"[+-]?[\d.]+(e[+-]?\d+)?", value):
+                value = kind(value)
+                break
+    return float(value) if isinstance(value, int) and float in kinds and int not in kinds else value
+
+
+def matches(value: Any, kind: Any) -> bool:
+    """True where a value is of an annotated type; an int counts as a float, a bool as neither."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return True
+    if isinstance(kind, UnionType):
+        return any(matches(value, option) for option in arguments)
+    if origin is list:
+        return isinstance(value, list) and all(matches(item, arguments[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(all(map(matches, item, arguments)) for item in value.items())
+    if kind in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, int | float if kind is float else NoneType if kind is None else kind)
+
+
+def takes(kinds: tuple[Any, ...], limits: tuple[float, float] | None, choices: tuple[Any, ...]) -> str:
+    """The values that a key takes, in words."""
+    lists = [kind for kind in kinds if get_origin(kind) is list]
+    words = []
+    if limits:
+        words.append(number_words(limits))
+    if choices:
+        words.append(f"{'a list of' if lists else 'one of'} {', '.join(map(in_words, choices))}")
+    elif str in kinds or lists:
+        words.append("a text" + (", or a list of texts" if lists else ""))
+    if bool in kinds:
+        words.append("true or false")
+    if any(get_origin(kind) is dict for kind in kinds):
+        words.append("a mapping")
+    return ", or ".join([*words, *(["null"] if NoneType in kinds else [])])
+
+
+def number_words(limits: tuple[float, float]) -> str:
+    """ "a whole number between 1 and 1,000"."""
+    whole = isinstance(limits[0], int)
+    least, most = (f"{limit:,}" if whole else f"{limit:,.10g}" for limit in limits)
+    return f"{'a whole number' if whole else 'a number'} between {least} and {most}"
+
+
+def in_words(value: Any) -> str:
+    """A value as it is written after KEY=."""
+    if isinstance(value, list | tuple):
+        return f"[{','.join(in_words(item) for item in value)}]"
+    return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise NMTError(message) unless `condition` holds."""
+    if not condition:
+        raise NMTError(message)
+
+
+def require_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise NMTError unless `value` is one of `choices`."""
+    require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")
+
+
+def shown(value: Any) -> str:
+    """A value for a message: on one line, and cut if it is long."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def check_name(key: str, name: str, folders: bool = False) -> None:
+    """Raise NMTError unless a text can name a file, or with `folders` a path such as a/b."""
+    for part in name.split("/") if folders else [name]:
+        require(
+            part.isprintable() and "/" not in part and not part.startswith(".") and bool(part.strip()),
+            f"{key}={shown(name)!r}: it names files, so it needs visible characters, no slash"
+            f"{' at an end' if folders else ''} and no dot at its beginning",
+        )
+    require(len(name.encode()) <= 200, f"{key}={shown(name)}: too long for a file name, of 200 bytes at most")
+
+
+def as_list(value: Any) -> list[str]:
+    """One path, several, or none, as a list."""
+    if value is None:
+        return []
+    return [str(item) for item in value] if isinstance(value, list | tuple) else [str(value)]
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The leaves of nested mappings, with dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """The keys in which two trees differ, as "key: old -> new"; at most four of them."""
+    old, new = flatten(old), flatten(new)
+    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+
+    def short(value: Any) -> Any:  # of a SHA-256 the first eight digits
+        return value[:8] if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) else value
+
+    shown_keys = [f"{key}: {short(old.get(key))} -> {short(new.get(key))}" for key in keys[:4]]
+    return ", ".join(shown_keys) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
+
+
+def texts_below_fields(cls: type) -> dict[str, str]:
+    """Field -> the text under it, for the fields of a class itself, not of its bases."""
+    body = ast.parse(inspect.getsource(cls)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    texts: dict[str, str] = {}
+    for node, following in zip(body.body, [*body.body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            documented = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+            texts[node.target.id] = " ".join(str(following.value.value).split()) if documented else ""  # type: ignore[union-attr]
+    return texts
+
+
+def field_help(cls: type, offered: tuple[str, ...] = ()) -> dict[str, str]:
+    """Dotted key -> its help, for every key of a record and of the records in it."""
+    texts: dict[str, str] = {}
+    for part in filter(is_dataclass, reversed(cls.__mro__)):
+        texts |= texts_below_fields(part)
+    keys: dict[str, str] = {}
+    for member in members_of(cls, offered):
+        prefix = "" if member.is_inline else f"{member.name}."
+        if is_dataclass(member.type):
+            inner = field_help(member.type, member.offered)  # type: ignore[arg-type]
+            keys |= {f"{prefix}{name}": text for name, text in inner.items()}
+        else:
+            keys[member.name] = texts[member.name]
+    return keys

@@ -1,0 +1,38 @@
+"""Options of translation on a Ray cluster."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nmt.config import Option, number
+
+if TYPE_CHECKING:
+    from nmt.config import TranslateConfig
+
+
+@dataclass
+class RayConfig:
+    """Translation of a corpus on a Ray cluster."""
+
+    enabled: bool = False
+    """Translate files to a folder of Parquet files on a Ray cluster; --ray is short for it."""
+    address: str | None = None
+    """Address of the cluster for ray.init; null: that of RAY_ADDRESS, else a new cluster on this machine."""
+    workers: int | None = number(None, 1, 100_000)
+    """Models that translate in parallel, each on a GPU or a core; null: one for each that the cluster has."""
+    lines: int = number(10000, 1, 10**9)
+    """Lines in each Parquet file, which is the most that a worker loses when a run is killed."""
+    column: str = "source"
+    """Column of Parquet input to translate."""
+
+    def run_instead(self, config: "TranslateConfig") -> "Callable[[TranslateConfig], None] | None":
+        """What `nmt translate` runs with these options; None: what it runs without them."""
+        if not self.enabled:
+            return None
+        from nmt.commands.console import talker
+        from nmt.plugins.cluster.on_ray import translate_corpus
+
+        return lambda config: translate_corpus(config, talker())
+
+
+RAY = Option("Short for ray.enabled=true.", override="ray.enabled=true")

@@ -1,0 +1,107 @@
+"""Every key of every command: a help text, a default that it accepts, and one line about any value that it refuses."""
+
+import math
+from functools import cache
+from inspect import signature
+from types import NoneType
+from typing import Any, get_origin
+
+import pytest
+from lightning import Trainer
+
+from nmt.commands import COMMANDS
+from nmt.config import TrainerConfig, build, compose_tree, field_help, keys_of, our_words
+from nmt.errors import NMTError
+
+NEEDED = {
+    "score": ["reference=x"],
+    "attention": ["sentence=x"],
+    "import": ["path=x", "output=y"],
+    "verify": ["bundle=x"],
+}
+KEYS = [(command, key) for command in COMMANDS for key in keys_of(COMMANDS[command].config) if command != "preprocess"]
+# The keys of a group that several commands have are tested once.
+ONCE = list({((key.count(".") and key) or command, key): (command, key) for command, key in reversed(KEYS)}.values())
+
+
+@cache
+def tree_of(command: str) -> dict[str, Any]:
+    return compose_tree(COMMANDS[command], NEEDED.get(command, []))
+
+
+def changed(tree: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    first, _, rest = key.partition(".")
+    return tree | {first: changed(tree[first], rest, value) if rest else value}
+
+
+def refused_values(command: str, name: str) -> list[Any]:
+    key = keys_of(COMMANDS[command].config)[name]
+    lists = any(get_origin(kind) is list for kind in key.types)
+    if Any in key.types:
+        return []
+    values: list[Any] = [] if dict in map(get_origin, key.types) else [{"a": 1}]
+    if NoneType not in key.types and not lists:
+        values.append(None)
+    if str not in key.types and not lists:
+        values += ["some", [1, 2]]
+    if limits := key.metadata.get("range"):
+        values += [limits[0] - 1, limits[1] * 2 + 1, math.nan]
+        values += [limits[0] + 0.5] if float not in key.types else []
+    if "choices" in key.metadata:
+        values += ["other", ["other"]] if lists else ["other"]
+    if bool not in key.types and (limits or "choices" in key.metadata) and not lists:
+        values.append(True)
+    return values
+
+
+@pytest.mark.parametrize(("command", "key"), ONCE, ids=" ".join)
+def test_a_key_refuses_other_values_in_one_line(command, key):
+    for value in refused_values(command, key):
+        with pytest.raises(NMTError) as error:
+            build(COMMANDS[command].config, changed(tree_of(command), key, value))
+        message = str(error.value)
+        assert message.startswith(f"{key}="), (value, message)
+        assert ": must be " in message
+        assert "\n" not in message
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_accepts_its_defaults_and_explains_each_key(command):
+    cls = COMMANDS[command].config
+    build(cls, tree_of(command))
+    help_texts = field_help(cls)
+    assert help_texts.keys() == keys_of(cls).keys()
+    assert all(help_texts.values())
+    assert cls.__doc__
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("model.heads=0", "model.heads=0: must be a whole number between 1 and 4,096"),
+        ("model.heads=many", "model.heads=many: must be a whole number between 1 and 4,096"),
+        ("data.filters.max_ratio=0.5", "data.filters.max_ratio=0.5: must be a number between 1 and 1,000,000, or null"),
+        ("optim.factor=nan", "optim.factor=nan: must be a number between 1e-12 and 1,000,000"),
+        ("model.norm=sandwich", "model.norm=sandwich: must be one of post, pre"),
+        ("model.tied_embeddings=maybe", "model.tied_embeddings=maybe: must be true or false"),
+        ("logger=[csv,paper]", "logger=[csv,paper]: must be a list of csv, tensorboard, wandb"),
+        ("trainer.deterministic=maybe", "trainer.deterministic=maybe: must be one of warn, or true or false, or null"),
+        ("batching.max_tokens=most", "batching.max_tokens=most: must be a whole number between 1 and 1,000,000,000, "),
+        ("init={a:1}", "init={'a': 1}: must be a text, or null"),
+        (f"optim.factor={'9' * 5000}", "optim.factor="),
+        (f"optim.factor={'[' * 3000}", "'optim.factor="),
+    ],
+)
+def test_the_command_line_says_what_a_key_takes(nmt, words, message):
+    result = nmt("train", words)
+    result.refused(message)
+    assert len(result.err) < 400
+
+
+def test_every_flag_of_lightnings_trainer_is_a_key_or_refused_with_a_reason(nmt):
+    flags = set(signature(Trainer.__init__).parameters) - {"self"}
+    offered = set(keys_of(TrainerConfig)) - {"max_time"}
+    assert offered < flags
+    for flag in flags - offered - {"max_time"}:
+        assert our_words("train", f"trainer.{flag}").startswith(f"trainer.{flag}: cannot be set: ")
+    nmt("train", "+trainer.callbacks=3").refused("trainer.callbacks: cannot be set: ")
