@@ -1,5 +1,5 @@
 from .command import Command as Command, Option as Option, exists as exists
-from .compose import (
+from .composition import (
     compose as compose,
     compose_tree as compose_tree,
     explain_option as explain_option,

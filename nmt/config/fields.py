@@ -223,7 +223,7 @@ def checked(key: str, value: Any, member: Member | Key) -> Any:
 
 
 def converted(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """A value of YAML as the type that is meant: one text as a list, 1.10 as a text, "3" as a number, 1 as 1.0."""
+    """A value of YAML as the type that is meant: one text as a list, 1.10 as a text, 1 as 1.0."""
     lists = next((kind for kind in kinds if get_origin(kind) is list), None)
     if Any in kinds or isinstance(value, bool):
         return value
@@ -233,11 +233,6 @@ def converted(value: Any, kinds: tuple[Any, ...]) -> Any:
         return [converted(item, get_args(lists)) for item in value]
     if isinstance(value, int | float) and str in kinds and not {int, float} & {*kinds}:
         return str(value)
-    if isinstance(value, str) and str not in kinds:
-        for kind in (kind for kind in (int, float) if kind in kinds):
-            if re.fullmatch(r"[+-]?\d+" if kind is int else r"[+-]?[\d.]+(e[+-]?\d+)?", value):
-                value = kind(value)
-                break
     return float(value) if isinstance(value, int) and float in kinds and int not in kinds else value
 
 
@@ -261,8 +256,8 @@ def takes(kinds: tuple[Any, ...], limits: tuple[float, float] | None, choices: t
     """The values that a key takes, in words."""
     lists = [kind for kind in kinds if get_origin(kind) is list]
     words = []
-    if limits:
-        words.append(number_words(limits))
+    if limits or {int, float} & {*kinds}:
+        words.append(number_words(limits) if limits else "a whole number" if int in kinds else "a number")
     if choices:
         words.append(f"{'a list of' if lists else 'one of'} {', '.join(map(in_words, choices))}")
     elif str in kinds or lists:

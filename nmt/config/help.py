@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from nmt.config.command import Command, is_bare
-from nmt.config.compose import command_groups, hydra_tree, nearest
+from nmt.config.composition import command_groups, hydra_tree, nearest
 from nmt.config.fields import field_help, flatten, in_words, members_of
 from nmt.errors import NMTError
 

@@ -81,8 +81,8 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
     require(isinstance(entry, dict), f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
     train = as_list(entry.get("train"))
     of_file = re.sub(r"[^\w-]", "_", Path(train[0]).name.partition(".")[0])[:50] if train else ""
-    name = str(entry.get("name") or entry.get("target") or of_file or data.target)
-    require(bool(LANGUAGE.fullmatch(name)), f"data.sources: {shown(name)!r}: name it by letters, digits, '-', '_', '.'")
+    name = entry.get("name") or entry.get("target") or of_file or data.target
+    where = f"data.sources, {shown(name)}"
     tree = to_tree(data) | {"sources": [], "temperature": 1.0}
     of_data = [key for key in tree if key not in ("name", "sources", "temperature")]
     for key in entry.keys() - OWN:
@@ -90,6 +90,7 @@ def source_of(data: DataConfig, entry: Any) -> SourceConfig:
         # A group has only the keys that differ.
         both = isinstance(tree.get(key), dict) and isinstance(entry[key], dict)
         tree[key] = tree[key] | entry[key] if both else entry[key]
-    where = f"data.sources, {name}"
     keys = {key: value for key, value in entry.items() if key in OWN}
-    return build(SourceConfig, {**keys, "data": build(DataConfig, tree, where), "name": name}, where)
+    source = build(SourceConfig, {**keys, "data": build(DataConfig, tree, where), "name": name}, where)
+    require(bool(LANGUAGE.fullmatch(source.name)), f"{where}: name: it needs letters, digits, '-', '_' and '.'")
+    return source

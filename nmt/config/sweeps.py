@@ -8,7 +8,7 @@ from pathlib import Path
 from hydra.core.override_parser.types import ChoiceSweep, Glob, IntervalSweep, Override, RangeSweep
 
 from nmt.config.command import Command
-from nmt.config.compose import command_groups, nearest, parse
+from nmt.config.composition import command_groups, nearest, parse
 from nmt.config.fields import in_words
 from nmt.errors import NMTError
 

@@ -85,7 +85,7 @@ def read_description(folder: Path) -> ModelDescription:
     tree = read_mapping(path, parse_json)
     check_version(path, tree.get("format_version"), FORMAT_VERSION)
     description = build(ModelDescription, tree, str(path))
-    build(ModelConfig, description.model, f"{path}, model")
+    build(ModelConfig, description.model, str(path), "model.")
     if "/" in description.source + description.target:
         raise NMTError(f"{path}: its languages are not names")  # these name files
     for key, kind in TRAINING.items():

@@ -8,7 +8,7 @@ import yaml
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import ExperimentConfig, compose_tree, flatten, groups, set_text, to_tree, to_yaml
-from nmt.config.compose import conf_folders
+from nmt.config.composition import conf_folders
 from nmt.errors import NMTError
 
 FILES = {file.relative_to(folder): file for folder in conf_folders() for file in sorted(folder.rglob("*.yaml"))}
@@ -289,7 +289,7 @@ def config_dir(tmp_path: Path) -> Path:
         "model/deep.yaml": "[" * 3000,
         "model/bytes.yaml": "name: \udcff",
         "model/nowhere.yaml": "defaults: [nothing]\n",
-        "data/mine.yaml": "defaults: [files]\nname: 1.10\ntrain: ${oc.env:CORPORA}/a\nvalid_size: ${oc.env:SIZE}\n",
+        "data/mine.yaml": "defaults: [files]\nname: 1.10\ntrain: ${oc.env:CORPORA}/a\n",
         "data/no.yaml": "defaults: [files]\ntarget: no\n",
         "data/unkind.yaml": "name: x\n",
         "experiment/small.yaml": "# @package _global_\ndefaults:\n  - override /model: mine\nseed: 5\n",
@@ -318,9 +318,8 @@ def test_groups_of_a_user_are_found_and_offered(config_dir: Path, monkeypatch: p
 def test_a_file_of_a_user_may_read_the_environment(config_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert error_line("train", ["data=mine"], config_dir).endswith("the environment variable CORPORA is not set")
     monkeypatch.setenv("CORPORA", "/far/away")
-    monkeypatch.setenv("SIZE", "7")
     data = compose("train", ["data=mine"], config_dir).data
-    assert (data.train, data.valid_size, data.name) == (["/far/away/a"], 7, "1.1")
+    assert (data.train, data.name) == (["/far/away/a"], "1.1")
 
 
 @pytest.mark.parametrize(

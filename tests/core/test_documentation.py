@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 import tokenize
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import yaml
 
 from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import plan
+from nmt.config import to_tree
 from nmt.config.command import is_bare
 
 YAML = r"```yaml\n(.*?)```"
@@ -51,7 +51,7 @@ def write_examples(text, folder):
 @cache
 def mapping_of(command, *words):
     """What a command composes, as a mapping that nobody changes."""
-    return asdict(compose(command, list(words)))
+    return to_tree(compose(command, list(words)))
 
 
 def write_what_words_name(command, words):
@@ -97,7 +97,7 @@ def test_every_example_of_a_file_takes_effect(tmp_path):
     assert {file.split("/")[0] for file in files} == {"data", "model", "experiment", "trainer"}
     for file in files:
         group, option = file.removesuffix(".yaml").split("/")
-        config = asdict(compose("train", [f"{group}={option}"], tmp_path))
+        config = to_tree(compose("train", [f"{group}={option}"], tmp_path))
         written = yaml.safe_load((tmp_path / file).read_text())
         del written["defaults"]
         tree = {group: written} if group != "experiment" else written

@@ -6,7 +6,7 @@ import pytest
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import compose_tree, explain_option, keys_of, our_words
-from nmt.config.compose import command_groups
+from nmt.config.composition import command_groups
 from nmt.config.foreign_words import TABLE, table
 from nmt.errors import NMTError
 

@@ -240,11 +240,11 @@ def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tie
         ({"d_ff": 10**6}, "feed_forward"),
         ({"max_positions": 10**12}, "model.max_positions=1000000000000: must be a whole number between"),
         ({"d_ff": -1}, "model.d_ff=-1"),
-        ({"d_ff": "16"}, "d_ff='16' is of another type"),
-        ({"d_model": None}, "d_model=None is of another type"),
+        ({"d_ff": "16"}, "model.d_ff=16: must be"),
+        ({"d_model": None}, "model.d_model=null: must be"),
         ({"attention": "a\nb"}, "model.attention=a b"),
         ({"attention": "additive"}, "self_attention.v' is nothing"),
-        ({"unknown": 1}, "unknown key 'unknown'"),
+        ({"unknown": 1}, "unknown key model.unknown"),
     ],
     ids=str,
 )
@@ -260,10 +260,10 @@ def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, change
     ("changes", "words"),
     [
         ({"training": {"updates": "many"}}, "updates is of another type"),
-        ({"training": []}, "training=[] is of another type"),
-        ({"vocabulary_size": 354.5}, "vocabulary_size=354.5 is of another type"),
+        ({"training": []}, "training=[]: must be a mapping"),
+        ({"vocabulary_size": 354.5}, "vocabulary_size=354.5: must be a whole number"),
         ({"source": "../../etc"}, "its languages are not names"),
-        ({"model": 3}, "model=3 is of another type"),
+        ({"model": 3}, "model=3: must be a mapping"),
     ],
     ids=str,
 )

@@ -1,6 +1,5 @@
 """Which configurations go on with a run."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ def begun(folder: Path, tree: dict) -> Path:
     (folder / "model").mkdir()
     (folder / "config.yaml").write_text(yaml.safe_dump(tree))
     return folder
-
-
-def test_a_run_from_before_attention_could_be_chosen_goes_on_as_the_papers(tmp_path):
-    tree = asdict(compose("train", []))
-    for key in ("attention", "attention_window", "activation", "zero_start", "norm_epsilon"):
-        del tree["model"][key]
-    run = begun(tmp_path, tree)
-    check_configuration(run, compose("train", ["model.attention=scaled_dot_product"]))
-    for override in ("model.attention=additive", "model.attention_window=9"):
-        with pytest.raises(NMTError, match=override.replace("=", ": .* -> ")):
-            check_configuration(run, compose("train", [override]))
 
 
 @pytest.mark.parametrize(

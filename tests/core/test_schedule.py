@@ -76,7 +76,6 @@ def test_schedules_computed_by_hand():
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"schedule": "exponential"}, "optim.schedule=exponential"),
         ({"decay_steps": 100}, "optim.decay_steps=100 with optim.schedule=noam"),
         ({"schedule": "linear", "decay_steps": 4000}, "optim.warmup=4000: must be less than the 4000 updates"),
     ],

@@ -2,13 +2,13 @@
 
 import gzip
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import plan
+from nmt.config import to_tree
 from nmt.errors import NMTError
 
 
@@ -28,7 +28,7 @@ def prepared(folder: str, **changed: object) -> None:
     """A prepared corpus, as far as its manifest tells of it."""
     config = compose("preprocess", ["corpus/train.en", "corpus/train.de", "tokenizer=bpe8k"])
     content = {
-        "data": {**asdict(config.data), **changed},
+        "data": {**to_tree(config.data), **changed},
         "tokenizer": vars(config.tokenizer),
         "seed": 1,
         "sources": {},
@@ -144,7 +144,7 @@ def test_what_a_manifest_knows_is_not_typed_twice():
     ("word", "said"),
     [
         ("data.name=other", "data.name: corpus -> other"),
-        ("data.filters.max_ratio=9", "data.filters.max_ratio: 4.0 -> 9.0"),
+        ("data.filters.max_ratio=9", "data.filters.max_ratio: 4.0 -> 9"),
         ("data.train=[a,b]", "data.train: ['corpus/train'] -> ['a', 'b']"),
         ("tokenizer.vocabulary_size=300", "tokenizer.vocabulary_size: 8000 -> 300"),
         ("tokenizer=bpe4k", "tokenizer.vocabulary_size: 8000 -> 4000"),

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from preloaded import python
 import nmt.commands.sweep as sweep_module
 from nmt.commands import COMMANDS, compose
 from nmt.commands.sweep import command_lines, common_folder, folder_name, plan, print_table, quality
-from nmt.config import expand, set_text
+from nmt.config import expand, set_text, to_tree
 from nmt.errors import NMTError
 from nmt.training.run_folder import write_validation
 
@@ -361,7 +360,7 @@ def test_a_run_of_another_configuration_or_corpus_stops_a_sweep_before_it_starts
     assert nmt(*command).code == 0
     run = Path("runs/mine/seed-3")
     other = compose("train", [*toy, "seed=3", "model.dropout=0.5"])
-    (run / "config.yaml").write_text(yaml.safe_dump(asdict(other)))
+    (run / "config.yaml").write_text(yaml.safe_dump(to_tree(other)))
     nmt(*command).refused("runs/mine/seed-3 holds a run of another configuration", "model.dropout: 0.5 -> 0.2")
     nmt("train", "--sweep", *toy, "seed=4,5", "data.valid_size=7").refused("prepared with another configuration")
     assert starts(Path("runs/mine")) == [1, 1, 1]
