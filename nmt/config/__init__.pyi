@@ -61,10 +61,10 @@ from .training import (
     ValidationConfig as ValidationConfig,
 )
 from .translation import (
-    DOCUMENTS as DOCUMENTS,
     SearchConfig as SearchConfig,
     TranslateConfig as TranslateConfig,
     check_engine as check_engine,
     check_hard_terms as check_hard_terms,
+    documents as documents,
     protected_kinds as protected_kinds,
 )

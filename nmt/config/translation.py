@@ -10,20 +10,15 @@ from typing import Any
 from nmt.config.decoding import DecodeConfig
 from nmt.config.fields import MISSING, Extensible, as_list, number, plugin_options, require, require_choice, shown
 from nmt.errors import NMTError
-from nmt.registry import entries_of
+from nmt.registry import Entry, entries_of
 
-DOCUMENTS = {
-    "html": (".html", ".htm", ".xhtml"),
-    "markdown": (".md", ".markdown"),
-    "po": (".po", ".pot"),
-    "srt": (".srt",),
-    "xliff": (".xlf", ".xliff"),
-    "tmx": (".tmx",),
-    "docx": (".docx",),
-}
-"""Formats of files that are translated as a whole, and the suffixes of their names."""
 OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
 """Suffixes of files of text that nobody wants to have translated line by line."""
+
+
+def documents() -> dict[str, Entry]:
+    """The formats of files that are translated as a whole, not line by line."""
+    return {name: entry for name, entry in entries_of("document").items() if not entry.facts.get("by_line")}
 
 
 def document_format(name: str) -> str | None:
@@ -31,7 +26,8 @@ def document_format(name: str) -> str | None:
     suffixes = [suffix.lower() for suffix in PurePath(name).suffixes[-2:]]
     if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz", ".zst"):
         suffixes.pop()
-    return next((format for format, own in DOCUMENTS.items() if suffixes and suffixes[-1] in own), None)
+    formats = (format for format, entry in documents().items() if suffixes and suffixes[-1] in entry.facts["suffixes"])
+    return next(formats, None)
 
 
 def check_engine(engine: str, precision: str) -> None:
@@ -145,13 +141,13 @@ class TranslateConfig(SearchConfig, Extensible):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choice("format", self.format, ("auto", "text", "tsv", "jsonl", *DOCUMENTS))
+        require_choice("format", self.format, ("auto", "text", "tsv", "jsonl", *documents()))
         document = document_format(self.input)
         if self.format == "auto":
             suffix = PurePath(self.input).suffix.lower()
             require(
                 not OTHER_DOCUMENTS.fullmatch(suffix) or self.ray.enabled or self.input_format != "text",
-                f"input={self.input}: no {suffix}, but {', '.join(DOCUMENTS)} are translated as documents; "
+                f"input={self.input}: no {suffix}, but {', '.join(documents())} are translated as documents; "
                 "format=text takes its lines as text, whatever they are",
             )
             self.format = document or "text"
@@ -159,7 +155,7 @@ class TranslateConfig(SearchConfig, Extensible):
             raise NMTError(f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
         named = document_format(self.output)
         require(
-            self.format not in DOCUMENTS or named in (None, self.format),
+            self.format not in documents() or named in (None, self.format),
             f"output={self.output}: the translation is {self.format}, as its source; give it a name of that kind",
         )
         require_choice("input_format", self.input_format, ("text", "tsv", "jsonl"))
@@ -173,7 +169,7 @@ class TranslateConfig(SearchConfig, Extensible):
             f"decode.n_best={self.decode.n_best} with format={self.format}: several need format=tsv or jsonl",
         )
         require(
-            self.format not in DOCUMENTS or self.input_format == "text",
+            self.format not in documents() or self.input_format == "text",
             f"input_format={self.input_format} with format={self.format}: a document has no columns; leave it out",
         )
         require_choice("terms", self.terms, ("hard", "soft"))
@@ -190,7 +186,7 @@ class TranslateConfig(SearchConfig, Extensible):
         require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
         require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
         require(
-            self.format not in DOCUMENTS,
+            self.format not in documents(),
             f"format={self.format}: --ray translates lines; translate a document without it",
         )
         require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")

@@ -1,4 +1,10 @@
-from .job import input_lines as input_lines, open_job as open_job, warn as warn
+from .job import (
+    input_lines as input_lines,
+    open_document as open_document,
+    open_job as open_job,
+    progress_of as progress_of,
+    warn as warn,
+)
 from .likelihood import encode_pairs as encode_pairs, encode_tagged as encode_tagged, score_pairs as score_pairs
 from .load import (
     CONVERTED_FILES as CONVERTED_FILES,
@@ -15,6 +21,8 @@ from .translate import (
     flagger as flagger,
     open_translator as open_translator,
     remark as remark,
+    reporter as reporter,
+    source_language as source_language,
     summarize as summarize,
     target_language as target_language,
     translate as translate,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from nmt.config import DOCUMENTS, TranslateConfig, require, shown
+from nmt.config import TranslateConfig, documents, require, shown
 from nmt.errors import NMTError
 from nmt.files import (
     ModelDescription,
@@ -70,7 +70,7 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
     if (known := languages(tokenizer)) and not prefix and not tagged:
         into = shown(", ".join(known))
         notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
-    scorer = engine.token_scores if config.format == "jsonl" or config.format in DOCUMENTS else None
+    scorer = engine.token_scores if config.format == "jsonl" or config.format in documents() else None
     translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
     if config.protect:
         translator.protection = Protection(finder)

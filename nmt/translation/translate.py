@@ -6,16 +6,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt.config import DOCUMENTS, TranslateConfig, require, shown
-from nmt.errors import NMTError
-from nmt.plugins.documents import WITH_LANGUAGES, Translated, read_document
+from nmt.config import TranslateConfig, documents, require, shown
 from nmt.plugins.protection.glossary import read_glossary
 from nmt.plugins.protection.terms import TermReport
 from nmt.registry import entries_of
 from nmt.text import Finder
-from nmt.translation.job import open_document, open_job, progress_of, warn
+from nmt.translation.job import open_job, warn
 from nmt.translation.load import find_models, load_translator, with_engine
-from nmt.translation.segments import RefusedLine
 from nmt.translation.targets import language_of, languages, target_scripts, with_tags
 from nmt.translation.translator import Translation, Translator
 
@@ -134,43 +131,12 @@ def summarize(counts: dict[str, int], notice: Callable[[str], None]) -> None:
             notice(f"{counts[kind]:,} lines {words}" + (f": {', '.join(named + more)}" if named else ""))
 
 
-def translate_document(config: TranslateConfig) -> None:
-    """Translate the document `config.input` to `config.output`, as a whole."""
-    with ExitStack() as stack:
-        content, output = open_document(config, stack)
-        try:
-            own = (target_language(config), source_language(config)) if config.format in WITH_LANGUAGES else ()
-            document = read_document(config.format, content, *own)
-        except NMTError as error:
-            raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
-        lines, found = document.lines, list[Translated]()
-        if not lines:
-            warn(f"{config.format}: nothing to translate was found")
-        show = progress_of(config, "translate", 0, len(lines), stack)
-        report = reporter(config, output.notes.counts)
-        stream = open_translator(config, stack).stream(lines, config.buffer) if lines else ()
-        try:
-            for line, [best, *_] in zip(lines, stream, strict=True):
-                found.append(Translated(best.text, best.details.alignment if best.details else None))
-                if report:
-                    report.count(report.judged(line, best.text))
-                remark(best, repr(shown(line)), output.notes.counts, warn)
-                show(len(found))
-        except RefusedLine as error:
-            raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
-        output.write(document.join(found), len(found))
-        if document.notice:
-            warn(document.notice)
-    summarize(output.notes.counts, warn)
-    if report:
-        warn(report.summary())
-
-
 def translate(config: TranslateConfig) -> None:
     """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
+    require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
     config = with_engine(config, warn)
-    if config.format in DOCUMENTS:
-        translate_document(config)
+    if document := documents().get(config.format):
+        document.load().translate(config)
         return
     with ExitStack() as stack:
         translator = open_translator(config, stack)

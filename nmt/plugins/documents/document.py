@@ -1,28 +1,147 @@
-"""What a file gives to be translated, and how it takes the translations back."""
+"""What a file gives to be translated, and how it takes the translations back.
 
+To add a format, register a subclass of `Document`, here in a package of its own:
+
+    class Properties(Document):
+        def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+            self.rows = [row.partition("=") for row in content.decode().split("\\n")]
+            self.lines = [value for _, _, value in self.rows if value.strip()]
+
+        def join(self, translations: Sequence[Translated]) -> bytes:
+            new = iter(translations)
+            rows = (key + sign + (next(new).text if value.strip() else value) for key, sign, value in self.rows)
+            return "\\n".join(rows).encode()
+
+    def register(add):  # the entry point of the package, in the group `nmt.plugins`
+        add("document", "properties", "package.module:Properties", suffixes=(".properties",))
+"""
+
+import codecs
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from nmt.config import TranslateConfig, shown
+from nmt.errors import NMTError
+from nmt.registry import entries_of
+from nmt.text import BOM, LINE_BYTES, TOO_LONG, problem_of
+
+MARKS = {BOM: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+CHARSETS = re.compile(r"(iso8859|cp\d|koi8|mac|gb|big5|euc|shift_jis|tis).*")
+"""Encodings whose first 128 characters are those of ASCII, by their names in Python."""
+LARGER = {"gb2312": "gb18030", "shift_jis": "cp932"}
+"""The encodings that browsers use instead of the declared ones."""
+CHARSET = re.compile(rb"<(?:\?xml|meta)[^>]*?(?:encoding|charset)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "src": "", "tgt": "", "mul": "", "und": ""}
+"""Codes of one language, and codes of none."""
 
 
 class Translated(NamedTuple):
-    """The translation of a line, and pairs of a source word and a target word, counted from 0; None: not known."""
+    """The translation of a line, and pairs of a source word and a target word, counted from 0; None: unknown."""
 
     text: str
     alignment: Sequence[tuple[int, int]] | None = None
 
 
-class Document(Protocol):
-    """A file whose lines are to be translated."""
+class Document(ABC):
+    """A file whose lines are translated."""
 
     lines: list[str]
-    """None of them is blank, or holds a line end."""
+    """None of them is blank or contains a line end."""
+    notice = ""
+    """What a user should know after `join`; empty if there is nothing."""
 
-    @property
-    def notice(self) -> str:
-        """What a user should know after `join`; empty if there is nothing."""
+    @abstractmethod
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        """Read a file; NMTError if it is damaged, or in other languages than the model (codes; empty: unknown)."""
 
+    @abstractmethod
     def join(self, translations: Sequence[Translated]) -> bytes:
-        """The file with translations instead of its lines."""
+        """The file with a translation in place of each line."""
+
+    @classmethod
+    def translate(cls, config: TranslateConfig) -> None:
+        """Translate the document `config.input` to `config.output`."""
+        from nmt.translation import (
+            RefusedLine,
+            open_document,
+            open_translator,
+            progress_of,
+            remark,
+            reporter,
+            source_language,
+            summarize,
+            target_language,
+            warn,
+        )
+
+        with ExitStack() as stack:
+            content, output = open_document(config, stack)
+            try:
+                document = read_document(config.format, content, target_language(config), source_language(config))
+            except NMTError as error:
+                raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
+            lines, translations = document.lines, list[Translated]()
+            if not lines:
+                warn(f"{config.format}: nothing to translate was found")
+            show = progress_of(config, "translate", 0, len(lines), stack)
+            report = reporter(config, output.notes.counts)
+            stream = open_translator(config, stack).stream(lines, config.buffer) if lines else ()
+            try:
+                for line, [best, *_] in zip(lines, stream, strict=True):
+                    translations.append(Translated(best.text, best.details.alignment if best.details else None))
+                    if report:
+                        report.count(report.judged(line, best.text))
+                    remark(best, repr(shown(line)), output.notes.counts, warn)
+                    show(len(translations))
+            except RefusedLine as error:
+                raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
+            output.write(document.join(translations), len(translations))
+            if document.notice:
+                warn(document.notice)
+        summarize(output.notes.counts, warn)
+        if report:
+            warn(report.summary())
+
+
+def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:
+    """The document in a file of that format; NMTError if it is damaged, or for a model of other languages."""
+    document: Document = entries_of("document")[format].load()(content, source, target)
+    for line in document.lines:
+        if len(line) > LINE_BYTES // 4 and len(line.encode()) > LINE_BYTES:
+            raise NMTError(f"{line[:40]!r}: {TOO_LONG}")
+    return document
+
+
+def base(code: str) -> str:
+    """The language of a code such as de-AT or de_AT in small letters, without its country."""
+    language = re.match(r"\s*([a-zA-Z]{2,8})(?![a-zA-Z])", code)
+    return SAME.get(language[1].lower(), language[1].lower()) if language else ""
+
+
+def differ(one: str, other: str) -> bool:
+    """True for codes of two languages; a code of two letters is not compared with one of three (de and deu)."""
+    return bool(base(one) and base(other)) and len(base(one)) == len(base(other)) and base(one) != base(other)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """From one language to another; empty: unknown."""
+
+    source: str = ""
+    target: str = ""
+
+    def __str__(self) -> str:
+        words = (("from", self.source), ("into", self.target))
+        return " ".join(f"{word} {code:.40}" for word, code in words if code)
+
+    def check(self, model: "Direction") -> None:
+        """NMTError where a model translates from, or into, another language than that of a file."""
+        if differ(self.source, model.source) or differ(self.target, model.target):
+            raise NMTError(f"it is {self}, but the model translates {model}: take another model, or mend its codes")
 
 
 class Part(Protocol):
@@ -39,43 +158,7 @@ class Part(Protocol):
         """The stretch with translations instead of its lines."""
 
 
-class Encoded:
-    """A text that is written as it was encoded."""
-
-    mark, encoding = b"", "utf-8"
-    """Its byte order mark, and its encoding; one that does not have all characters is of HTML or XML."""
-
-    @property
-    def notice(self) -> str:
-        return ""
-
-    def encoded(self, text: str) -> bytes:
-        return self.mark + text.encode(self.encoding, "xmlcharrefreplace")
-
-
-class PlainText(Encoded):
-    """Lines of text; line ends, blank lines and white space around a line stay as they are."""
-
-    def __init__(self, text: str) -> None:
-        self.parts: list[tuple[str, str, str]] = []
-        """Of each line of the text: white space, what is translated, white space."""
-        for line in text.split("\n"):
-            begun = line.lstrip()
-            own = begun.rstrip()
-            self.parts.append((line[: len(line) - len(begun)], own, begun[len(own) :]))
-        self.lines = [own for _, own, _ in self.parts if own]
-
-    def join(self, translations: Sequence[Translated]) -> bytes:
-        found = iter(translations)
-        lines = (before + (next(found).text if own else "") + after for before, own, after in self.parts)
-        return self.encoded("\n".join(lines))
-
-    def numbers(self) -> list[int]:
-        """The number in the text, counted from 0, of each line that is translated."""
-        return [number for number, (_, own, _) in enumerate(self.parts) if own]
-
-
-class Spliced(Encoded):
+class Spliced:
     """A text of which some parts are written anew, and all others stay as they are."""
 
     def __init__(self, text: str, parts: Sequence[Part]) -> None:
@@ -90,5 +173,64 @@ class Spliced(Encoded):
             at, used = part.end, used + len(own)
         return "".join(pieces) + self.text[at:]
 
+
+class Text(Document):
+    """A text that is written in the encoding it was read in, and of which only some parts change."""
+
+    declares, convert = False, "save it as UTF-8"
+    """Whether the format can declare an encoding; what to do about another encoding."""
+
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
+        text, self.mark, self.encoding = self.decoded(content)
+        self.text = Spliced(text, self.parts(text, Direction(source, target)))
+        self.lines = self.text.lines
+
+    def parts(self, text: str, model: Direction) -> Sequence[Part]:
+        """The parts to translate, in the order of the text."""
+        raise NotImplementedError
+
     def join(self, translations: Sequence[Translated]) -> bytes:
-        return self.encoded(self.render(translations))
+        return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
+
+    def decoded(self, content: bytes) -> tuple[str, bytes, str]:
+        """A text, its byte order mark and its encoding: UTF-8, UTF-16 with a mark, or what HTML or XML declares."""
+        mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
+        encoding, text = MARKS.get(mark, "utf-8"), content[len(mark) :]
+        charset = CHARSET.search(content[:1024]) if self.declares and not mark else None
+        declared = charset[1].decode().lower() if charset else ""
+        if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
+            raise NMTError(problem)
+        try:
+            # In ASCII under another declaration, characters that are not ASCII are written as references.
+            ascii_only = declared not in ("", "utf-8", "utf8") and text.isascii()
+            return text.decode(encoding), mark, "ascii" if ascii_only else encoding
+        except UnicodeDecodeError as error:
+            try:
+                name = codecs.lookup(declared or "utf-8").name
+                name = "cp1252" if name == "iso8859-1" and re.search(rb"[\x80-\x9f]", text) else LARGER.get(name, name)
+                if CHARSETS.fullmatch(name) and text.decode(name).encode(name) == text:
+                    return text.decode(name), mark, name
+            except (LookupError, UnicodeError):
+                pass
+            what = f"not {encoding.upper()} at byte {error.start + 1}"
+            what = f"neither UTF-8 nor {declared}, as it says" if declared else what
+            raise NMTError(f"{what}: {self.convert}") from error
+
+
+@dataclass
+class Line:
+    """A line of a plain text, without the white space around it."""
+
+    begin: int
+    end: int
+    lines: list[str]
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        return translations[0].text
+
+
+class PlainText(Text):
+    """Lines of text; line ends, blank lines and white space around a line stay as they are."""
+
+    def parts(self, text: str, model: Direction) -> Sequence[Part]:
+        return [Line(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)]

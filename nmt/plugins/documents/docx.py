@@ -18,7 +18,7 @@ from zipfile import BadZipFile, ZipFile
 
 from nmt.errors import NMTError, one_line
 from nmt.files import LARGE
-from nmt.plugins.documents.document import Spliced, Translated
+from nmt.plugins.documents.document import Document, Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.plugins.documents.xliff import TAG, check_xml
 
@@ -186,12 +186,10 @@ class Reader:
                 self.note(Token("point", END + raw + TEXT, breaks=name in BREAKS), begin, end, properties)
 
 
-class Docx:
+class Docx(Document):
     """An archive with parts that are translated."""
 
-    notice = ""
-
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content, self.parts = content, dict[int, Spliced]()
         try:
             with ZipFile(io.BytesIO(content)) as archive:
@@ -214,7 +212,7 @@ class Docx:
     def join(self, translations: Sequence[Translated]) -> bytes:
         found, contents = iter(translations), self.contents.copy()
         for number, part in self.parts.items():
-            contents[number] = part.join(list(islice(found, len(part.lines))))
+            contents[number] = part.render(list(islice(found, len(part.lines)))).encode()
         if contents == self.contents:
             return self.content
         written = io.BytesIO()

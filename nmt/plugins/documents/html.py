@@ -9,8 +9,7 @@ from html import escape, unescape
 from itertools import accumulate
 from typing import Literal
 
-from nmt.plugins.documents.document import Part, Spliced, Translated
-from nmt.plugins.documents.languages import Direction, differ
+from nmt.plugins.documents.document import Direction, Part, Spliced, Text, Translated, differ
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.text import USUAL, Finder
 
@@ -227,7 +226,16 @@ class Reader:
         self.tokens, self.attributes = [], []
 
 
-def read_html(text: str, model: Direction = Direction()) -> Spliced:  # noqa: B008
-    """A page, or a part of one; what is in the model's source language is in its target language then."""
+def parts_of(text: str, model: Direction = Direction()) -> list[Part]:  # noqa: B008
+    """The parts of a page; what is in the model's source language is in its target language then."""
     parts = Reader(text, model).parts
-    return Spliced(text, parts if any(part.lines for part in parts) else [])
+    return parts if any(part.lines for part in parts) else []
+
+
+class Html(Text):
+    """A page, or a part of one."""
+
+    declares = True
+
+    def parts(self, text: str, model: Direction) -> list[Part]:
+        return parts_of(text, model)

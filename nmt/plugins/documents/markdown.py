@@ -6,8 +6,8 @@ from typing import Any
 
 from markdown_it.token import Token as Found
 
-from nmt.plugins.documents.document import Part, Spliced
-from nmt.plugins.documents.html import read_html
+from nmt.plugins.documents.document import Direction, Part, Text
+from nmt.plugins.documents.html import parts_of
 from nmt.plugins.documents.markdown_inline import ALERT, ATTRIBUTES, Block, Inline, parser
 
 FRONT_MATTER = re.compile(
@@ -93,12 +93,14 @@ class Reader:
 
     def add_html(self, first: int, end: int) -> None:
         begin = self.begins[first]
-        for part in read_html(self.text[begin : self.begins[min(end, len(self.lines))]]).parts:
+        for part in parts_of(self.text[begin : self.begins[min(end, len(self.lines))]]):
             part.begin, part.end = part.begin + begin, part.end + begin
             self.parts.append(part)
 
 
-def read_markdown(text: str) -> Spliced:
+class Markdown(Text):
     """A text in Markdown; metadata in YAML or TOML at its beginning stay as they are."""
-    front = FRONT_MATTER.match(text)
-    return Spliced(text, Reader(text, front.end() if front else 0).parts)
+
+    def parts(self, text: str, model: Direction) -> list[Part]:
+        front = FRONT_MATTER.match(text)
+        return Reader(text, front.end() if front else 0).parts

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nmt.errors import NMTError
-from nmt.plugins.documents.document import Spliced, Translated
-from nmt.plugins.documents.languages import Direction
+from nmt.plugins.documents.document import Direction, Spliced, Text, Translated
 from nmt.plugins.documents.strings import sentences_of
 from nmt.text import same_directives
 
@@ -121,15 +120,6 @@ class Message:
         return ends[0] == ends[1] and all(same_directives(format, source, text) for format in self.formats)
 
 
-class Catalog(Spliced):
-    """The messages of a catalog."""
-
-    @property
-    def notice(self) -> str:
-        left = sum(isinstance(part, Message) and part.left for part in self.parts)
-        return f"messages left untranslated, because their format directives did not arrive: {left:,}" if left else ""
-
-
 def messages_of(text: str) -> list[Message]:
     """The messages of a catalog, but not its obsolete ones, which are comments."""
     found, current, flags, name, at = list[Message](), None, None, "", 0
@@ -168,20 +158,29 @@ def check_header(header: str, model: Direction) -> None:
     Direction(target=language[1] if language else "").check(model)
 
 
-def read_po(text: str, model: Direction) -> Catalog:
-    """A catalog; NMTError where it is in another language than that of the model's translations."""
-    parts, forms, one = list[Message](), 0, False
-    for message in messages_of(text):
-        if not message.texts.get("msgid"):
-            header = message.texts.get("msgstr", "")
-            forms = int(found[1]) if (found := FORMS.search(header)) else forms
-            one = bool(re.search(r"plural[ \t]*=[ \t]*\(?[ \t]*n[ \t]*!=[ \t]*1[ \t]*\)?[ \t]*;", header))
-            check_header(header, model)
-        if message.read(forms):
-            place = message.start if message.flags in (None, -1) else message.flags
-            flag = {None: f"#, fuzzy{message.line_end}", -1: ""}.get(message.flags, " fuzzy,")
-            message.before, message.begin = flag + text[place : message.begin], place
-            message.one = one
-            message.untranslated = text[message.begin : message.end]
-            parts.append(message)
-    return Catalog(text, parts)
+class Catalog(Text):
+    """The messages of a catalog."""
+
+    convert = "convert it with `msgconv -t UTF-8`"
+
+    @property
+    def notice(self) -> str:  # type: ignore[override]
+        left = sum(isinstance(part, Message) and part.left for part in self.text.parts)
+        return f"messages left untranslated, because their format directives did not arrive: {left:,}" if left else ""
+
+    def parts(self, text: str, model: Direction) -> list[Message]:
+        parts, forms, one = list[Message](), 0, False
+        for message in messages_of(text):
+            if not message.texts.get("msgid"):
+                header = message.texts.get("msgstr", "")
+                forms = int(found[1]) if (found := FORMS.search(header)) else forms
+                one = bool(re.search(r"plural[ \t]*=[ \t]*\(?[ \t]*n[ \t]*!=[ \t]*1[ \t]*\)?[ \t]*;", header))
+                check_header(header, model)
+            if message.read(forms):
+                place = message.start if message.flags in (None, -1) else message.flags
+                flag = {None: f"#, fuzzy{message.line_end}", -1: ""}.get(message.flags, " fuzzy,")
+                message.before, message.begin = flag + text[place : message.begin], place
+                message.one = one
+                message.untranslated = text[message.begin : message.end]
+                parts.append(message)
+        return parts

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from nmt.plugins.documents.document import Part, Spliced, Translated
+from nmt.plugins.documents.document import Direction, Part, Spliced, Text, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 from nmt.text import WITHOUT_BLANKS
 
@@ -83,13 +83,15 @@ def goes_on(cue: list[Sentence], following: list[Sentence]) -> bool:
     return alone and (lines[0][-1].isalnum() or lines[0][-1] == ",") and lines[1][0].islower()
 
 
-def read_srt(text: str) -> Spliced:
-    """Subtitles: lines of text below a line of times, up to an empty line."""
-    parts, group = list[Part](), list[Sentence]()
-    cues = [sentences_of(text[slice(*found.span("text"))], found.start("text")) for found in CUE.finditer(text)]
-    for cue, following in zip(cues, [*cues[1:], list[Sentence]()], strict=False):
-        group += cue
-        if len(group) == MOST_CUES or not goes_on(cue, following):
-            parts += group if len(group) == len(cue) else [Passage(text, group)]
-            group = []
-    return Spliced(text, parts)
+class Subtitles(Text):
+    """Subtitles of SubRip: lines of text below a line of times, up to an empty line."""
+
+    def parts(self, text: str, model: Direction) -> list[Part]:
+        parts, group = list[Part](), list[Sentence]()
+        cues = [sentences_of(text[slice(*found.span("text"))], found.start("text")) for found in CUE.finditer(text)]
+        for cue, following in zip(cues, [*cues[1:], list[Sentence]()], strict=False):
+            group += cue
+            if len(group) == MOST_CUES or not goes_on(cue, following):
+                parts += group if len(group) == len(cue) else [Passage(text, group)]
+                group = []
+        return parts

@@ -10,8 +10,7 @@ from html import escape, unescape
 from xml.parsers import expat
 
 from nmt.errors import NMTError
-from nmt.plugins.documents.document import Spliced, Translated
-from nmt.plugins.documents.languages import Direction, base, differ
+from nmt.plugins.documents.document import Direction, Spliced, Text, Translated, base, differ
 from nmt.plugins.documents.markup import Kind, Sentence, Token
 
 TAG = re.compile(
@@ -177,22 +176,30 @@ def usual_language(text: str) -> str:
     return language_of(header[0]) if header else ""
 
 
-def read_xliff(text: str, model: Direction) -> Spliced:
+class Xliff(Text):
     """A file of XLIFF; NMTError where it is not well-formed, or in other languages than the model's."""
-    check_xml(text)
-    for tag in TAG.finditer(text):
-        if tag["name"] in ("xliff", "file") and not tag["end"]:
-            source, target = FILE_SOURCE.search(tag["rest"]), FILE_TARGET.search(tag["rest"])
-            Direction(source[1] if source else "", target[1] if target else "").check(model)
-    return Spliced(text, [target for target in targets_of(text) if target.lines])
+
+    declares = True
+
+    def parts(self, text: str, model: Direction) -> list[Target]:
+        check_xml(text)
+        for tag in TAG.finditer(text):
+            if tag["name"] in ("xliff", "file") and not tag["end"]:
+                source, target = FILE_SOURCE.search(tag["rest"]), FILE_TARGET.search(tag["rest"])
+                Direction(source[1] if source else "", target[1] if target else "").check(model)
+        return [target for target in targets_of(text) if target.lines]
 
 
-def read_tmx(text: str, model: Direction) -> Spliced:
+class TranslationMemory(Text):
     """A translation memory, of which units without the target language get it; NMTError as for XLIFF."""
-    check_xml(text)
-    if not model.target:
-        raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
-    variants = [variant for variant in tuvs_of(text, model) if variant.lines]
-    if not variants and (usual := usual_language(text)) != "*all*":
-        Direction(usual).check(model)
-    return Spliced(text, variants)
+
+    declares = True
+
+    def parts(self, text: str, model: Direction) -> list[Target]:
+        check_xml(text)
+        if not model.target:
+            raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
+        variants = [variant for variant in tuvs_of(text, model) if variant.lines]
+        if not variants and (usual := usual_language(text)) != "*all*":
+            Direction(usual).check(model)
+        return variants

@@ -28,7 +28,6 @@ from starlette.requests import ClientDisconnect
 
 from nmt import __version__
 from nmt.errors import NMTError
-from nmt.plugins.documents import SUFFIXES
 from nmt.plugins.protection.glossary import read_glossary
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.models import Models
@@ -53,7 +52,16 @@ from nmt.plugins.serve.translation import (
     translate_lines,
     translate_texts,
 )
-from nmt.plugins.serve.worker import Failed, PlaceHandler, Rate, Search, log, log_client, log_error
+from nmt.plugins.serve.worker import (
+    Failed,
+    PlaceHandler,
+    Rate,
+    Search,
+    formats_of_documents,
+    log,
+    log_client,
+    log_error,
+)
 from nmt.text import language_name
 
 T = TypeVar("T")
@@ -374,7 +382,7 @@ class Server:
                 "keyRequired": self.keys is not None,
                 "suggestions": False,
                 "filesTranslation": True,
-                "supportedFilesFormat": list(SUFFIXES),
+                "supportedFilesFormat": list(formats_of_documents()),
                 "language": dict(zip(("source", "target"), named, strict=True)),
             }
         )

@@ -17,11 +17,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmt.config import TranslateConfig
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.hardware import usable_cores
+from nmt.registry import entries_of
 
 if TYPE_CHECKING:
     from nmt.plugins.documents import Document
@@ -322,6 +324,11 @@ def line_details(translator: "Translator", line: str, translation: "Translation"
     }
 
 
+def formats_of_documents() -> dict[str, str]:
+    """The format of a document by the suffix of its name."""
+    return {suffix: name for name, entry in entries_of("document").items() for suffix in entry.facts["suffixes"]}
+
+
 class DocumentTasks:
     """What a process that parses does; a task that takes more memory or processor time kills the process."""
 
@@ -333,11 +340,14 @@ class DocumentTasks:
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
 
     def parse(self, document: SentDocument) -> "Document":
-        from nmt.plugins.documents import read_document, read_file
+        from nmt.plugins.documents import read_document
 
         if document.format:
             return read_document(document.format, document.content)
-        return read_file(document.name, document.content, document.target, document.source)
+        suffix, formats = PurePath(document.name).suffix.lower(), formats_of_documents()
+        if suffix not in formats:
+            raise NMTError(f"files of this kind are not translated; {', '.join(formats)} are")
+        return read_document(formats[suffix], document.content, document.target, document.source)
 
     def begin(self) -> None:
         """Begin to count the processor time of a task."""

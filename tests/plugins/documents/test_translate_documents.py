@@ -104,5 +104,5 @@ def test_what_a_document_cannot_be_is_told_in_a_line(word_model, tmp_path, name,
     (tmp_path / "a.docm").write_bytes(b"PK\3\4 va")
     (tmp_path / "a.po").write_bytes(b'msgid ""\nmsgstr "Language: fr"\n')
     said = translate(word_model, f"input={tmp_path / name.replace('b', 'a')}", *words, code=2)
-    assert said.count("\n") == 1
+    assert said.removeprefix("nmt: engine=ctranslate2\n").count("\n") == 1
     assert told in said

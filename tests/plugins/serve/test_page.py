@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from nmt.plugins.documents import SUFFIXES
 from nmt.plugins.serve.requests import add_key
+from nmt.plugins.serve.worker import formats_of_documents
 from tests.plugins.serve.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -213,7 +213,7 @@ def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
     assert (tmp_path / "talk").read_text() == expected
     drop(page, "talk.pdf", b"no text")
     playwright.expect(page.get_by_role("alert")).to_have_text(
-        f"talk.pdf: this server translates {', '.join(SUFFIXES)} files"
+        f"talk.pdf: this server translates {', '.join(formats_of_documents())} files"
     )
 
 
