@@ -99,7 +99,7 @@ def command(words: list[str]) -> None:
 
 def blocks(path: Path) -> None:
     """What a cluster is told to translate: rows of Parquet, or lines."""
-    from nmt.plugins.cluster.parquet import cut, find_files, read_block
+    from nmt.plugins.cluster.blocks import cut, find_files, read_block
 
     for block in cut(find_files(str(path)), 7, "source")[0]:
         read_block(block, "source", print)

@@ -1,39 +1,190 @@
-"""A worker that translates blocks of a corpus to Parquet files, and what is told of its work."""
+"""A corpus as numbered blocks of lines, each of which becomes a Parquet file: written whole, skipped if it exists."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+import hashlib
+import json
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from glob import glob
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from nmt.config import TranslateConfig
 from nmt.errors import NMTError, one_line
-from nmt.plugins.cluster.parquet import Block, read_block, write_block
+from nmt.files import LARGE, parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
+from nmt.text import open_binary, reading
 from nmt.translation import (
     SUMMARIES,
     RefusedLine,
     Translation,
     Translator,
+    input_lines,
     lines_of,
     load_translator,
     remark,
     summarize,
 )
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DESCRIPTION = "_translation.json"
+"""File beside the Parquet files, with a name that Parquet readers skip."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive lines of a file, or rows of a Parquet file."""
+
+    file: str
+    number: int
+    """Index of the file in the corpus."""
+    first: int
+    """Number of the first line, counted from 1."""
+    count: int
+    offset: int
+    """Bytes before the first line; 0 for Parquet."""
+    reference: "Block | None" = None
+    """The block of the same lines of a parallel corpus."""
+
+    @property
+    def name(self) -> str:
+        """The Parquet file of its translations; the order of the names is the order of the input."""
+        return f"{self.number:06}-{self.first:012}.parquet"
+
+
+def find_files(pattern: str, key: str = "input") -> list[Path]:
+    """The one file, or the files of a folder or pattern, sorted by name; NMTError if there is none."""
+    path = Path(pattern)
+    if path.is_dir():
+        names = [file for file in path.iterdir() if not file.name.startswith((".", "_"))]
+    else:
+        names = [path] if path.exists() else [Path(name) for name in glob(pattern, recursive=True)]  # noqa: PTH207 (absolute ones too)
+    if not (files := sorted(name.absolute() for name in names if name.is_file())):
+        raise NMTError(f"{key}={pattern}: no file is there")
+    return files
+
+
+@contextmanager
+def reading_file(path: Path) -> Iterator[None]:
+    """Raise NMTError in one line for a missing or damaged file."""
+    with reading(path):
+        try:
+            yield
+        except pa.ArrowException as error:
+            raise OSError(one_line(error)) from error
+
+
+def cut(files: list[Path], size: int, column: str) -> tuple[list[Block], dict[str, str]]:
+    """Read all files once: blocks of `size` lines, and the SHA-256 of each file's text by its path."""
+    blocks, hashes = list[Block](), dict[str, str]()
+    for number, path in enumerate(files):
+        digest, first, offset = hashlib.sha256(), 1, 0
+        with reading_file(path):
+            if path.suffix == ".parquet":
+                rows = count_rows(path, column)
+                blocks += [
+                    Block(str(path), number, begin + 1, min(size, rows - begin), 0) for begin in range(0, rows, size)
+                ]
+                hashes[str(path)] = sha256(path.resolve())
+                continue
+            with open_binary(path) as file:
+                while lines := list(islice(file, size)):
+                    blocks.append(Block(str(path), number, first, len(lines), offset))
+                    content = b"".join(lines)
+                    digest.update(content)
+                    first, offset = first + len(lines), offset + len(content)
+            hashes[str(path)] = digest.hexdigest()
+    return blocks, hashes
+
+
+def count_rows(path: Path, column: str) -> int:
+    """The rows of a Parquet file; NMTError if it has no such column of texts."""
+    with pq.ParquetFile(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+    if column not in schema.names:
+        raise NMTError(f"{path}: no column {column}; pass ray.column=NAME, there are {', '.join(schema.names)}")
+    if (kind := schema.field(column).type) not in (pa.string(), pa.large_string()):
+        raise NMTError(f"{path}: column {column} holds no text but {kind}")
+    return int(rows)
+
+
+def read_block(block: Block, column: str, notice: Callable[[str], None]) -> list[str]:
+    """The lines of a block; invalid UTF-8 is replaced, with a notice. Missing texts of Parquet are empty lines."""
+    path, begin = Path(block.file), block.first - 1
+    with reading_file(path):
+        if path.suffix == ".parquet":
+            with pq.ParquetFile(path) as file:
+                sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+                ends = list(accumulate(sizes))
+                groups = [
+                    group for group, end in enumerate(ends) if end - sizes[group] < begin + block.count and end > begin
+                ]
+                before = ends[groups[0]] - sizes[groups[0]]
+                rows = file.read_row_groups(groups, [column]).column(0).slice(begin - before, block.count)
+            return [text or "" for text in rows.to_pylist()]
+        with open_binary(path) as file:
+            if file.seekable():
+                file.seek(block.offset)
+            else:
+                deque(islice(file, begin), maxlen=0)  # a compressed file is read up to the block
+            lines = islice(file, block.count)
+            return list(input_lines(lines, block.first, lambda words: notice(f"{path.name}: {words}")))
+
+
+def write_block(folder: Path, block: Block, lines: list[str], translations: list[Translation], **more: Any) -> None:
+    """Write the Parquet file of a block, whole or not at all; `more` are further columns."""
+    columns = {
+        "file": [block.file] * block.count,
+        "line": range(block.first, block.first + block.count),
+        "source": lines,
+        "translation": [translation.text for translation in translations],
+        "score": [translation.score for translation in translations],
+        "log_probability": [translation.log_probability for translation in translations],
+        **more,
+    }
+    with whole_file(folder / block.name) as temporary:
+        pq.write_table(pa.table(columns), temporary)
+
+
+def claim(folder: Path, description: dict[str, Any]) -> None:
+    """Make a folder the output of this translation; NMTError if it holds another one, or anything else."""
+    path = folder / DESCRIPTION
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder, re.escape(DESCRIPTION))  # of a run that was killed as it began
+        if not path.is_file() and any(folder.iterdir()):
+            raise NMTError(f"output={folder} holds other files: name a new folder, or an empty one")
+    except OSError as error:
+        raise NMTError(f"output={folder}: cannot be used ({error})") from error
+    if not path.is_file():
+        write_file(path, json.dumps(description, indent=2) + "\n")
+    earlier = read_mapping(path, parse_json, LARGE)
+    if other := [key for key in description if earlier.get(key) != description[key]]:
+        raise NMTError(f"output={folder} holds a translation with other {', '.join(other)}: name another folder")
+    remove_leftovers(folder)  # of a run that was killed
+
 
 class BlockTranslator:
-    """A model that translates blocks and writes their files: in this process, in another, or in a Ray actor."""
+    """Translates blocks and writes their files: in this process, in one of several, or as a Ray actor."""
 
-    kind: type[Block] = Block
+    translator: Translator
 
     def __init__(self, config: TranslateConfig) -> None:
         self.config, self.counts, self.notices = config, Counter[str](), list[str]()
-        self.translator: Translator | None = None
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Translate a block; a row for the driver, which holds the error if there was one."""
-        self.notices.clear()
-        before, block, error = self.counts.copy(), self.kind(**row), ""
+        """Translate a block, given and reported as a row of Ray's; an error is a part of the report."""
+        reference = row["reference"] and Block(**row["reference"])
+        block, before, error = Block(**{**row, "reference": reference}), self.counts.copy(), ""
         name = Path(block.file).name
+        self.notices.clear()
         try:
             self.translate(block, name)
         except RefusedLine as problem:
@@ -46,28 +197,43 @@ class BlockTranslator:
         return {"lines": block.count, "error": error, "notices": "\n".join(self.notices), **counts}
 
     def translate(self, block: Block, name: str) -> None:
-        self.translator = self.translator or load_translator(self.config, self.notices.append)
+        if not hasattr(self, "translator"):
+            self.translator = load_translator(self.config, self.notices.append)
         lines, size = read_block(block, self.config.ray.column, self.notices.append), self.config.buffer
         parts = (lines[begin : begin + size] for begin in range(0, len(lines), size))
-        found = list(lines_of(map(self.translator.translate_block, parts)))
-        for number, translations in enumerate(found, block.first):
+        rows = list(lines_of(map(self.translator.translate_block, parts)))
+        for number, translations in enumerate(rows, block.first):
             remark(translations[0], f"{name}, line {number}", self.counts, self.notices.append)
-        self.write(block, lines, found)
+        self.write(block, lines, rows)
 
-    def write(self, block: Block, lines: list[str], found: list[list[Translation]]) -> None:
+    def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
         """Write the file of a block, given the translations of each line, best first."""
-        write_block(Path(self.config.output), block, lines, [best for best, *_ in found])
+        write_block(Path(self.config.output), block, lines, [best for best, *_ in rows])
 
 
-def tell(rows: Iterable[dict[str, Any]], update: Callable[[str], None], notice: Callable[[str], None]) -> None:
-    """Tell of blocks as soon as they are written; NMTError for the first error of a worker."""
+def write_blocks(
+    blocks: Sequence[Block],
+    folder: Path,
+    console: "Console",
+    reports: Callable[[Sequence[Block]], Iterable[dict[str, Any]]],
+) -> None:
+    """Have the missing files of blocks written, with progress; `reports` writes them and gives their reports.
+
+    Raises NMTError for the first error of a worker.
+    """
+    missing = [block for block in blocks if not (folder / block.name).is_file()]
+    if len(missing) < len(blocks):
+        console.print(f"{len(blocks) - len(missing):,} of {len(blocks):,} parts are there already")
     done, counts = 0, Counter[str]()
-    for row in rows:
-        if row["error"]:
-            raise NMTError(row["error"])
-        for words in row["notices"].splitlines():
-            notice(words)
-        counts.update({kind: row[kind] for kind in SUMMARIES})
-        done += row["lines"]
-        update(f"translated {done:,} lines")
-    summarize(counts, notice)
+    with console.status("starting") as status:
+        for report in reports(missing) if missing else ():
+            if report["error"]:
+                raise NMTError(report["error"])
+            for words in report["notices"].splitlines():
+                console.print(f"nmt: {words}")
+            counts.update({kind: report[kind] for kind in SUMMARIES})
+            done += report["lines"]
+            status.update(f"translated {done:,} lines")
+        summarize(counts, lambda words: console.print(f"nmt: {words}"))
+    if lost := sum(not (folder / block.name).is_file() for block in blocks):
+        raise NMTError(f"{lost:,} files are not in {folder}: all machines of the cluster must share that folder")

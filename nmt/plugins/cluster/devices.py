@@ -27,28 +27,23 @@ from nmt.translation import (
     warn,
 )
 
+worker_config: TranslateConfig
+"""In a process of the pool: its configuration, with its own device."""
+
 
 def device_names(config: TranslateConfig) -> list[str]:
     """The GPU of each process; NMTError if there are not enough."""
     import torch
 
-    count, device = config.devices, config.device
-    found = torch.cuda.device_count()
-    if device == "auto":
-        device = "cuda" if found else "cpu"
-    if device == "cpu":
+    count, device, gpus = config.devices, config.device, torch.cuda.device_count()
+    if device == "cpu" or (device == "auto" and not gpus):
         raise NMTError(f"devices={count} is for GPUs; of a processor all cores are used, or threads=N of them")
-    if device != "cuda":
+    if device not in ("auto", "cuda"):
         choose_device(device)
         raise NMTError(f"devices={count}: device={device} is one device; use device=cuda")
-    if count > found:
-        there = "is 1 GPU" if found == 1 else f"are {found} GPUs"
-        raise NMTError(f"devices={count}: there {there} here; ask for no more, or use device=cpu without devices")
+    if count > gpus:
+        raise NMTError(f"devices={count}: GPUs here: {gpus}; ask for no more, or use device=cpu without devices")
     return [f"cuda:{number}" for number in range(count)]
-
-
-worker_config: TranslateConfig
-"""In a process of the pool: its configuration, with its own device."""
 
 
 def begin_worker(config: TranslateConfig, devices: "SimpleQueue[str]") -> None:
@@ -77,11 +72,10 @@ def translate_block(block: list[str]) -> Block:
         raise NMTError(f"{worker_config.device}: {type(error).__name__}: {one_line(error)}") from error
 
 
-def result(future: object) -> Any:
+def result(future: "Future[Any] | BaseException") -> Any:
     """The result of a process; raises the exception of the reader, or NMTError if the process was killed."""
     if isinstance(future, BaseException):
         raise future
-    assert isinstance(future, Future)
     try:
         return future.result()
     except BrokenProcessPool as error:
@@ -94,27 +88,22 @@ class DeviceTranslator:
     def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
         self.pool, self.count = pool, count
 
-    def submitted(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Future[Any]]:
-        """Items on their way to the processes. To be read by one thread alone.
-
-        Ctrl-C reaches all processes of a terminal, but this process ends the others. So those that the thread starts
-        inherit that they do not receive the signal.
-        """
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        for item in items:
-            yield self.pool.submit(task, item)
-
     def run(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """What a task makes of each item, in their order; about two items for each process are in memory."""
         resource_tracker.ensure_running()  # else the first process would start it, and unblock the signal
-        pending = read_by_thread(self.submitted(task, items), 2 * self.count)
+
+        def submitted() -> Iterator[Future[Any]]:
+            # By one thread. Ctrl-C reaches all processes of a terminal, but this process ends the others. So the
+            # processes that the thread starts inherit that they do not receive the signal.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            for item in items:
+                yield self.pool.submit(task, item)
+
+        pending = read_by_thread(submitted(), 2 * self.count)
         return map(result, iter(pending.get, None))
 
     def stream(self, lines: Iterable[str], buffer: int) -> Iterator[list[Translation]]:
-        """The translations of a stream of lines, in order and as soon as possible.
-
-        Blocks of at most `buffer` lines go to the processes.
-        """
+        """The translations of a stream of lines, in order and as soon as possible, in blocks of at most `buffer`."""
         return lines_of(self.run(translate_block, arriving_blocks(lines, buffer)))
 
 

@@ -1,10 +1,10 @@
-"""`nmt translate --ray`: a corpus to a folder of Parquet files, on a Ray cluster. The only file that knows Ray."""
+"""Translation of blocks on a Ray cluster. The only file that knows Ray."""
 
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,59 +14,8 @@ from rich.console import Console
 from nmt.config import TranslateConfig
 from nmt.errors import NMTError, how_to_install, one_line
 from nmt.files import find_model_directory
-from nmt.plugins.cluster.blocks import BlockTranslator, tell
-from nmt.plugins.cluster.parquet import Block, check_complete, claim, cut, find_files, missing_blocks
+from nmt.plugins.cluster.blocks import Block, BlockTranslator, claim, cut, find_files, write_blocks
 from nmt.translation import what_decides
-
-
-@contextmanager
-def cluster(address: str | None) -> Iterator[None]:
-    """Connect to a Ray cluster, or start one on this machine."""
-    import ray
-
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        ray.init(address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise NMTError(f"ray.address={address}: no Ray cluster answers ({one_line(error)})") from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def on_cluster(
-    config: TranslateConfig, blocks: Sequence[Block], worker: type[BlockTranslator]
-) -> Iterator[dict[str, Any]]:
-    """Translate blocks; gives the row of each one as soon as it is written."""
-    import ray.data
-
-    resources = ray.cluster_resources()
-    gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
-    device = config.device if config.device != "auto" else "cuda" if gpus else "cpu"
-    if device == "cuda" and not gpus:
-        raise NMTError("device=cuda: the Ray cluster has no GPU; use device=cpu")
-    workers = config.ray.workers or min(gpus if device == "cuda" else cores, len(blocks))
-    needs = {"num_gpus": 1} if device == "cuda" else {"num_cpus": 1}
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars, context.print_on_execution_start = False, False
-    rows = ray.data.from_items([asdict(block) for block in blocks], override_num_blocks=len(blocks))
-    arguments, pool = (replace(config, device=device),), ray.data.ActorPoolStrategy(size=workers)
-    yield from rows.map(worker, fn_constructor_args=arguments, compute=pool, **needs).iter_rows()
-
-
-def translate_blocks(
-    config: TranslateConfig, blocks: Sequence[Block], console: Console, worker: type[BlockTranslator] = BlockTranslator
-) -> None:
-    """Translate blocks with progress and notices; NMTError for the first error of a worker."""
-    import ray.exceptions
-
-    try:
-        with cluster(config.ray.address), console.status("starting") as status:
-            tell(on_cluster(config, blocks, worker), status.update, lambda words: console.print(f"nmt: {words}"))
-    except ray.exceptions.RayError as error:
-        raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
 
 
 def require_ray() -> None:
@@ -75,18 +24,51 @@ def require_ray() -> None:
         raise NMTError(f"--ray needs Ray; {how_to_install('ray')}")
 
 
+def on_cluster(
+    config: TranslateConfig, worker: type[BlockTranslator], blocks: Sequence[Block]
+) -> Iterator[dict[str, Any]]:
+    """Translate blocks on a cluster, which is started here if there is none; the report of each as it is written."""
+    import ray.data
+    import ray.exceptions
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(config.ray.address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise NMTError(f"ray.address={config.ray.address}: no Ray cluster answers ({one_line(error)})") from error
+    try:
+        resources = ray.cluster_resources()
+        gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
+        device = config.device if config.device != "auto" else "cuda" if gpus else "cpu"
+        if device == "cuda" and not gpus:
+            raise NMTError("device=cuda: the Ray cluster has no GPU; use device=cpu")
+        workers = config.ray.workers or min(gpus if device == "cuda" else cores, len(blocks))
+        needs = {"num_gpus": 1} if device == "cuda" else {"num_cpus": 1}
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars, context.print_on_execution_start = False, False
+        rows = ray.data.from_items([asdict(block) for block in blocks], override_num_blocks=len(blocks))
+        arguments, pool = (replace(config, device=device),), ray.data.ActorPoolStrategy(size=workers)
+        yield from rows.map(worker, fn_constructor_args=arguments, compute=pool, **needs).iter_rows()
+    except ray.exceptions.RayError as error:
+        raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
+    finally:
+        ray.shutdown()
+
+
 def translate_corpus(config: TranslateConfig, console: Console) -> None:
     """Translate the files of `config.input` to Parquet files in `config.output`; files that are there stay."""
     require_ray()
-    folder, output = Path(config.output), Path(config.output).absolute()
-    runs = [str(find_model_directory(name).resolve()) for name in config.run]
-    glossary = config.glossary and str(Path(config.glossary).resolve())
-    config = replace(config, run=runs, output=str(output), glossary=glossary)
+    folder = Path(config.output)
+    config = replace(
+        config,
+        run=[str(find_model_directory(name).resolve()) for name in config.run],
+        output=str(folder.absolute()),
+        glossary=config.glossary and str(Path(config.glossary).resolve()),
+    )
     settings = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
     with console.status("reading the input"):
         blocks, hashes = cut(find_files(config.input), config.ray.lines, config.ray.column)
         claim(folder, {"input": hashes, **what_decides(config), **settings})
-    if missing := missing_blocks(blocks, output, console):
-        translate_blocks(config, missing, console)
-    check_complete(blocks, output)
+    write_blocks(blocks, folder.absolute(), console, partial(on_cluster, config, BlockTranslator))
     console.print(f"{sum(block.count for block in blocks):,} lines are translated in {folder}")

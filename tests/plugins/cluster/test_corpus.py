@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nmt.errors import NMTError
-from nmt.plugins.cluster.parquet import Block, claim, cut, find_files, read_block, write_block
+from nmt.plugins.cluster.blocks import Block, claim, cut, find_files, read_block, write_block
 from nmt.translation import Translation
 
 LINES = ["one", "", "drei \u2028 vier", "  ", "f\u00fcnf", "six", "seven"]

@@ -161,9 +161,8 @@ def test_devices_by_hand(monkeypatch, device, gpus, devices, expected):
 @pytest.mark.parametrize(
     ("device", "gpus", "named"),
     [
-        ("auto", 1, "devices=4: there is 1 GPU here"),
-        ("auto", 3, "devices=4: there are 3 GPUs here"),
-        ("cuda", 0, "devices=4: there are 0 GPUs here"),
+        ("auto", 3, "devices=4: GPUs here: 3"),
+        ("cuda", 0, "devices=4: GPUs here: 0"),
         ("auto", 0, "devices=4 is for GPUs; of a processor all cores are used, or threads=N of them"),
         ("cpu", 8, "devices=4 is for GPUs; of a processor all cores"),
         ("abacus", 3, "device=abacus: not available"),

@@ -21,7 +21,7 @@ from nmt.config import sources_of
 from nmt.plugins.synthesize.pairs import worst
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
-SEARCH = ["device=cpu", "threads=1", "decode.beam_size=4", "decode.max_extra_length=3"]
+SEARCH = ["engine=torch", "device=cpu", "threads=1", "decode.beam_size=4", "decode.max_extra_length=3"]
 
 
 @pytest.fixture
