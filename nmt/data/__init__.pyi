@@ -22,8 +22,13 @@ from .manifest import (
     fingerprint as fingerprint,
     read_manifest as read_manifest,
 )
-from .mixture import last_stage as last_stage, stages as stages
-from .planning import BatchPlanner as BatchPlanner, MicroBatch as MicroBatch, UpdateSize as UpdateSize
+from .planning import (
+    BatchPlanner as BatchPlanner,
+    MicroBatch as MicroBatch,
+    UpdateSize as UpdateSize,
+    last_stage as last_stage,
+    stages as stages,
+)
 from .prepared import (
     Batch as Batch,
     Domain as Domain,
@@ -33,4 +38,5 @@ from .prepared import (
     dummy_batch as dummy_batch,
     open_corpus as open_corpus,
 )
-from .shuffling import INCREMENT as INCREMENT, shifted as shifted, splitmix as splitmix
+from .shuffling import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, splitmix as splitmix
+from .transforms import IdPair as IdPair, Transform as Transform, transforms_for as transforms_for

@@ -7,25 +7,99 @@ is in pass g // M, and update n, of m micro-batches, consists of those from n * 
 A run can therefore start at any update without replaying those before it. Orders are shuffled by ciphers
 (shuffling.py), which compute the positions of the few hundred pairs of an update without shuffling the whole corpus.
 
-Of a mixture (mixture.py), a pair may have several copies in a pass. Within a group, the pairs of each source form an
-endless stream of shuffled rounds, and pass after pass takes as many of them as there are copies. So these pairs occur
-equally often, whatever the number of copies, which need not be a whole number.
+A mixture has several sources, whose rows follow one another. A stage is a stretch of updates in which the same sources
+are used, and a pair may have several copies in a pass. Within a group, the pairs of each source form an endless stream
+of shuffled rounds, and pass after pass takes as many of them as there are copies. So these pairs occur equally often,
+whatever the number of copies, which need not be a whole number.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.config import BatchingConfig
+from nmt.config import BatchingConfig, SourceConfig
 from nmt.data.bucketing import Groups, group_by_lengths
-from nmt.data.mixture import Stage
 from nmt.data.shuffling import Ints, shuffle_key, shuffled
 from nmt.errors import NMTError
 
+MOST_COPIES = 64
+"""The most sentences in a pass, for each pair of the corpus."""
 STAGE_PASSES = 2**32
 """Passes are numbered from a multiple of this on in each stage of a training, so that none has the order of another."""
+
+
+@dataclass
+class Stage:
+    """A stretch of updates with the same sources."""
+
+    start: int
+    """Its first update, counted from 0."""
+    copies: NDArray[np.float64]
+    """For each source, the occurrences of each of its pairs in a pass, mostly 1 or more; 0 for one that is not used."""
+
+
+@dataclass
+class Mixture:
+    """The sources of a corpus, the stages of a training on them, and the lengths that transforms may give to pairs."""
+
+    bounds: Ints
+    """[sources + 1]: the first row of each source, and the end of the last one."""
+    stages: list[Stage]
+    growth: NDArray[np.float64]
+    """[sources]: sentences may get this many times longer."""
+    added: NDArray[Any]
+    """[sources]: tokens that may be added to a source."""
+
+    def grown(self, source: NDArray[Any], target: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The lengths to plan with."""
+        growth, added = (np.repeat(values, np.diff(self.bounds)) for values in (self.growth, self.added))
+        return np.ceil(source * growth + added).astype(np.int32), np.ceil(target * growth).astype(np.int32)
+
+
+def shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[float]:
+    """The share of each source in the sentences of an update: as configured, or by its size (Arivazhagan et al. 2019).
+
+    What the sources with a `share` leave is divided in proportion to (weight x pairs)^(1 / temperature).
+    """
+    parts = [
+        0.0 if source.share is not None else (source.weight * size) ** (1 / temperature)
+        for source, size in zip(sources, sizes, strict=True)
+    ]
+    rest = 1 - sum(source.share or 0 for source in sources) if any(parts) else 0.0
+    result = [source.share or rest * part / sum(parts) for source, part in zip(sources, parts, strict=True)]
+    return [share / sum(result) for share in result]
+
+
+def last_stage(sources: Sequence[SourceConfig]) -> int:
+    """The first update of the last stage, counted from 0."""
+    return max(bound for source in sources for bound in (source.start, source.stop or 0))
+
+
+def stages(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[Stage]:
+    """The stages of a training, first to last."""
+    made = []
+    for start in sorted(
+        {0, *(bound for source in sources for bound in (source.start, source.stop) if bound is not None)}
+    ):
+        used = [n for n, source in enumerate(sources) if source.start <= start and (source.stop or start + 1) > start]
+        if not used:
+            raise NMTError(f"data.sources: none of them is used from update {start:,} on; raise stop of one")
+        pairs = np.array([sizes[number] for number in used])
+        chosen = np.array(shares([sources[number] for number in used], pairs.tolist(), temperature))
+        # Every pair occurs once in a pass, or more often, unless that would make passes too long.
+        taken = chosen * min(np.max(pairs / np.maximum(chosen, 1e-12)), MOST_COPIES * pairs.sum())
+        if taken.min() < 1:
+            name = sources[used[int(taken.argmin())]].name
+            raise NMTError(
+                f"data.sources: the shares and weights leave {name} less than a sentence in {taken.sum():,.0f}"
+            )
+        copies = np.zeros(len(sources))
+        copies[used] = taken / pairs
+        made.append(Stage(start, copies))
+    return made
 
 
 class UpdateSize(NamedTuple):
@@ -82,63 +156,54 @@ class MicroBatch:
     """The longest source and target, end symbols included, that there is room for."""
 
 
-@dataclass
-class Mixture:
-    """The sources of a corpus, whose rows follow one another, and the stages of a training on them."""
+class StagePlan:
+    """The parts that groups are cut into in a stage, each a micro-batch in every pass.
 
-    bounds: Ints
-    """[sources + 1]: the first row of each source, and the end of the last one."""
-    stages: list[Stage]
-    growth: NDArray[np.float64]
-    """[sources]: sentences may get this many times longer by noise."""
-    hints: Ints
-    """[sources]: tokens that hints may add to a source."""
+    Arrays are [groups], and in a mixture, [sources, groups].
+    """
 
-    def grown(self, source: NDArray[Any], target: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The lengths of all pairs with noise."""
-        growth, hints = (np.repeat(each, np.diff(self.bounds)) for each in (self.growth, self.hints))
-        return np.ceil(source * growth + hints).astype(np.int32), np.ceil(target * growth).astype(np.int32)
-
-
-class Parts:
-    """The parts that groups are cut into, each a micro-batch in every pass of a stage."""
-
-    def __init__(self, start: int, sizes: Ints, rows: Ints) -> None:
-        """`sizes`: pairs of each group in a pass, copies included; `rows`: the most pairs in a micro-batch of it."""
-        self.start, self.sizes = start, sizes
+    def __init__(self, groups: Groups, rows: Ints, stage: Stage | None = None, bounds: Ints | None = None) -> None:
+        """`rows`: the most pairs in a micro-batch of each group; the last two for a mixture."""
+        self.groups, self.start, self.sizes = groups, stage.start if stage else 0, np.diff(groups.starts)
+        self.is_mixed = stage is not None
+        if stage is not None and bounds is not None:
+            sources, count = len(bounds) - 1, len(self.sizes)
+            # Groups list their pairs in the order of rows, so the pairs of a source are together.
+            source_of_pair = np.searchsorted(bounds, groups.order, side="right") - 1
+            cells = source_of_pair * count + np.repeat(np.arange(count), self.sizes)
+            self.source_sizes = np.bincount(cells, minlength=sources * count).reshape(sources, count)
+            self.begins = self.source_sizes.cumsum(0) - self.source_sizes
+            # The pairs that a pass takes, rounded such that the sum over the groups is right.
+            upto = np.rint(self.source_sizes.cumsum(1) * stage.copies[:, None]).astype(np.int64)
+            self.taken = np.diff(upto, axis=1, prepend=0)
+            self.ends = self.taken.cumsum(0)
+            self.sizes = self.ends[-1]
         # Each group is cut into equal parts, so that none of its micro-batches is nearly empty.
-        self.parts = -(-sizes // rows)
+        self.parts = -(-self.sizes // rows)
         self.first_parts = np.cumsum(self.parts) - self.parts
         self.group_of_part = np.repeat(np.arange(len(self.parts)), self.parts)
 
     def __len__(self) -> int:
         return len(self.group_of_part)
 
+    def pairs(self, seed: int, passes: Ints, parts: Ints) -> list[Ints]:
+        """The rows of the corpus in each of these parts, in these passes."""
+        groups = self.group_of_part[parts]
+        sizes, count, number = self.sizes[groups], self.parts[groups], parts - self.first_parts[groups]
+        begins, ends = number * sizes // count, (number + 1) * sizes // count
+        rows = ends - begins
+        # For all parts at once: the index of each row within its group, which the cipher shuffles.
+        indices = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
+        within = shuffled(indices, np.repeat(sizes, rows), np.repeat(shuffle_key(seed, passes, groups), rows))
+        if self.is_mixed:
+            within = self.of_streams(seed, np.repeat(passes, rows), np.repeat(groups, rows), within)
+        pairs = self.groups.order[np.repeat(self.groups.starts[groups], rows) + within].astype(np.int64)
+        return np.split(pairs, np.cumsum(rows)[:-1])
 
-class Streams:
-    """In each group of a stage, the endless stream of each source's pairs, and how many of it a pass takes.
-
-    Arrays are [sources, groups].
-    """
-
-    def __init__(self, groups: Groups, bounds: Ints, stage: Stage) -> None:
-        self.start = stage.start
-        sources, count = len(bounds) - 1, len(groups.starts) - 1
-        # Groups list their pairs in the order of rows, so the pairs of a source are together.
-        source_of_pair = np.searchsorted(bounds, groups.order, side="right") - 1
-        group_of_pair = np.repeat(np.arange(count), np.diff(groups.starts))
-        self.sizes = np.bincount(source_of_pair * count + group_of_pair, minlength=sources * count)
-        self.sizes = self.sizes.reshape(sources, count)
-        self.begins = self.sizes.cumsum(0) - self.sizes
-        # Rounded such that the sum over the groups is right.
-        upto = np.rint(self.sizes.cumsum(1) * stage.copies[:, None]).astype(np.int64)
-        self.taken = np.diff(upto, axis=1, prepend=0)
-        self.ends = self.taken.cumsum(0)
-
-    def pairs(self, seed: int, passes: Ints, groups: Ints, indices: Ints) -> Ints:
+    def of_streams(self, seed: int, passes: Ints, groups: Ints, indices: Ints) -> Ints:
         """The pairs, numbered within their groups, at these indices of what passes take of all sources."""
         sources = (indices >= self.ends[:, groups]).sum(0)
-        taken, sizes = self.taken[sources, groups], self.sizes[sources, groups]
+        taken, sizes = self.taken[sources, groups], self.source_sizes[sources, groups]
         places = passes % STAGE_PASSES * taken + indices - (self.ends[sources, groups] - taken)
         rounds, within = np.divmod(places, sizes)
         keys = shuffle_key(seed, passes // STAGE_PASSES, rounds, groups, sources)
@@ -172,41 +237,25 @@ class BatchPlanner:
             )
         self.groups = group_by_lengths(source_lengths, target_lengths, budget)
         rows = budget // self.groups.widths.max(0)
-        self.streams = [Streams(self.groups, mixture.bounds, stage) for stage in mixture.stages] if mixture else []
-        self.stages = [Parts(each.start, each.ends[-1], rows) for each in self.streams]
-        self.stages = self.stages or [Parts(0, np.diff(self.groups.starts), rows)]
+        stages = [(stage, mixture.bounds) for stage in mixture.stages] if mixture else [(None, None)]
+        self.stages = [StagePlan(self.groups, rows, stage, bounds) for stage, bounds in stages]
         self.micro_batches_per_pass = len(self.stages[0])
-
-    def members(self, stage: int, passes: Ints, parts: Ints) -> list[Ints]:
-        """The pairs of each of these parts, numbered over all groups, in these passes of a stage."""
-        cut = self.stages[stage]
-        groups = cut.group_of_part[parts]
-        sizes, count, number = cut.sizes[groups], cut.parts[groups], parts - cut.first_parts[groups]
-        begins, ends = number * sizes // count, (number + 1) * sizes // count
-        rows = ends - begins
-        # For all parts at once: the index of each row within its group, which the cipher shuffles.
-        indices = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows - begins, rows)
-        keys = np.repeat(shuffle_key(self.seed, passes, groups), rows)
-        within = shuffled(indices, np.repeat(sizes, rows), keys)
-        if self.streams:
-            within = self.streams[stage].pairs(self.seed, np.repeat(passes, rows), np.repeat(groups, rows), within)
-        pairs = self.groups.order[np.repeat(self.groups.starts[groups], rows) + within].astype(np.int64)
-        return np.split(pairs, np.cumsum(rows)[:-1])
 
     def stage_of(self, update: int) -> int:
         """The index of the stage that an update is in."""
-        return max(index for index, each in enumerate(self.stages) if each.start <= update)
+        return max(index for index, stage in enumerate(self.stages) if stage.start <= update)
 
     def update(self, number: int) -> list[MicroBatch]:
         """The micro-batches of update `number`, counted from 0."""
-        stage = self.stage_of(number)
-        begin, per_pass = self.stages[stage].start, len(self.stages[stage])
-        passes, indices = np.divmod((number - begin) * self.micro_batches + np.arange(self.micro_batches), per_pass)
-        passes += stage * STAGE_PASSES
+        index = self.stage_of(number)
+        stage = self.stages[index]
+        micro_batches = (number - stage.start) * self.micro_batches + np.arange(self.micro_batches)
+        passes, indices = np.divmod(micro_batches, len(stage))
+        passes += index * STAGE_PASSES
         # The order of the micro-batches is shuffled like a group, with a number that no group has.
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
-        parts = shuffled(indices, per_pass, order_key)
-        members = self.members(stage, passes, parts)
+        parts = shuffled(indices, len(stage), order_key)
+        members = stage.pairs(self.seed, passes, parts)
         sizes = [
             micro_batch_size(
                 self.source_lengths[pairs].astype(np.int64),
@@ -216,7 +265,7 @@ class BatchPlanner:
             for pairs in members
         ]
         size = sum(sizes[1:], start=sizes[0])
-        widths = self.groups.widths[:, self.stages[stage].group_of_part[parts]].T.tolist()
+        widths = self.groups.widths[:, stage.group_of_part[parts]].T.tolist()
         return [
             MicroBatch(pairs, number, micro_batch, size, (source, target))
             for micro_batch, (pairs, (source, target)) in enumerate(zip(members, widths, strict=True))

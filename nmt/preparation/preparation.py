@@ -6,39 +6,27 @@ Text and ids pass through memory in blocks; only a hash and a flag are kept for 
 """
 
 import re
-from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import accumulate
+from functools import lru_cache, partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from nmt.config import DataConfig, ExperimentConfig, SourceConfig, held_out_name, sources_of
-from nmt.data import IDS_SCHEMA, arrow_writer, stages, text_block
+from nmt.config import DataConfig, ExperimentConfig, SourceConfig, TokenizerConfig, held_out_name, sources_of
+from nmt.data import IDS_SCHEMA, TOKENIZER, arrow_writer, list_column, stages, text_block, text_pairs, transforms_for
 from nmt.errors import NMTError
 from nmt.files import check_direction, find_model_directory, read_description, read_tokenizer
-from nmt.plugins.augment.subword_sampling import subword_sampler
-from nmt.preparation.blocks import (
-    Item,
-    Result,
-    blocks,
-    bounded_map,
-    chosen_blocks,
-    encode_block,
-    learn_vocabulary,
-)
-from nmt.preparation.reading import EMPTY, Reading, Say
-from nmt.text import Pair, Tokenizer, load_tokenizer
+from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, blocks, chosen_blocks
+from nmt.text import Encode, Pair, Tokenizer, fast_encode, load_tokenizer, train_tokenizer
 
-SIDES, SPLITS = ("source", "target"), ("train", "valid", "test")
+SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000
 """The manifest records the characters of a side up to this number; a corpus with more is taken to have all."""
 LEARNT = 50
@@ -47,84 +35,112 @@ LEARNT = 50
 
 def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
     """The 99th percentile and the maximum of counted lengths; 0 without lengths."""
-    ascending = sorted(lengths)
-    so_far = list(accumulate(lengths[length] for length in ascending))
-    if not ascending:
+    if not lengths:
         return {"p99": 0, "max": 0}
-    return {"p99": ascending[bisect_left(so_far, ceil(0.99 * so_far[-1]))], "max": ascending[-1]}
+    ascending = sorted(lengths)
+    so_far = np.cumsum([lengths[length] for length in ascending])
+    return {"p99": ascending[np.searchsorted(so_far, ceil(0.99 * int(so_far[-1])))], "max": ascending[-1]}
 
 
-def joined(counts: list[dict[str, Any]]) -> dict[str, Any]:
-    """The counts of a split over all sources."""
-    total = {
-        "read": sum(each["read"] for each in counts),
-        "dropped": sum((each["dropped"] for each in counts), Counter()),
-    }
-    found = sum(each.get("in_train", 0) for each in counts)
-    return total | ({"in_train": found} if any("in_train" in each for each in counts) else {})
+def learn_vocabulary(
+    samples: list[tuple[Path, NDArray[np.bool_]]],
+    sides: tuple[int, ...],
+    config: TokenizerConfig,
+    entries: list[str],
+    tags: list[str],
+) -> Tokenizer:
+    """Train a tokenizer on these sides of sampled pairs: files of text, and True for each pair in the sample."""
+    pairs = (pair for text, sample in samples for block in chosen_blocks(text, sample) for pair in text_pairs(block))
+    return train_tokenizer(
+        (pair[side] for block in blocks(pairs) for side in sides for pair in block), config, entries, tags
+    )
 
 
-@dataclass
+@lru_cache(maxsize=1)
+def worker_tokenizer(path: Path) -> tuple[Tokenizer, Encode]:
+    """A tokenizer and its encoding, read once in each process: sent with each block, it would be built each time."""
+    tokenizer = load_tokenizer(path)
+    return tokenizer, fast_encode(tokenizer)
+
+
+def encode_block(
+    block: pa.RecordBatch, tokenizer_file: Path, limit: int | None, tag: str | None
+) -> tuple[pa.RecordBatch, int, list[Counter[str]]]:
+    """Encode clean pairs, with a tag before the source, and drop those with a side of more than `limit` tokens.
+
+    Returns ids with lengths, which count the end symbol, the number of dropped pairs, and the characters of each side.
+    """
+    tokenizer, encode = worker_tokenizer(tokenizer_file)
+    ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
+    if tag:
+        tag_id = tokenizer.tag_id(tag)
+        ids[0] = [[tag_id, *line] for line in ids[0]]
+    lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
+    encoded = pa.record_batch(
+        [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],
+        schema=IDS_SCHEMA,
+    )
+    short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
+    kept = encoded.filter(short)
+    characters = [Counter("".join(column.to_pylist())) for column in block.filter(short).columns[:2]]
+    return kept, len(block) - len(kept), characters
+
+
 class Preparation:
     """One run of `nmt preprocess`, which writes into `folder`."""
 
-    config: ExperimentConfig
-    folder: Path
-    say: Say
-    pool: ProcessPoolExecutor
-    readings: list[Reading] = field(default_factory=list)
-    """The sources of the corpus."""
-    tokenizer: Tokenizer | None = None
-    """That of the model `init`."""
-    counts: dict[str, Any] = field(default_factory=dict)
-    characters: dict[str, str] | None = None
-    """The characters of the training pairs by side; None if they are too many."""
+    def __init__(self, config: ExperimentConfig, folder: Path, say: Say, pool: ProcessPoolExecutor) -> None:
+        self.config, self.folder, self.say, self.pool = config, folder, say, pool
+        self.sources = sources_of(config.data)
+        self.counts: dict[str, Any] = {}
+        self.characters: dict[str, str] | None = None
+        """The characters of the training pairs by side; None if they are too many."""
+        self.initial: Tokenizer | None = None
+        """The tokenizer of the model `init`."""
+        if config.init is not None:
+            model = find_model_directory(config.init, "init")
+            check_direction(f"init={config.init}", read_description(model), config.data.source, config.data.target)
+            self.initial = read_tokenizer(model)
+        clean = (self.initial or Tokenizer).clean
+        self.readings = [
+            Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, clean)
+            for number, source in enumerate(self.sources)
+        ]
 
-    @property
-    def data(self) -> DataConfig:
-        return self.config.data
-
-    @property
-    def is_treebank(self) -> bool:
-        return self.data.kind == "treebank"
-
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        return bounded_map(function, items, self.pool, 2 * self.config.workers)
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """`map` over processes, in order; reads few items ahead of the results."""
+        waiting: deque[Future[Any]] = deque()
+        for item in items:
+            waiting.append(self.pool.submit(function, item))
+            if len(waiting) >= 2 * self.config.workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
     def run(self) -> None:
         """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
-        clean = Tokenizer.clean
-        if self.config.init is not None:
-            model = find_model_directory(self.config.init, "init")
-            check_direction(f"init={self.config.init}", read_description(model), self.data.source, self.data.target)
-            self.tokenizer = read_tokenizer(model)
-            clean = self.tokenizer.clean
-        sources = sources_of(self.data)
-        for number, source in enumerate(sources):
-            text = self.folder / f"text-{number}.arrow"
-            self.readings.append(Reading(source.data, self.config.seed, text, self.say, self.map, clean))
+        for source, reading in zip(self.sources, self.readings, strict=True):
             with self.naming(source):
-                self.readings[-1].read_held_out()
-        given = [hashes for reading in self.readings for hashes in reading.given.values()]
-        for source, reading in zip(sources, self.readings, strict=True):
+                reading.read_held_out()
+        given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
+        for source, reading in zip(self.sources, self.readings, strict=True):
             with self.naming(source):
-                reading.run(np.concatenate([EMPTY, *given]))
+                reading.read_train(given)
         self.compare_sources()
-        stages(sources, [int(reading.keep.sum()) for reading in self.readings], self.data.temperature)
-        self.counts = {split: joined([reading.counts[split] for reading in self.readings]) for split in SPLITS}
+        # NMTError where a stage has no pairs, or the vocabulary cannot do what a transform needs.
+        stages(self.sources, [int(reading.keep.sum()) for reading in self.readings], self.config.data.temperature)
         if not any(reading.held_out["valid"] for reading in self.readings):
             raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
         self.learn_vocabulary()
-        tokenizer = load_tokenizer(self.folder / "tokenizer.model")
-        for source in sources:
-            subword_sampler(tokenizer, source.data.noise)  # NMTError if it cannot
-        for split in ("valid", "test"):
-            self.write_text(split, self.data, [pair for reading in self.readings for pair in reading.held_out[split]])
-            for number, (source, reading) in enumerate(zip(sources, self.readings, strict=True)):
-                name = held_out_name(self.data, number, source, split)
-                if self.data.sources and reading.held_out[split] and name != "all":
+        transforms_for(self.folder / TOKENIZER, self.sources, self.config.seed)
+        for split in HELD_OUT:
+            pairs = [pair for reading in self.readings for pair in reading.held_out[split]]
+            self.write_text(split, self.config.data, pairs)
+            for number, (source, reading) in enumerate(zip(self.sources, self.readings, strict=True)):
+                name = held_out_name(self.config.data, number, source, split)
+                if self.config.data.sources and reading.held_out[split] and name != "all":
                     self.write_text(f"{split}.{name}", reading.data, reading.held_out[split])
-        for split in SPLITS:
+        for split in ("train", *HELD_OUT):
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
@@ -135,7 +151,7 @@ class Preparation:
         try:
             yield
         except NMTError as error:
-            if not self.data.sources:
+            if not self.config.data.sources:
                 raise
             raise NMTError(f"data.sources, {source.name}: {error}") from error
 
@@ -148,44 +164,47 @@ class Preparation:
                 reading.drop_alike((sources, targets))
             if not reading.keep.any():
                 raise reading.nothing_left()
-            for split, own in reading.given.items():
-                reading.counts[split]["in_train"] = int(np.isin(own, in_train).sum())
+            for split, hashes in reading.given.items():
+                reading.counts[split]["in_train"] = int(np.isin(hashes, in_train).sum())
+        for split in ("train", *HELD_OUT):
+            counts = [reading.counts[split] for reading in self.readings]
+            dropped = sum((count["dropped"] for count in counts), Counter[str]())
+            self.counts[split] = {"read": sum(count["read"] for count in counts), "dropped": dropped}
+            if any("in_train" in count for count in counts):
+                self.counts[split]["in_train"] = sum(count.get("in_train", 0) for count in counts)
 
     def learn_vocabulary(self) -> None:
-        """Train the tokenizer on a sample of the kept pairs, both sides, or copy that of `init`."""
-        config = self.config.tokenizer
+        """Train the tokenizer on a sample of the kept pairs, or copy that of `init`."""
+        config, path = self.config.tokenizer, self.folder / TOKENIZER
         tags = sorted({reading.data.tag for reading in self.readings if reading.data.tag})
-        path = self.folder / "tokenizer.model"
-        if self.tokenizer:
-            if missing := [tag for tag in tags if tag not in self.tokenizer.tags]:
-                there = ", ".join(self.tokenizer.tags) or "no tags"
+        if self.initial:
+            if missing := [tag for tag in tags if tag not in self.initial.tags]:
                 raise NMTError(
-                    f"tag {missing[0]}: the vocabulary of init={self.config.init} has {there}; leave the tag out, or "
-                    "begin with a model whose corpus had it"
+                    f"tag {missing[0]}: the vocabulary of init={self.config.init} has "
+                    f"{', '.join(self.initial.tags) or 'no tags'}; leave the tag out, or begin with a model whose "
+                    "corpus had it"
                 )
-            self.tokenizer.save(path)
+            self.initial.save(path)
             return
         keep = np.concatenate([reading.keep for reading in self.readings])
-        sample, indices = keep, np.flatnonzero(keep)
+        indices = np.flatnonzero(keep)
         if len(indices) > config.sample:
-            sample = np.zeros_like(keep)
-            sample[np.random.default_rng(self.config.seed).choice(indices, config.sample, replace=False)] = True
-        self.say(f"learning a {config.kind} vocabulary from {int(sample.sum()):,} pairs")
+            keep = np.zeros_like(keep)
+            keep[np.random.default_rng(self.config.seed).choice(indices, config.sample, replace=False)] = True
+        self.say(f"learning a {config.kind} vocabulary from {int(keep.sum()):,} pairs")
         ends = np.cumsum([len(reading.keep) for reading in self.readings])
-        texts = [reading.text for reading in self.readings]
-        samples = list(zip(texts, np.split(sample, ends[:-1]), strict=True))
-        sides = (0,) if self.is_treebank else (0, 1)
+        samples = list(zip([reading.text for reading in self.readings], np.split(keep, ends[:-1]), strict=True))
+        structured = [reading for reading in self.readings if reading.corpus.structured]
+        entries = {
+            entry
+            for reading in structured
+            for block in chosen_blocks(reading.text, reading.keep)
+            for target in block.column(1).to_pylist()
+            for entry in reading.corpus.entries(target)
+        }
+        sides = (0,) if structured else (0, 1)
         # In a worker process, because the library ignores signals while it trains, and to free its memory.
-        learning = self.pool.submit(learn_vocabulary, samples, sides, config, self.brackets(), tags)
-        learning.result().save(path)
-
-    def brackets(self) -> list[str]:
-        """All different brackets of the kept trees; each becomes one entry of the vocabulary."""
-        if not self.is_treebank:
-            return []
-        [reading] = self.readings
-        trees = (tree for block in chosen_blocks(reading.text, reading.keep) for tree in block.column(1).to_pylist())
-        return sorted({step for tree in trees for step in tree.split(" ") if step[0] in "()"})
+        self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), tags).result().save(path)
 
     def write_text(self, name: str, data: DataConfig, pairs: list[Pair]) -> None:
         """Write the raw lines of a held-out set, for `nmt translate` and `nmt score`."""
@@ -199,7 +218,7 @@ class Preparation:
         if split == "train":
             return chosen_blocks(reading.text, reading.keep)
         return (
-            text_block([reading.cleaned(pair) for _, pair in block], [line for line, _ in block])
+            text_block([reading.corpus.as_read(pair, reading.clean) for _, pair in block], [line for line, _ in block])
             for block in blocks(enumerate(reading.held_out[split], start=1))
         )
 
@@ -207,51 +226,48 @@ class Preparation:
         """Encode, write and count clean pairs and their tokens; a split without pairs has no folder."""
         lengths = {side: Counter[int]() for side in SIDES}
         characters = {side: Counter[str]() for side in SIDES}
-        folder, too_long, kept_before, kept_of = self.folder / split, 0, 0, list[int]()
+        folder, too_long, kept_of = self.folder / split, 0, list[int]()
         folder.mkdir()
         with arrow_writer(folder / "pairs.arrow", IDS_SCHEMA) as write:
             for reading in self.readings:
-                limit = reading.data.filters.max_tokens if split == "train" else None
+                limit, before = reading.data.filters.max_tokens if split == "train" else None, sum(kept_of)
                 encode = partial(
-                    encode_block, tokenizer_file=self.folder / "tokenizer.model", limit=limit, tag=reading.data.tag
+                    encode_block, tokenizer_file=self.folder / TOKENIZER, limit=limit, tag=reading.data.tag
                 )
-                for ids, dropped, found in self.map(encode, self.text_blocks(split, reading)):
+                for ids, dropped, block_characters in self.map(encode, self.text_blocks(split, reading)):
                     write(ids)
                     too_long += dropped
-                    for side, own in zip(SIDES, found, strict=True):
+                    for side, counted in zip(SIDES, block_characters, strict=True):
                         lengths[side].update((ids.column(f"{side}_length").to_numpy() - 1).tolist())
-                        characters[side].update(own)
+                        characters[side].update(counted)
                     self.say(f"encoded {lengths['source'].total():,} pairs of {split}")
-                kept_of.append(lengths["source"].total() - kept_before)
-                kept_before += kept_of[-1]
-        kept = lengths["source"].total()
+                kept_of.append(lengths["source"].total() - before)
+        counts, kept = self.counts[split], sum(kept_of)
         if too_long:
-            self.counts[split]["dropped"]["too long (tokens)"] += too_long
+            counts["dropped"]["too long (tokens)"] += too_long
         if not kept:
             (folder / "pairs.arrow").unlink()
             folder.rmdir()
         if split == "train":
-            for reading, own_kept in zip(self.readings, kept_of, strict=True):
-                if not own_kept:
-                    reading.counts["train"] |= {"dropped": self.counts["train"]["dropped"]}
+            for reading, source_kept in zip(self.readings, kept_of, strict=True):
+                if not source_kept:
+                    reading.counts["train"]["dropped"] = counts["dropped"]
                     raise reading.nothing_left()
-            few = max(map(len, characters.values())) <= RECORDED_CHARACTERS
-            tokenizer = load_tokenizer(self.folder / "tokenizer.model")
-            spelled = [set("".join(tokenizer.vocabulary(side))) for side in range(len(SIDES))]
-            self.characters = (
-                {
-                    side: "".join(sorted(c for c in found if c == " " or c in known or found[c] >= LEARNT))
-                    for known, (side, found) in zip(spelled, characters.items(), strict=True)
-                }
-                if few
-                else None
-            )
-        self.counts[split] |= {
-            "kept": kept,
-            # Each pair has one end symbol per side.
-            "tokens": {side: kept + sum(length * count for length, count in lengths[side].items()) for side in SIDES},
-            "lengths": {side: usual_and_longest(lengths[side]) for side in SIDES},
-        }
-        if self.data.sources:
-            names = [source.name for source in sources_of(self.data)]
-            self.counts[split]["sources"] = dict(zip(names, kept_of, strict=True))
+            self.characters = self.recorded(characters)
+        # Each pair has one end symbol per side.
+        tokens = {side: kept + sum(length * count for length, count in lengths[side].items()) for side in SIDES}
+        counts |= {"kept": kept, "tokens": tokens}
+        counts["lengths"] = {side: usual_and_longest(lengths[side]) for side in SIDES}
+        if self.config.data.sources:
+            counts["sources"] = dict(zip([source.name for source in self.sources], kept_of, strict=True))
+
+    def recorded(self, characters: dict[str, Counter[str]]) -> dict[str, str] | None:
+        """The characters that the model can learn, sorted, for each side; None if they are too many."""
+        if max(map(len, characters.values())) > RECORDED_CHARACTERS:
+            return None
+        tokenizer = load_tokenizer(self.folder / TOKENIZER)
+        recorded = {}
+        for number, (side, counts) in enumerate(characters.items()):
+            spelled = set("".join(tokenizer.vocabulary(number)))
+            recorded[side] = "".join(sorted(c for c in counts if c == " " or c in spelled or counts[c] >= LEARNT))
+        return recorded

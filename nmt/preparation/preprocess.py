@@ -22,7 +22,7 @@ from nmt.files import (
     tokenizer_settings,
     whole_folder,
 )
-from nmt.preparation.corpora import sources
+from nmt.preparation.corpora import corpus_for
 from nmt.preparation.preparation import Preparation
 from nmt.preparation.reading import Say
 from nmt.preparation.workers import ended_by_sigterm, worker_pool
@@ -67,10 +67,9 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
     Returns the manifest, and True if anything was done; `say` is called with the progress. Raises NMTError if the
     folder holds another corpus, without `config.overwrite`, or anything else, or if another process prepares it.
     """
-    if config.data.kind == "treebank" and config.tokenizer.kind == "wordpiece":
-        raise NMTError(
-            "tokenizer.kind=wordpiece with data.kind=treebank: brackets need a vocabulary of kind bpe or unigram"
-        )
+    corpora = [corpus_for(source.data) for source in sources_of(config.data)]
+    if config.tokenizer.kind == "wordpiece" and any(corpus.structured for corpus in corpora):
+        raise NMTError(f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
     folder = Path(config.prepared)
     with ended_by_sigterm():
         check_folder(config)  # before the sources are read, which takes time
@@ -78,7 +77,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             "data": to_tree(config.data),
             "tokenizer": to_tree(config.tokenizer),
             "seed": config.seed,
-            "sources": {name: mark for each in sources_of(config.data) for name, mark in sources(each.data).items()},
+            "sources": {name: mark for corpus in corpora for name, mark in corpus.digests().items()},
             **initial(config),
         }
         if there := prepared_already(config, content):

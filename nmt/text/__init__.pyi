@@ -44,7 +44,13 @@ from .items import (
     same_directives as same_directives,
 )
 from .languages import language_name as language_name
-from .remembered_words import Encode as Encode, fast_encode as fast_encode
+from .remembered_words import (
+    KEPT_LETTERS as KEPT_LETTERS,
+    Encode as Encode,
+    fast_encode as fast_encode,
+    parsed as parsed,
+    vocabulary_kind as vocabulary_kind,
+)
 from .scripts import (
     language_of_file as language_of_file,
     script as script,

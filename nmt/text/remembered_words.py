@@ -5,14 +5,31 @@ A subword of our own vocabularies never reaches over the beginning of a word, so
 
 from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Any
 
-from nmt.plugins.augment.subword_sampling import KEPT_LETTERS, kind_of, parsed
-from nmt.text.tokenizers import META, SentencePieceTokenizer, Tokenizer, escaped
+from nmt.text.tokenizers import META, MarianTokenizer, SentencePieceTokenizer, Tokenizer, escaped
 
+KEPT_LETTERS = 40
+"""Longer words are sentences without blanks, and seldom come again."""
 KEPT_WORDS = 2**16
 """At most 20 MB. Frequent words come early: when so many are kept, no other one takes the place of any."""
 
 Encode = Callable[[Sequence[str], int], list[list[int]]]
+
+
+def parsed(tokenizer: SentencePieceTokenizer) -> Any:
+    """The vocabulary as sentencepiece stores it, with the types and scores of its entries."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    return sentencepiece_model_pb2.ModelProto.FromString(tokenizer.content)  # type: ignore[attr-defined]
+
+
+def vocabulary_kind(tokenizer: Tokenizer) -> str:
+    """bpe, unigram, wordpiece or marian."""
+    if not isinstance(tokenizer, SentencePieceTokenizer):
+        return "marian" if isinstance(tokenizer, MarianTokenizer) else "wordpiece"
+    trainer = parsed(tokenizer).trainer_spec
+    return "unigram" if trainer.model_type == trainer.UNIGRAM else "bpe"
 
 
 class RememberedWords(dict[str, list[int]]):
@@ -46,7 +63,7 @@ def fast_encode(tokenizer: Tokenizer) -> Encode:
 
     Unigram is left to sentencepiece: among segmentations of equal probability, rounding over the whole line decides.
     """
-    if not isinstance(tokenizer, SentencePieceTokenizer) or kind_of(tokenizer) != "bpe":
+    if not isinstance(tokenizer, SentencePieceTokenizer) or vocabulary_kind(tokenizer) != "bpe":
         return tokenizer.encode
     normalizer = parsed(tokenizer).normalizer_spec
     ours = not (normalizer.precompiled_charsmap or normalizer.remove_extra_whitespaces) and normalizer.add_dummy_prefix

@@ -14,7 +14,7 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
 from nmt.config import ExperimentConfig, ModelConfig, build, matches, sources_of
-from nmt.data import PreparedCorpus
+from nmt.data import PreparedCorpus, transforms_for
 from nmt.errors import NMTError, one_line
 from nmt.files import check_ours, check_shapes, check_version, load_plain, parse_json, sha256, whole_file
 from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints
@@ -190,11 +190,11 @@ class Resumed:
 
 
 def decisive_files(config: ExperimentConfig, corpus: PreparedCorpus) -> dict[str, str]:
-    """SHA-256 of the files that decide updates, beside the tokenizer and `init`: training pairs, and glossaries."""
+    """SHA-256 of the files that decide updates: training pairs, and those of transforms."""
     pairs = {f"train/{path.name}": path for path in sorted((corpus.folder / "train").glob("*.arrow"))}
-    names = (source.data.noise.glossary for source in sources_of(config.data))
-    glossaries = {name: Path(name).resolve() for name in names if name}
-    return {name: sha256(path) for name, path in (pairs | glossaries).items()}
+    transforms = transforms_for(corpus.tokenizer_file, sources_of(config.data), config.seed)
+    others = {name: Path(name).resolve() for transform in transforms for name in transform.files}
+    return {name: sha256(path) for name, path in (pairs | others).items()}
 
 
 def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str, files: dict[str, str]) -> Resumed:

@@ -10,7 +10,7 @@ from results import Result, value
 from nmt.commands import compose
 from nmt.config import set_text
 from nmt.errors import NMTError
-from nmt.plugins.parse.treebank import treebank_files
+from nmt.preparation import corpus_for
 
 
 def rows(options: SimpleNamespace) -> list[Row]:
@@ -43,7 +43,7 @@ def lacks(options: SimpleNamespace) -> str:
         free = "" if options.scale.name == "paper" else "; recipes/treebank/README.md leads to a free one"
         return f"give its treebank with treebank=FOLDER{free}"
     try:
-        treebank_files(compose("preprocess", corpus(options)).data)
+        corpus_for(compose("preprocess", corpus(options)).data).digests()
     except NMTError as error:
         return f"treebank={options.treebank}: {error}"
     return ""

@@ -12,7 +12,7 @@ import pytest
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
-from nmt.preparation.corpora import read_split, sources
+from nmt.preparation import corpus_for
 from nmt.text import Pair
 
 # As in the dataset card of wmt/wmt14.
@@ -80,7 +80,7 @@ def configuration(path: Path, **changes: Any) -> DataConfig:
 
 
 def read(config: DataConfig, split: str) -> list[Pair]:
-    pairs = read_split(config, split, Counter())
+    pairs = corpus_for(config).read(split, Counter())
     assert pairs is not None
     return list(pairs)
 
@@ -139,11 +139,6 @@ def test_a_dataset_without_the_column_is_an_error_that_names_it(copy: Path) -> N
         read(configuration(copy), "train")
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NMTError, match=r"^data\.path=.*nowhere: no such folder"):
-        read(configuration(tmp_path / "nowhere"), "train")
-
-
 def test_an_empty_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(NMTError, match=r"empty: no de-en/train-\*\.parquet there"):
@@ -165,19 +160,19 @@ def test_files_without_held_out_sets_leave_them_to_be_drawn(tmp_path: Path) -> N
     (tmp_path / "b.tsv").write_text("No.\tNein.\n")
     config = DataConfig(name="toy", kind="files", train=str(tmp_path / "a.tsv"), test=[str(tmp_path / "b.tsv")])
     assert read(config, "train") == [("Yes.", "Ja.")]
-    assert read_split(config, "valid", Counter()) is None
+    assert corpus_for(config).read("valid", Counter()) is None
     assert read(config, "test") == [("No.", "Nein.")]
 
 
 def test_files_without_training_files_are_an_error_that_names_the_key() -> None:
     with pytest.raises(NMTError, match=r"data\.train="):
-        read_split(DataConfig(name="toy", kind="files"), "train", Counter())
+        corpus_for(DataConfig(name="toy", kind="files")).read("train", Counter())
 
 
 def test_the_sources_of_files_are_their_sha256(tmp_path: Path) -> None:
     (tmp_path / "a.en").write_bytes(b"")
     (tmp_path / "a.de").write_bytes(b"abc")
-    assert sources(DataConfig(name="toy", kind="files", train=str(tmp_path / "a"))) == {
+    assert corpus_for(DataConfig(name="toy", kind="files", train=str(tmp_path / "a"))).digests() == {
         str(tmp_path / "a.en"): "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
         str(tmp_path / "a.de"): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
     }
@@ -197,6 +192,6 @@ def test_a_row_of_the_hub_that_is_no_pair_is_named_or_counted(copy: Path, row: o
     with pytest.raises(NMTError, match=r"train, row [12]: no object with texts en and de; .*data\.errors=skip"):
         read(configuration(copy), "train")
     counts: Counter[str] = Counter()
-    kept = list(read_split(configuration(copy, errors="skip"), "train", counts) or ())
+    kept = list(corpus_for(configuration(copy, errors="skip")).read("train", counts) or ())
     assert len(kept) + counts["malformed"] == 2
     assert counts["malformed"] >= 1

@@ -7,8 +7,7 @@ import pytest
 
 from nmt.config import BatchingConfig
 from nmt.data import BatchPlanner, MicroBatch
-from nmt.data.mixture import Stage
-from nmt.data.planning import Mixture, micro_batch_size
+from nmt.data.planning import Mixture, Stage, micro_batch_size
 from nmt.errors import NMTError
 
 

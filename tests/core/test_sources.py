@@ -10,7 +10,7 @@ from conftest import toy_options, write_toy_text
 from nmt.commands import compose
 from nmt.config import SourceConfig, sources_of
 from nmt.data import UpdateDataModule, open_corpus, stages
-from nmt.data.mixture import shares
+from nmt.data.planning import shares
 from nmt.errors import NMTError
 from nmt.plugins.augment.config import NoiseConfig
 from nmt.preparation import preprocess

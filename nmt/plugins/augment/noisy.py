@@ -4,20 +4,19 @@ Prepared ids spell the text without loss, so they are decoded, changed and encod
 micro-batch and the row decide what happens to a sentence.
 """
 
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from nmt.config import SourceConfig
-from nmt.data import Batch, MicroBatch, PreparedSplit
+from nmt.data import IdPair, Ints, MicroBatch
 from nmt.plugins.augment.config import NoiseConfig
 from nmt.plugins.augment.noise import noisy, sentence_generator
-from nmt.plugins.augment.subword_sampling import SubwordSampler, subword_sampler
-from nmt.plugins.protection.glossary import Glossary, read_glossary
-from nmt.text import SOURCE, TARGET, Tokenizer, load_tokenizer
+from nmt.plugins.augment.subword_sampling import subword_sampler
+from nmt.plugins.protection.glossary import read_glossary
+from nmt.text import SOURCE, TARGET, load_tokenizer
 
 HINT_TOKENS = 8
 """Tokens that are planned for hints, whatever the length: two marks, of two bytes each at worst, and a term."""
@@ -35,52 +34,49 @@ def growth(noise: NoiseConfig) -> float:
     return 1.0 if noise == NoiseConfig() else 1.25
 
 
-class NoisySplit:
-    """Batches of a split, with the noise of the source that each sentence is of."""
+def noise_of(source: SourceConfig) -> NoiseConfig:
+    noise: NoiseConfig = source.data.plugins.get("noise") or NoiseConfig()
+    return noise
 
-    def __init__(
-        self,
-        split: PreparedSplit,
-        tokenizer_file: Path,
-        sources: list[SourceConfig],
-        bounds: NDArray[np.int64],
-        seed: int,
-    ) -> None:
-        self.split, self.tokenizer_file, self.sources = split, tokenizer_file, sources
-        self.bounds, self.seed = bounds, seed % 2**64
-        self.samplers  # noqa: B018 - an option that the vocabulary does not allow is refused before training
-        noises = [source.data.noise for source in sources]
-        self.glossaries: list[Glossary | None] = [
-            read_glossary(own.glossary) if own.glossary else None for own in noises
+
+class Noise:
+    """A transform: the noise of the source that each sentence is of."""
+
+    def __init__(self, tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> None:
+        self.made_of = tokenizer_file, sources, seed
+        self.tokenizer, self.sources, self.seed = load_tokenizer(tokenizer_file), sources, seed % 2**64
+        noises = self.noises = [noise_of(source) for source in sources]
+        self.samplers = [subword_sampler(self.tokenizer, noise) for noise in noises]
+        self.glossaries = [read_glossary(noise.glossary) if noise.glossary else None for noise in noises]
+        self.files = [noise.glossary for noise in noises if noise.glossary]
+        self.growth: NDArray[np.float64] = np.array([growth(noise) for noise in noises])
+        self.added: Ints = np.array([HINT_TOKENS * (noise.terms > 0) for noise in noises])
+
+    def __reduce__(self) -> tuple[type, tuple[Path, Sequence[SourceConfig], int]]:
+        return type(self), self.made_of
+
+    def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
+        return [
+            self.changed(pair, int(source), sentence_generator(self.seed, planned.update, planned.micro_batch, row))
+            for row, (pair, source) in enumerate(zip(pairs, sources, strict=True))
         ]
 
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        return load_tokenizer(self.tokenizer_file)
+    def changed(self, pair: IdPair, number: int, generator: np.random.Generator) -> IdPair:
+        """A pair of the source with this number after its noise."""
+        if self.noises[number] == NoiseConfig():
+            return pair
+        tags = int(self.sources[number].data.tag is not None)
+        texts = self.tokenizer.decode(pair[0][tags:], SOURCE), self.tokenizer.decode(pair[1], TARGET)
+        texts = noisy(texts, self.noises[number], generator, self.glossaries[number])
+        sampler = self.samplers[number]
+        if sampler:
+            source, target = (sampler.encode(text, generator) for text in texts)
+        else:
+            source, target = (self.tokenizer.encode([text], side)[0] for side, text in enumerate(texts))
+        return pair[0][:tags] + source, target
 
-    @cached_property
-    def samplers(self) -> list[SubwordSampler | None]:
-        return [subword_sampler(self.tokenizer, source.data.noise) for source in self.sources]
 
-    def batch(self, planned: MicroBatch) -> Batch:
-        """The sentences of a micro-batch. One that would get longer than was planned for stays as it is."""
-        rows = self.split.table[planned.indices]
-        sides = [rows.column(side).to_pylist() for side in ("source", "target")]
-        sources = np.searchsorted(self.bounds, planned.indices, side="right") - 1
-        for row, number in enumerate(sources):
-            noise, tagged = self.sources[number].data.noise, self.sources[number].data.tag is not None
-            if noise != NoiseConfig():
-                generator = sentence_generator(self.seed, planned.update, planned.micro_batch, row)
-                tag, source = sides[0][row][:tagged], sides[0][row][tagged:]
-                texts = self.tokenizer.decode(source, SOURCE), self.tokenizer.decode(sides[1][row], TARGET)
-                pair = noisy(texts, noise, generator, self.glossaries[number])
-                sampler = self.samplers[number]
-                if sampler:
-                    found = [sampler.encode(text, generator) for text in pair]
-                else:
-                    found = [self.tokenizer.encode([text], side)[0] for side, text in enumerate(pair)]
-                found[0] = tag + found[0]
-                if all(len(ids) < width for ids, width in zip(found, planned.widths, strict=True)):
-                    sides[0][row], sides[1][row] = found
-        columns = [pa.array(side, pa.list_(pa.int32())) for side in sides]
-        return self.split.padded(*columns)
+def transform(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> Noise | None:
+    """The transform that the core asks for; None where no source has noise."""
+    has_noise = any(noise_of(source) != NoiseConfig() for source in sources)
+    return Noise(tokenizer_file, sources, seed) if has_noise else None

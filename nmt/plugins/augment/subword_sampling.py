@@ -22,23 +22,14 @@ import numpy as np
 from nmt.config import UNK
 from nmt.errors import NMTError
 from nmt.plugins.augment.config import NoiseConfig
-from nmt.text import META, MarianTokenizer, SentencePieceTokenizer, Tokenizer, escaped
+from nmt.text import KEPT_LETTERS, META, SentencePieceTokenizer, Tokenizer, escaped, parsed, vocabulary_kind
 
 Generator = np.random.Generator
 
 KEPT_MERGES, KEPT_LATTICES = 2**16, 2**15
 """Segmentations by BPE, and lattices of words, that are kept: 30 and 90 MB at most."""
-KEPT_LETTERS = 40
-"""Longer words are sentences without blanks, and seldom come again."""
 UNKNOWN_PENALTY = 10.0
 """sentencepiece's: an unknown character's score is so much below that of the least probable subword."""
-
-
-def parsed(tokenizer: SentencePieceTokenizer) -> Any:
-    """The vocabulary as sentencepiece stores it, with the types and scores of its entries."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    return sentencepiece_model_pb2.ModelProto.FromString(tokenizer.content)  # type: ignore[attr-defined]
 
 
 class SubwordSampler(ABC):
@@ -199,19 +190,11 @@ class UnigramSampler(SubwordSampler):
         return lattice
 
 
-def kind_of(tokenizer: Tokenizer) -> str:
-    """bpe, unigram, wordpiece or marian."""
-    if not isinstance(tokenizer, SentencePieceTokenizer):
-        return "marian" if isinstance(tokenizer, MarianTokenizer) else "wordpiece"
-    trainer = parsed(tokenizer).trainer_spec
-    return "unigram" if trainer.model_type == trainer.UNIGRAM else "bpe"
-
-
 def subword_sampler(tokenizer: Tokenizer, config: NoiseConfig) -> SubwordSampler | None:
     """The sampler that `config` asks for, if it does; NMTError where the noise is not for this vocabulary."""
     settings = {"bpe_dropout": config.bpe_dropout or None, "sampling_alpha": config.sampling_alpha}
     keys = {"bpe": "bpe_dropout", "unigram": "sampling_alpha"}
-    kind = kind_of(tokenizer)
+    kind = vocabulary_kind(tokenizer)
     for key, value in settings.items():
         if value is not None and keys.get(kind) != key:
             instead = f"use data.noise.{keys[kind]}" if kind in keys else "its segmentations cannot be sampled"

@@ -11,3 +11,4 @@ def register(add: Callable[..., None]) -> None:
         summary="Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
     )
     add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")
+    add("corpus", "treebank", "nmt.plugins.parse.treebank:Treebank")

@@ -2,25 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from nmt.config import DataConfig
 from nmt.errors import NMTError
 from nmt.plugins.parse.trees import BrokenTree, Tree, model_word, parse
-from nmt.text import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, clean, decode, read_lines
+from nmt.preparation import Corpus, file_digests
+from nmt.text import COMPRESSIONS, LINE_BYTES, MalformedLine, Pair, clean as clean_line, decode, read_lines
 
 SUFFIXES = (".mrg", ".parse", ".prd", ".ptb", ".tree", ".trees")
 # A line that begins like this begins a tree, even if the tree before it has not ended.
 BEGINNING = re.compile(rb"\(\s*(\(|$)|\((TOP|ROOT|S1)(\s|$)")
 SECTIONS = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
-
-
-def treebank_entries(config: DataConfig, split: str) -> list[str]:
-    """The entries of a split, relative to data.path except for those of data.extra."""
-    entries = [str(Path(config.path or "") / entry) for entry in getattr(config, split)]
-    return entries + config.extra if split == "train" else entries
 
 
 def tree_files(entry: str) -> list[Path]:
@@ -57,12 +51,6 @@ def section_folders(parent: Path, wanted: range, entry: str) -> list[Path]:
         shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
         raise NMTError(f"{parent}: no section {shown} (from {entry!r}); check data.path")
     return [numbered[number] for number in wanted]
-
-
-def treebank_files(config: DataConfig) -> list[Path]:
-    """The files of every split; NMTError for an entry without files."""
-    entries = [entry for split in ("train", "valid", "test") for entry in treebank_entries(config, split)]
-    return [path for entry in entries for path in tree_files(entry)]
 
 
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
@@ -119,20 +107,39 @@ def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
                 continue
 
 
-def read_treebank(entries: list[str], config: DataConfig, counts: Counter[str]) -> Iterator[Pair]:
-    """Pairs of a sentence, its words separated by blanks, and its tree on one line (section 6.3)."""
-    for entry in entries:
-        for path in tree_files(entry):
-            for tree in read_trees(path, config.errors, counts):
-                yield " ".join(tree.words), tree.bracketed()
-
-
 def model_sentence(line: str) -> str:
     """A sentence as the model reads it: clean, and with brackets escaped, since those belong to trees."""
     return " ".join(map(model_word, line.split()))
 
 
-def model_pair(pair: Pair, leaves: str) -> Pair:
-    """A sentence and its tree as the model reads and writes them."""
-    [tree] = parse(pair[1])
-    return model_sentence(pair[0]), clean(tree.linear(leaves))
+class Treebank(Corpus):
+    """Files of bracketed trees. Their pairs are sentences, words separated by blanks, and trees on one line."""
+
+    structured = True
+
+    def paths(self, split: str) -> list[str]:
+        """The entries of a split, relative to data.path except for those of data.extra."""
+        entries = [str(Path(self.data.path or "") / entry) for entry in getattr(self.data, split)]
+        return entries + self.data.extra if split == "train" else entries
+
+    def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
+        if not self.data.train:
+            raise NMTError("data=treebank needs data.train=FOLDER of bracketed trees, or a file")
+        paths = self.paths(split)
+        return self.pairs(paths, dropped) if paths else None
+
+    def pairs(self, paths: list[str], dropped: Counter[str]) -> Iterator[Pair]:
+        for path in (file for entry in paths for file in tree_files(entry)):
+            for tree in read_trees(path, self.data.errors, dropped):
+                yield " ".join(tree.words), tree.bracketed()
+
+    def digests(self) -> dict[str, str]:
+        entries = [entry for split in ("train", "valid", "test") for entry in self.paths(split)]
+        return file_digests(path for entry in entries for path in tree_files(entry))
+
+    def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
+        [tree] = parse(pair[1])
+        return model_sentence(pair[0]), clean_line(tree.linear(self.data.leaves))
+
+    def entries(self, target: str) -> list[str]:
+        return [step for step in target.split(" ") if step[0] in "()"]

@@ -19,7 +19,7 @@ from nmt.plugins.augment import subword_sampling
 from nmt.plugins.augment.config import NoiseConfig
 from nmt.plugins.augment.noise import sentence_generator
 from nmt.plugins.augment.subword_sampling import BpeDropout, SubwordSampler, UnigramSampler, subword_sampler
-from nmt.text import SentencePieceTokenizer, Tokenizer, train_tokenizer
+from nmt.text import SentencePieceTokenizer, Tokenizer, parsed, train_tokenizer, vocabulary_kind
 
 SYLLABLES = ["ba", "na", "an", "ana", "ban", "ni", "in", "es", "est", "ne", "new", "we", "wes", "t", "s", "öß", "日本"]
 
@@ -57,7 +57,7 @@ def unigram() -> SentencePieceTokenizer:
 
 def sampler(tokenizer: Tokenizer, strength: float) -> SubwordSampler:
     """Strength 0 is the best segmentation, and 1 any."""
-    if subword_sampling.kind_of(tokenizer) == "bpe":
+    if vocabulary_kind(tokenizer) == "bpe":
         return BpeDropout(tokenizer, strength)
     return UnigramSampler(tokenizer, 1e6 if strength == 0 else 1 - strength)
 
@@ -82,7 +82,7 @@ def test_no_noise_is_the_segmentation_of_sentencepiece(tokenizer, line):
 
 def test_a_subword_may_hold_a_letter_that_is_none_itself(unigram):
     """sentencepiece leaves none out, but other vocabularies may."""
-    model = subword_sampling.parsed(unigram)
+    model = parsed(unigram)
     [letter] = [entry for entry in model.pieces if entry.piece == "w"]
     letter.piece = "absent"
     tokenizer = SentencePieceTokenizer(model.SerializeToString())

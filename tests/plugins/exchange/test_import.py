@@ -400,7 +400,7 @@ def test_ctranslate2_and_transformers_open_nothing_but_what_was_read(nmt, hub, f
 
 def test_pip_is_python_s_and_not_one_in_the_working_directory(tmp_path, monkeypatch):
     from nmt.config import DataConfig
-    from nmt.preparation.quickstart import pip_download
+    from nmt.plugins.quickstart.corpus import pip_download
 
     monkeypatch.chdir(tmp_path)
     Path("pip.py").write_text("open('pwned', 'w')")

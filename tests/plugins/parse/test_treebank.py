@@ -11,10 +11,9 @@ import pytest
 from nmt.config import DataConfig, ExperimentConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.plugins.parse.treebank import model_pair, read_treebank, read_trees, tree_files
+from nmt.plugins.parse.treebank import Treebank, read_trees, tree_files
 from nmt.plugins.parse.trees import parse
-from nmt.preparation import preprocess
-from nmt.preparation.corpora import read_split, sources
+from nmt.preparation import corpus_for, preprocess
 from nmt.text import load_tokenizer
 
 ONE = "( (S (NP-SBJ (DT the) (NN end)) (VP (VBZ is) (ADJP-PRD (JJ near)))) )"
@@ -39,11 +38,15 @@ def wsj(tmp_path: Path) -> Path:
     return tmp_path / "wsj"
 
 
+def model_pair(pair: tuple[str, str], leaves: str) -> tuple[str, str]:
+    return Treebank(config(leaves=leaves)).as_read(pair, str)
+
+
 def test_sections_of_a_folder(wsj: Path) -> None:
-    pairs = list(read_treebank([f"{wsj}/02-21"], config(), Counter()))
+    pairs = list(Treebank(config()).pairs([f"{wsj}/02-21"], Counter()))
     assert [source for source, _ in pairs] == [f"{section} ." for section in range(2, 22)]
     assert pairs[0][1] == "(TOP (S (NP (CD 2)) (. .)))"
-    assert [source for source, _ in read_treebank([f"{wsj}/23"], config(), Counter())] == ["23 ."]
+    assert [source for source, _ in Treebank(config()).pairs([f"{wsj}/23"], Counter())] == ["23 ."]
 
 
 def test_the_paper_s_sections_are_those_of_data_wsj(wsj: Path, tmp_path: Path) -> None:
@@ -53,14 +56,14 @@ def test_the_paper_s_sections_are_those_of_data_wsj(wsj: Path, tmp_path: Path) -
     extra = f"data.extra={tmp_path}/parsed.trees"
     data = compose("preprocess", ["data=wsj", f"data.path={wsj}", extra]).data
     found = {
-        split: [source for source, _ in read_split(data, split, Counter()) or ()]
+        split: [source for source, _ in corpus_for(data).read(split, Counter()) or ()]
         for split in ("train", "valid", "test")
     }
     train = [*(f"{section} ." for section in range(2, 22)), "parsed"]
     assert found == {"train": train, "valid": ["22 ."], "test": ["23 ."]}
-    assert [Path(name).name for name in sources(data)][-2:] == ["wsj_2200.mrg", "wsj_2300.mrg"]
+    assert [Path(name).name for name in corpus_for(data).digests()][-2:] == ["wsj_2200.mrg", "wsj_2300.mrg"]
     with pytest.raises(NMTError, match=r"no section 02, 03, 04 and more .*; check data\.path"):
-        sources(compose("preprocess", ["data=wsj"]).data)
+        corpus_for(compose("preprocess", ["data=wsj"]).data).digests()
 
 
 def test_a_folder_is_searched_in_the_order_of_names_and_plain_files_count_whatever_they_are_called(

@@ -1,0 +1,1 @@
+"""The quickstart corpus: translations of a user interface, from a package on PyPI."""
