@@ -178,24 +178,3 @@ class TranslateConfig(SearchConfig, Extensible):
         require(one, f"glossary={shown(self.glossary)}: nmt translate takes one file; put all terms into it")
         if self.glossary and self.terms == "hard":
             check_hard_terms(self.glossary, self.engine, self.decode.do_sample)
-        if self.ray.enabled:
-            self.require_files()
-
-    def require_files(self) -> None:
-        """NMTError for options that a translation on Ray takes under other keys, or does not support."""
-        require(self.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
-        require(self.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
-        require(
-            self.format not in documents(),
-            f"format={self.format}: --ray translates lines; translate a document without it",
-        )
-        require(self.format == "text", f"format={self.format}: --ray writes Parquet; leave format out")
-        if self.input_format != "text":
-            raise NMTError(f"input_format={self.input_format}: --ray has ray.column for Parquet; leave it out")
-        self.require_no_devices()
-
-    def require_no_devices(self) -> None:
-        """NMTError where devices are named that Ray would choose."""
-        require(self.devices == 1, f"devices={self.devices}: --ray has ray.workers for that")
-        if self.device not in ("auto", "cpu", "cuda", "mps"):
-            raise NMTError(f"device={self.device}: Ray chooses which one; device=cuda")

@@ -11,21 +11,23 @@ from typing import Any
 
 from rich.console import Console
 
-from nmt.config import TranslateConfig
+from nmt.config import TranslateConfig, require
 from nmt.errors import NMTError, how_to_install, one_line
 from nmt.files import find_model_directory
 from nmt.plugins.cluster.blocks import Block, BlockTranslator, claim, cut, find_files, write_blocks
 from nmt.translation import what_decides
 
 
-def require_ray() -> None:
-    """NMTError unless Ray is installed."""
-    if not find_spec("ray"):
-        raise NMTError(f"--ray needs Ray; {how_to_install('ray')}")
+def require_ray(config: TranslateConfig) -> None:
+    """NMTError unless Ray is installed, and chooses the devices."""
+    require(bool(find_spec("ray")), f"--ray needs Ray; {how_to_install('ray')}")
+    require(config.devices == 1, f"devices={config.devices}: --ray has ray.workers for that")
+    plain = config.device in ("auto", "cpu", "cuda", "mps")
+    require(plain, f"device={config.device}: Ray chooses which one; device=cuda")
 
 
 def on_cluster(
-    config: TranslateConfig, worker: type[BlockTranslator], blocks: Sequence[Block]
+    config: TranslateConfig, worker: type[BlockTranslator], arguments: tuple[Any, ...], blocks: Sequence[Block]
 ) -> Iterator[dict[str, Any]]:
     """Translate blocks on a cluster, which is started here if there is none; the report of each as it is written."""
     import ray.data
@@ -48,7 +50,7 @@ def on_cluster(
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars, context.print_on_execution_start = False, False
         rows = ray.data.from_items([asdict(block) for block in blocks], override_num_blocks=len(blocks))
-        arguments, pool = (replace(config, device=device),), ray.data.ActorPoolStrategy(size=workers)
+        arguments, pool = (replace(config, device=device), *arguments), ray.data.ActorPoolStrategy(size=workers)
         yield from rows.map(worker, fn_constructor_args=arguments, compute=pool, **needs).iter_rows()
     except ray.exceptions.RayError as error:
         raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
@@ -58,7 +60,12 @@ def on_cluster(
 
 def translate_corpus(config: TranslateConfig, console: Console) -> None:
     """Translate the files of `config.input` to Parquet files in `config.output`; files that are there stay."""
-    require_ray()
+    require(config.input != "-", "input: --ray translates files, a folder, or a pattern of names; pass input=FILES")
+    require(config.output != "-", "output: --ray writes a folder of Parquet files; pass output=FOLDER")
+    require(config.format == "text", f"format={config.format}: --ray translates lines to Parquet; leave format out")
+    lines = config.input_format == "text"
+    require(lines, f"input_format={config.input_format}: --ray has ray.column for Parquet; leave it out")
+    require_ray(config)
     folder = Path(config.output)
     config = replace(
         config,
@@ -70,5 +77,5 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     with console.status("reading the input"):
         blocks, hashes = cut(find_files(config.input), config.ray.lines, config.ray.column)
         claim(folder, {"input": hashes, **what_decides(config), **settings})
-    write_blocks(blocks, folder.absolute(), console, partial(on_cluster, config, BlockTranslator))
+    write_blocks(blocks, folder.absolute(), console, partial(on_cluster, config, BlockTranslator, ()))
     console.print(f"{sum(block.count for block in blocks):,} lines are translated in {folder}")

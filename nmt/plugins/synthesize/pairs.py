@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nmt.config import require
 from nmt.errors import NMTError
 from nmt.files import whole_file, write_file
-from nmt.plugins.synthesize.config import SynthesiseConfig
+from nmt.plugins.synthesize.command import SynthesiseConfig
 from nmt.translation import find_models
 
 REASONS = ("kept", "empty", "flagged", "unlikely")
@@ -88,7 +88,7 @@ def kept_pairs(files: Sequence[Path], kept: NDArray[np.bool_]) -> Iterator[tuple
 
 def write_pairs(config: SynthesiseConfig, files: Sequence[Path], folder: Path) -> Summary:
     """Write the pairs of these Parquet files that are good enough, and a summary; NMTError if there are none."""
-    _, [description, *_], _ = find_models(config.run)
+    _, [description, *_], _ = find_models(config.translation.run)
     codes, scores, flags = judge_pairs(files, config.drop, config.flagged)
     kept = codes == KEPT
     dropped = {REASONS[code]: int((codes == code).sum()) for code in (EMPTY, FLAGGED, UNLIKELY)}

@@ -6,8 +6,8 @@ summary.json   what was kept, and why the rest was not
 """
 
 import math
+import pickle
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from nmt.plugins.cluster.blocks import (
     write_blocks,
 )
 from nmt.plugins.cluster.on_ray import on_cluster, require_ray
-from nmt.plugins.synthesize.config import SynthesiseConfig
+from nmt.plugins.synthesize.command import SynthesiseConfig
 from nmt.plugins.synthesize.pairs import Summary, is_pair, write_pairs
 from nmt.text import TARGET, not_parallel
 from nmt.translation import (
@@ -51,15 +51,15 @@ from nmt.translation import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-FREE = ("kind", "tag", "drop", "flagged", "reference", "reverse", "metric")
-"""Keys that decide nothing in the parts, or are looked at in another way."""
 PARTS = "parts"
 
 
 class PartSynthesiser(BlockTranslator):
     """Translates parts, chooses among several translations, and judges the pairs."""
 
-    config: SynthesiseConfig
+    def __init__(self, config: TranslateConfig, synthesis: SynthesiseConfig) -> None:
+        super().__init__(config)
+        self.synthesis = synthesis
 
     @cached_property
     def flags_of(self) -> Callable[[str, Translation], list[str]]:
@@ -69,22 +69,24 @@ class PartSynthesiser(BlockTranslator):
     def reverse(self) -> Translator:
         """The model of the other direction."""
         decode = DecodeConfig(batch_tokens=self.config.decode.batch_tokens)
-        config = TranslateConfig(self.config.reverse, engine="torch", device=self.config.device, decode=decode)
+        config = TranslateConfig(self.synthesis.reverse, engine="torch", device=self.config.device, decode=decode)
         return load_translator(config, warn)
 
     def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
         best = [translations[0] for translations in rows]
         if block.reference:
             references = read_block(block.reference, self.config.ray.column, self.notices.append)
-            like = sentence_scorer(self.config.metric, bleu_tokenizer(None, target_language(self.config), references))
+            like = sentence_scorer(
+                self.synthesis.metric, bleu_tokenizer(None, target_language(self.config), references)
+            )
             best = [  # of equal ones, the likeliest
                 max(translations, key=lambda translation: like(translation.text, reference))
                 for translations, reference in zip(rows, references, strict=True)
             ]
-        scores = self.by_reverse(lines, best) if self.config.reverse else self.by_teacher(best)
+        scores = self.by_reverse(lines, best) if self.synthesis.reverse else self.by_teacher(best)
         flags = pa.array(map(self.flags_of, lines, best), pa.list_(pa.string()))
-        folder = Path(self.config.output) / PARTS
-        write_block(folder, block, lines, best, log_probability_per_token=scores, flags=flags)
+        more = {"log_probability_per_token": scores, "flags": flags}
+        write_block(Path(self.config.output), block, lines, best, **more)
 
     def by_teacher(self, translations: list[Translation]) -> list[float]:
         """log P per token of each translation, given its line; the end symbol is a token, too."""
@@ -104,39 +106,42 @@ class PartSynthesiser(BlockTranslator):
 
 
 @cache
-def worker() -> PartSynthesiser:
+def synthesiser_of(synthesis: bytes) -> PartSynthesiser:
     """That of a process on one of several devices."""
-    assert isinstance(devices.worker_config, SynthesiseConfig)
-    synthesiser = PartSynthesiser(devices.worker_config)
+    synthesiser = PartSynthesiser(devices.worker_config, pickle.loads(synthesis))
     synthesiser.translator = devices.worker_translator()
     return synthesiser
 
 
-def synthesise_part(row: dict[str, Any]) -> dict[str, Any]:
+def write_part(synthesis: bytes, row: dict[str, Any]) -> dict[str, Any]:
     """In a process of the pool: write a part."""
-    return worker()(row)
+    return synthesiser_of(synthesis)(row)
 
 
-def write_here(config: SynthesiseConfig, parts: Sequence[Block]) -> Iterator[dict[str, Any]]:
+def write_here(
+    config: TranslateConfig, synthesis: SynthesiseConfig, parts: Sequence[Block]
+) -> Iterator[dict[str, Any]]:
     """Write parts on this machine; gives the report of each one."""
     rows = map(asdict, parts)
     if config.devices == 1:
-        synthesiser = PartSynthesiser(config)
+        synthesiser = PartSynthesiser(config, synthesis)
         synthesiser.translator = load_translator(config, warn)
         yield from map(synthesiser, rows)
         return
-    with ExitStack() as stack:
-        pool = stack.enter_context(devices.on_devices(config, devices.device_names(config)))
-        yield from pool.run(synthesise_part, rows)
+    with devices.on_devices(config, devices.device_names(config)) as pool:
+        yield from pool.run(partial(write_part, pickle.dumps(synthesis)), rows)
 
 
 def find_parts(config: SynthesiseConfig) -> tuple[list[Block], dict[str, Any]]:
     """The parts of the input, and the SHA-256 of all texts; NMTError where the references are not parallel."""
-    blocks, hashes = cut(find_files(config.input), config.lines, config.ray.column)
+    cut_files = partial(cut, size=config.lines, column=config.translation.ray.column)
+    blocks, hashes = cut_files(find_files(config.input))
     require(bool(blocks), f"input={config.input}: it is empty")
     if config.reference is None:
         return blocks, {"input": [*hashes.values()], "reference": None}
-    references, reference_hashes = cut(find_files(config.reference, "reference"), config.lines, config.ray.column)
+    references, reference_hashes = cut(
+        find_files(config.reference, "reference"), config.lines, config.translation.ray.column
+    )
     if [(block.first, block.count) for block in blocks] != [(block.first, block.count) for block in references]:
         counts = [sum(block.count for block in side) for side in (blocks, references)]
         raise not_parallel((config.input, config.reference), counts)
@@ -147,16 +152,15 @@ def find_parts(config: SynthesiseConfig) -> tuple[list[Block], dict[str, Any]]:
 def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
     """Write the pairs of `config.input` to the folder `config.output`.
 
-    Parts that are there stay: the same command goes on after a kill, and other values of FREE keys translate nothing.
+    Parts that are there stay: the same command goes on after a kill, and keys that only choose pairs translate nothing.
     """
-    config.check_paths()
-    config = with_engine(config, warn)
-    if config.ray.enabled:
-        require_ray()
+    translation = with_engine(config.translation, warn)
+    if translation.ray.enabled:
+        require_ray(translation)
     folder = Path(config.output).absolute()
     with console.status("reading the input"):
         parts, hashes = find_parts(config)
-        models = [find_model_directory(name).resolve() for name in config.run]
+        models = [find_model_directory(name).resolve() for name in translation.run]
         reverse = find_model_directory(config.reverse, "reverse").resolve() if config.reverse else None
         if reverse:
             forth, back = map(read_description, (models[0], reverse))
@@ -165,14 +169,18 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
                 f"reverse={config.reverse}: it translates {back.source} to {back.target}; pass a model from "
                 f"{forth.target} to {forth.source}, the other direction",
             )
-        decides = {key: value for key, value in what_decides(config).items() if key not in FREE}
-        claim(Path(config.output), {**decides, **hashes, "reverse": reverse and model_hash(reverse)})
+        decides = {"lines": config.lines, **what_decides(translation), **hashes}
+        claim(Path(config.output), {**decides, "reverse": reverse and model_hash(reverse)})
         (folder / PARTS).mkdir(exist_ok=True)
         remove_leftovers(folder / PARTS)
-    absolute = replace(config, run=[*map(str, models)], reverse=reverse and str(reverse), output=str(folder))
-    on_ray = partial(on_cluster, absolute, PartSynthesiser)
+    translation = replace(translation, run=[*map(str, models)], output=str(folder / PARTS))
+    synthesis = replace(config, reverse=reverse and str(reverse))
+    if translation.ray.enabled:
+        reports = partial(on_cluster, translation, PartSynthesiser, (synthesis,))
+    else:
+        reports = partial(write_here, translation, synthesis)
     try:
-        write_blocks(parts, folder / PARTS, console, on_ray if config.ray.enabled else partial(write_here, absolute))
+        write_blocks(parts, folder / PARTS, console, reports)
     except NMTError:
         if not any((folder / PARTS).iterdir()):  # nothing was translated: leave the folder to other commands
             (folder / PARTS).rmdir()

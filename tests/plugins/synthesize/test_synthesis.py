@@ -228,9 +228,8 @@ def test_mistakes_are_named(make, nmt, mono, checkpoint):
         (["output=new", "kind=distillation", "tag=BT"], "tag: of back-translations"),
         (["output=new", f"reverse={checkpoint}"], "pass a model from de to en"),
         (["output=new", "drop=1"], "drop=1"),
-        (["output=new", "input_format=tsv"], "here a line is a line"),
-        (["output=new", "format=text"], "here a line is a line"),
-        ([], "pass output=FOLDER"),
+        (["output=new", "format=text"], "unknown key format"),
+        ([], "output: a value is needed"),
         (["output=new", "reference=out/train.de", "decode.n_best=2"], "they are not parallel"),
         (["output=.", "lines=5"], "output=. holds other files"),
     ):
