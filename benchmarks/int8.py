@@ -15,15 +15,15 @@ import numpy as np
 
 from nmt.config import DecodeConfig
 from nmt.files import find_model_directory, read_tokenizer
-from nmt.plugins.exchange import ctranslate2, ctranslate2_int8
-from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.plugins.exchange import ctranslate2
+from nmt.plugins.exchange.ctranslate2_engine import load_engine
 from nmt.text import SOURCE, TARGET
 
 
 def scores(model: Path, folder: Path, pairs: list[tuple[list[int], list[int]]], precision: str) -> np.ndarray:
     """The log probability of each token."""
     ctranslate2.write(model, folder, precision)
-    return np.concatenate(CTranslate2Engine(folder, DecodeConfig(), precision).forced_decoding(pairs))
+    return np.concatenate(load_engine(folder, DecodeConfig(), precision).forced_decoding(pairs))
 
 
 def main(model: Path, texts: list[Path], lines: int) -> None:
@@ -36,12 +36,12 @@ def main(model: Path, texts: list[Path], lines: int) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         exact = scores(model, Path(temporary, "float32"), pairs, "float32")
         print(f"{len(exact):,} tokens, loss in float32 {-exact.mean():.4f}")
-        for ctranslate2_int8.LEVELS in (127, 112, 104, 96, 88, 80, 64, 48):
+        for ctranslate2.LEVELS in (127, 112, 104, 96, 88, 80, 64, 48):
             found = scores(model, Path(temporary, "int8"), pairs, "int8")
             change = exact - found
             error = change.std() / len(change) ** 0.5
             print(
-                f"{ctranslate2_int8.LEVELS:3}: loss {-found.mean():.4f} ({change.mean():+.4f}, +-{error:.4f}), "
+                f"{ctranslate2.LEVELS:3}: loss {-found.mean():.4f} ({change.mean():+.4f}, +-{error:.4f}), "
                 f"mean distance {np.abs(change).mean():.4f}",
                 flush=True,
             )

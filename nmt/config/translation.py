@@ -57,8 +57,6 @@ class SearchConfig:
     asked, and there is no GPU; else torch."""
     precision: str = "float32"
     """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch, on devices with products of it)."""
-    vmap: bool = True
-    """ctranslate2: search among the likely tokens of each line alone, where the exported model has a vocabulary map."""
     threads: int | None = number(None, 1, 4096)
     """Processor cores to use; null: all."""
     devices: int = number(1, 1, 1024)

@@ -8,7 +8,6 @@ from .card import (
 )
 from .description import (
     EXPORTED as EXPORTED,
-    MAP as MAP,
     ModelDescription as ModelDescription,
     architecture as architecture,
     check_direction as check_direction,

@@ -18,8 +18,6 @@ from nmt.text import Tokenizer, load_tokenizer
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
 """Name of config.json in the folder of an exported model, where config.json belongs to another program."""
-MAP = "vmap.txt"
-"""Name of the vocabulary map of an exported model, which decides translations, too."""
 TRAINING = {
     "updates": int,
     "averaged": list[int],
@@ -31,7 +29,6 @@ TRAINING = {
     "score": dict[str, Any],
     "corpus": str,
     "config": dict[str, Any],
-    "vmap_beam_size": int,
     "init": str,
     "length_penalty": float,
     "length_penalty_kind": str,

@@ -113,7 +113,6 @@ def engine_options(config: TranslateConfig, description: ModelDescription) -> En
         config.device,
         config.precision,
         config.threads,
-        config.vmap,
         # Plain text shows no scores, but the Parquet files that Ray writes do.
         scores=config.format != "text" or config.ray.enabled,
         target_prefix=config.target_prefix,

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from nmt.config import TranslateConfig, build, to_tree
 from nmt.errors import NMTError
-from nmt.files import MAP, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
+from nmt.files import cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 
 UNDECISIVE = ("run", "input", "output", "text", "format", "buffer", "device", "devices", "threads", "ray", "decode")
 """Keys that decide nothing, or are looked at in another way. A key that is new decides."""
@@ -40,9 +40,9 @@ def what_decides(config: TranslateConfig) -> dict[str, Any]:
 
 
 def model_hash(folder: Path) -> str:
-    """The SHA-256 of a model's weights, ours or exported ones, and of its vocabulary map."""
-    names = ("model.safetensors",) if (folder / "model.safetensors").exists() else ("model.bin", MAP)
-    return " ".join(sha256(folder / name) for name in names if name != MAP or (folder / name).exists())
+    """The SHA-256 of a model's weights, ours or exported ones."""
+    weights = folder / "model.safetensors"
+    return sha256(weights if weights.exists() else folder / "model.bin")
 
 
 @dataclass

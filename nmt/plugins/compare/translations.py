@@ -137,7 +137,6 @@ def what_translated(engine: Engine, config: TranslateConfig) -> tuple[Path, str]
 
         assert isinstance(engine, CTranslate2Engine)
         weights, keys["precision"] = engine.folder / "model.bin", engine.precision  # an exported model has its own
-        keys |= {"vmap": "true"} if engine.has_map else {}
     keys |= {} if config.protect == ["usual"] else {"protect": ",".join(config.protect) or "none"}
     usual = asdict(DecodeConfig())
     search = asdict(engine.config) | {"length_penalty_kind": engine.config.length_penalty_kind or "gnmt"}

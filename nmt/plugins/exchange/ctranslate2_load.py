@@ -9,16 +9,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.config import DecodeConfig, require
+from nmt.config import DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError
-from nmt.files import cache_folder, is_exported, is_parser, read_description, sha256
+from nmt.files import ModelDescription, cache_folder, is_exported, is_parser, read_description, read_tokenizer, sha256
 from nmt.search import EngineOptions
+from nmt.text import SOURCE, TARGET
 from nmt.translation import CONVERTED_FILES
 from nmt.version import __version__
 
 if TYPE_CHECKING:
     from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 
+MAX_POSITIONS = 2048
+"""Length of the table of sinusoids, which CTranslate2 needs."""
 CONVERSION = "3"
 """Raise it whenever a conversion of the same model gets another content."""
 
@@ -54,11 +57,26 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     check_search(options.decode, options.target_prefix)
 
 
+def check_model(description: ModelDescription) -> None:
+    """Raise NMTError for a model that CTranslate2 cannot compute."""
+    model = ModelConfig(**description.model)
+    width = model.d_model / model.heads
+    computable = {"d_k": width, "d_v": width, "attention": "scaled_dot_product", "attention_window": None}
+    for key, only in computable.items():
+        value = getattr(model, key)
+        problem = f"model.{key}={value}: CTranslate2 computes models with {only} only; use engine=torch"
+        require(value == only, problem)
+
+
+def longest_sequence(description: ModelDescription) -> int:
+    """The longest sequence, with its end symbol, that a model can take once it is exported."""
+    model = ModelConfig(**description.model)
+    return model.max_positions if model.positions == "learned" else max(MAX_POSITIONS, model.max_positions)
+
+
 def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
     """Why `engine=auto` does not take CTranslate2, or nothing."""
     import ctranslate2
-
-    from nmt.plugins.exchange.ctranslate2 import check as check_model
 
     if options.device == "auto" and ctranslate2.get_cuda_device_count():
         return "there is a GPU"
@@ -81,8 +99,7 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
     """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
     check(folders, options)
     require_ctranslate2("engine")
-    from nmt.plugins.exchange.ctranslate2 import check_exported
-    from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+    from nmt.plugins.exchange.ctranslate2_engine import load_engine
 
     [folder], precision = folders, "default"
     if is_exported(folder):
@@ -90,10 +107,25 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
         precision = "int8" if options.precision == "int8" else precision
     else:
         folder = converted(folder, options.precision, notice)
-    engine = CTranslate2Engine(folder, options.decode, precision, options.threads, options.scores, options.vmap)
-    if engine.map_beam and not engine.has_map:
-        notice(f"{folder}: its vocabulary map is for decode.beam_size={engine.map_beam} at most, and is left out")
-    return engine
+    return load_engine(folder, options.decode, precision, options.threads, options.scores)
+
+
+def check_exported(folder: Path) -> None:
+    """Raise NMTError unless a folder, which may come from anyone, holds such a model as nmt.json describes.
+
+    CTranslate2 does not check the files that it loads, and may crash.
+    """
+    from nmt.plugins.exchange.ctranslate2_reader import read_model
+
+    model, tokenizer, longest = (
+        read_model(folder, False),
+        read_tokenizer(folder),
+        longest_sequence(read_description(folder)),
+    )
+    same = model.vocabularies == (tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET))
+    require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
+    problem = f"{folder}: it has not the {longest:,} positions of nmt.json; export the model again"
+    require(model.config.max_positions >= longest, problem)
 
 
 def converted_folder(folder: Path, precision: str) -> Path:

@@ -1,371 +1,151 @@
-"""Models of CTranslate2 (https://opennmt.net/CTranslate2), whoever made them, under our names. No torch.
+"""Folders of CTranslate2 and packages of Argos Translate, which may come from anyone, with the tokenizer of their text.
 
-model.bin                     weights, and scalars that describe the architecture
-config.json                   names of symbols, epsilon of LayerNorm; in older models, model.bin has them
-shared_vocabulary.json        the tokens, in the order of ids; or source_vocabulary and target_vocabulary; older: .txt
+What nmt exported has its tokenizer beside it. Others have sentencepiece.model for both languages, or source.spm and
+target.spm. A package, NAME.argosmodel, is a zip archive of a folder with a model of CTranslate2 in model/,
+metadata.json, and sentencepiece.model. What else it holds, as models that split text into sentences, is not read.
 """
 
-import json
-import math
+import lzma
 import re
-from dataclasses import dataclass
+import shutil
+import zipfile
+import zlib
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
 
-from nmt.config import BOS, EOS, PAD, UNK, build
-from nmt.errors import NMTError
-from nmt.files import LARGE, opened, parse_json, read_bytes, read_mapping, read_text, read_tree
-from nmt.plugins.exchange.ctranslate2_positions import generated_positions, known_sinusoids
-from nmt.plugins.exchange.ctranslate2_variables import VERSIONS, Matrix, Variables
-from nmt.text import SYMBOLS
+from nmt.config import DecodeConfig, require
+from nmt.errors import NMTError, one_line
+from nmt.files import expected_search, is_exported, opened, parse_json, read_description, read_mapping, read_tokenizer
+from nmt.plugins.exchange.ctranslate2 import CTranslate2Program
+from nmt.plugins.exchange.ctranslate2_load import MAX_POSITIONS
+from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model, checked_files, read_model
+from nmt.plugins.exchange.foreign import Foreign, language, tokenizer_of
+from nmt.text import MARIAN_SYMBOLS, SYMBOLS, TAG, MarianTokenizer, Tokenizer
+from nmt.translation import Translator
 
-ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu", 4: "quick_gelu"}
-PADDINGS = ("<blank>", "<pad>")
-IRRELEVANT = re.compile(
-    r"(encoder/|decoder/)?(alignment_(layer|heads)|embeddings_merge|alibi_use_positive_positions|scale_alibi)"
-    r"|(unk|bos|eos)_token|with_(source|target)_(bos|eos)|user_decoder_start_tokens"
-)
-"""Variables that say nothing about the weights."""
-DEFAULT_EPSILON = 1e-5
-GENERATED_POSITIONS = 1024
-"""Rows of a table of positions that a model leaves to CTranslate2, and which we cannot name."""
-ROUNDING = {"float16": 2**-11, "bfloat16": 2**-8}
-"""Largest error of a number up to 1 in these types."""
-NEVER = -1e8
-"""A bias below gives a symbol no probability."""
+MEMBER = re.compile(r"(?:[^/]+/)?(metadata\.json|(?:sentencepiece|bpe)\.model|model/[a-z_]+\.(?:bin|json|txt))")
+MOST_GROWTH = 10
+"""A package holds at most so many times its own bytes. Numbers of a model hardly shrink."""
+ARGOS_PENALTY = 0.2
+"""alpha in |Y|^alpha, by which Argos Translate ranks."""
+FEWEST_PIECES = 0.5
+"""The share of a vocabulary that its sentencepiece models must know."""
 
 
-@dataclass
-class CTranslate2Model:
-    """A model under our names."""
-
-    model: dict[str, Any]
-    """Keys of ModelConfig, without `name`; those that are left out have their defaults."""
-    weights: dict[str, Matrix]
-    """By the names of our state_dict. Tied matrices are one array."""
-    vocabularies: tuple[list[str], list[str]]
-    """Of source and target: the tokens in the order of our ids, which begin with SYMBOLS."""
-    precision: str
-    """The type that the matrices were stored in; other than float32, they are rounded."""
+def is_ctranslate2(path: Path) -> bool:
+    """True for a folder of CTranslate2, and for a package of Argos Translate, packed or unpacked."""
+    return is_package(path) or (path / "model.bin").is_file()
 
 
-@dataclass
-class Settings:
-    """config.json, or what older models say in its place."""
-
-    unk_token: str
-    bos_token: str
-    eos_token: str
-    decoder_start_token: str | None
-    add_source_bos: bool
-    add_source_eos: bool
-    layer_norm_epsilon: float | None = None
-    quantization_type: int | None = 0
+def is_package(path: Path) -> bool:
+    return path.suffix == ".argosmodel" or (path / "metadata.json").is_file()
 
 
-SETTINGS = tuple(Settings.__dataclass_fields__)
+def read_ctranslate2(path: Path, sentencepiece: str | None) -> Foreign:
+    """The model in a folder or a package; NMTError where it is none that nmt reads.
+
+    `sentencepiece` is the file of its model for both languages; None: it is in the folder.
+    """
+    if not is_package(path):
+        return read_folder(path, sentencepiece)
+    require(sentencepiece is None, f"sentencepiece={sentencepiece}: {path} has its own; leave it out")
+    if path.is_dir():
+        return read_package(path)
+    with TemporaryDirectory() as folder:
+        try:
+            unpack(path, Path(folder))
+            return read_package(Path(folder))
+        except NMTError as error:
+            raise NMTError(str(error).replace(folder, str(path))) from error
 
 
-def read_settings(folder: Path, variables: Variables) -> Settings:
-    """The settings of a model; NMTError where they are missing or of another type."""
-    if variables.version == VERSIONS[-1]:
-        path = folder / "config.json"
-        tree = read_mapping(path, parse_json)
-        known = {name: tree[name] for name in SETTINGS if name in tree}
-        return build(Settings, known, str(path))
-    start = variables.text("bos_token", SYMBOLS[BOS])
-    end = variables.text("eos_token", SYMBOLS[EOS])
-    begins = variables.scalar("with_target_bos", 1)
-    return Settings(
-        unk_token=variables.text("unk_token", SYMBOLS[UNK]),
-        bos_token=start,
-        eos_token=end,
-        decoder_start_token=None if variables.scalar("user_decoder_start_tokens", 0) else start if begins else end,
-        add_source_bos=bool(variables.scalar("with_source_bos", 0)),
-        add_source_eos=bool(variables.scalar("with_source_eos", 0)),
-    )
-
-
-def vocabulary_file(folder: Path, side: str) -> Path:
-    """The file with the tokens of a side ("source", "target"); NMTError where there is none, or two."""
-    names = [f"{part}_vocabulary.{ending}" for part in ("shared", side) for ending in ("json", "txt")]
-    paths = [folder / name for name in names if (folder / name).exists()]
-    if len(paths) != 1:
-        found = f"{paths[0].name} and {paths[1].name}" if paths else f"no {names[0]}, and no {names[2]}"
-        raise NMTError(f"{folder}: {found}; each side has one vocabulary")
-    return paths[0]
-
-
-def checked_files(folder: Path) -> dict[str, bytes]:
-    """What CTranslate2 may see of a folder that `read_model` accepts: the files and the settings that were read."""
-    paths = {folder / "model.bin", *(vocabulary_file(folder, side) for side in ("source", "target"))}
-    files = {path.name: read_bytes(path, path.stat().st_size) for path in paths}
-    path = folder / "config.json"
-    tree = read_mapping(path, parse_json) if path.exists() else {}
-    return {**files, path.name: json.dumps({name: tree[name] for name in SETTINGS if name in tree}).encode()}
-
-
-def read_vocabulary(folder: Path, side: str) -> list[str]:
-    """The tokens of a side, in the order of ids; NMTError where there are none."""
-    path = vocabulary_file(folder, side)
-    if path.suffix == ".txt":
-        lines = read_text(path, LARGE).removesuffix("\n").split("\n")
-        return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines
-    tokens = read_tree(path, parse_json, LARGE)
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise NMTError(f"{path}: not a list of tokens")
-    return tokens
-
-
-@dataclass
-class Order:
-    """A vocabulary in the order of our ids."""
-
-    tokens: list[str]
-    rows: NDArray[np.int64]
-    """Row of the model's matrix for each of our ids; -1 for a symbol that the model lacks."""
-
-    def sort(self, array: Matrix) -> Matrix:
-        """The rows of a matrix in our order, zeros for what the model lacks."""
-        found = array[self.rows]
-        found[self.rows < 0] = 0
-        return found
-
-
-def our_order(tokens: list[str], settings: Settings, where: str) -> Order:
-    """Our order of a vocabulary: padding, start, end and unknown, then the others as they are."""
-    ids = {token: number for number, token in enumerate(tokens)}
-    if len(ids) < len(tokens):
-        raise NMTError(f"{where}: its vocabulary has an entry twice")
-    padding = next((token for token in PADDINGS if token in ids), SYMBOLS[PAD])
-    symbols = [padding, settings.bos_token, settings.eos_token, settings.unk_token]
-    first = [ids.get(symbol, -1) for symbol in symbols]
-    rest = [number for number in range(len(tokens)) if number not in first]
-    others = [tokens[number] for number in rest]
-    if len(set(symbols)) < len(symbols) or set(others) & set(SYMBOLS):
-        raise NMTError(f"{where}: its symbols are not those of config.json: {' '.join(symbols)}")
-    return Order([*SYMBOLS, *others], np.array([*first, *rest], np.int64))
-
-
-def read_model(folder: Path) -> CTranslate2Model:
-    """The model in a folder; NMTError where it is none, is damaged, or has what our Transformer does not have."""
-    path = folder / "model.bin"
-    with opened(path) as file:
-        variables = Variables(path, file)
-        settings = read_settings(folder, variables)
-        if settings.quantization_type:
-            raise NMTError(f"{folder}: quantised by AWQ, which nmt cannot undo")
-        return Reader(folder, variables, settings).read()
-
-
-class Reader:
-    """Puts a model together from its variables."""
-
-    def __init__(self, folder: Path, variables: Variables, settings: Settings) -> None:
-        self.folder, self.variables, self.settings = folder, variables, settings
-        self.weights: dict[str, Matrix] = {}
-        tokens = [read_vocabulary(folder, side) for side in ("source", "target")]
-        self.shared = tokens[0] == tokens[1]
-        self.orders = [our_order(side, settings, str(folder)) for side in tokens]
-        newer, older = "encoder/embeddings_0/weight", "encoder/embeddings/weight"
-        source = newer if newer in variables else older
-        self.embeddings = source, "decoder/embeddings/weight", "decoder/projection/weight"
-        self.d_model = variables.array(self.embeddings[0], len(tokens[0]), None).shape[1]
-        for name in self.embeddings[1:]:
-            variables.array(name, len(tokens[1]), self.d_model)
-
-    def read(self) -> CTranslate2Model:
-        variables = self.variables
-        self.check_symbols()
-        model = self.architecture() | self.read_embeddings() | self.read_bias()
-        biases = [name for name in variables.stored if re.search("attention/linear_./bias$", name)]
-        model["attention_bias"] = bool(biases)
-        for stack in ("encoder", "decoder"):
-            for number in range(model[f"{stack}_layers"]):
-                self.read_layer(stack, number, model)
-            if model["norm"] == "pre":
-                self.read_norm(f"{stack}/layer_norm", f"{stack}_norm")
-        model |= self.read_positions()
-        for name in sorted(variables.left):
-            if not IRRELEVANT.fullmatch(name):
-                raise self.refuse(f"it has {name[:80]!r}, which nmt's Transformer does not have")
-        precision = variables.stored["decoder/layer_0/ffn/linear_0/weight"].type
-        model["source_end"] = self.settings.add_source_eos
-        source, target = self.orders
-        return CTranslate2Model(model, self.weights, (source.tokens, target.tokens), precision)
-
-    def refuse(self, reason: str) -> NMTError:
-        return NMTError(f"{self.folder}: {reason}")
-
-    def check_symbols(self) -> None:
-        """NMTError where the symbols do not do what ours do."""
-        source, target = (order.rows for order in self.orders)
-        zero_start = self.variables.scalar("decoder/start_from_zero_embedding", 0)
-        if self.settings.add_source_bos:
-            raise self.refuse("its sources begin with a start symbol, which nmt's do not")
-        if target[EOS] < 0 or target[UNK] < 0 or source[UNK] < 0 or (self.settings.add_source_eos and source[EOS] < 0):
-            raise self.refuse("its vocabulary lacks the end symbol or the symbol for unknown tokens")
-        if not zero_start and (self.settings.decoder_start_token != self.settings.bos_token or target[BOS] < 0):
-            start = self.settings.decoder_start_token
-            raise self.refuse(f"its translations start from {start!r}, not from a symbol of their own, as in nmt")
-
-    def architecture(self) -> dict[str, Any]:
-        """What the scalars say; they must be the same for encoder and decoder."""
-        variables = self.variables
-        defaults = {"num_heads": 8, "pre_norm": 1, "activation": 0}
-        scalars, others = (
-            [int(variables.attribute(side, name, default)) for name, default in defaults.items()]
-            for side in ("encoder", "decoder")
+def read_folder(folder: Path, sentencepiece: str | None) -> Foreign:
+    """The model in a folder of CTranslate2."""
+    model = read_model(folder)
+    if is_exported(folder) and sentencepiece is None:
+        description, tokenizer = read_description(folder), read_tokenizer(folder)
+        same = model.vocabularies == (tokenizer.vocabulary(0), tokenizer.vocabulary(1))
+        require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
+        search = expected_search(DecodeConfig(), description)
+        foreign = foreign_of(folder, model, tokenizer)
+        foreign.length_penalty, foreign.length_penalty_kind = (
+            search.length_penalty,
+            search.length_penalty_kind or "gnmt",
         )
-        if scalars != others:
-            raise self.refuse("its decoder has other heads, norms or activations than its encoder, which nmt's has not")
-        heads, pre_norm, activation = scalars
-        if activation not in ACTIVATIONS:
-            raise self.refuse(f"its activation is number {activation}; nmt has {', '.join(ACTIVATIONS.values())}")
-        if heads < 1 or self.d_model % heads:
-            raise self.refuse(f"{heads} heads do not divide its width, {self.d_model}")
-        for name, wanted in (("encoder/multi_query_attention", 0), ("decoder/alibi", 0), ("decoder/scale_outputs", 1)):
-            if variables.scalar(name, wanted) != wanted:
-                raise self.refuse(f"it has {name}, which nmt's Transformer does not have")
-        for side in ("encoder", "decoder"):
-            self.check_scale(side)
-        sizes = {f"{stack}_layers": self.count_layers(stack) for stack in ("encoder", "decoder")}
-        # CTranslate2 does not check which layer and heads it aligns by, and crashes.
-        for name, default, fewest, end in (("layer", -1, -1, sizes["decoder_layers"]), ("heads", 1, 0, heads + 1)):
-            if not fewest <= variables.attribute("decoder", f"alignment_{name}", default) < end:
-                raise self.refuse(f"its alignment_{name} is not one of its own")
-        epsilon = self.settings.layer_norm_epsilon
-        inner = variables.array("decoder/layer_0/ffn/linear_0/weight", None, self.d_model).shape[0]
-        return {
-            **sizes,
-            **{"d_model": self.d_model, "d_ff": inner, "heads": heads, "activation": ACTIVATIONS[activation]},
-            "norm": "pre" if pre_norm else "post",
-            "norm_epsilon": DEFAULT_EPSILON if epsilon is None else epsilon,
-        }
-
-    def check_scale(self, side: str) -> None:
-        """NMTError unless embeddings are multiplied by sqrt(d_model)."""
-        names = [f"{side}/scale_embeddings", f"{side}/embeddings/multiply_by_sqrt_depth"]
-        names.append(f"{side}/embeddings_0/multiply_by_sqrt_depth")
-        name = next((name for name in names if name in self.variables), names[0])
-        flag = name not in self.variables or self.variables.stored[name].type == "int8"
-        scale = self.variables.scalar(name, 1)
-        if not (scale if flag else math.isclose(scale, math.sqrt(self.d_model), rel_tol=1e-6)):
-            raise self.refuse(f"its {side} does not multiply embeddings by the square root of their width, as in nmt")
-
-    def count_layers(self, stack: str) -> int:
-        pattern = re.compile(rf"{stack}/layer_(\d+)/self_attention/linear_0/weight")
-        found = {int(match[1]) for match in map(pattern.fullmatch, self.variables.stored) if match}
-        if not found or found != set(range(len(found))):
-            raise self.refuse(f"the layers of its {stack} are not numbered from 0")
-        return len(found)
-
-    def read_embeddings(self) -> dict[str, Any]:
-        """The three matrices of section 3.4, and which of them are one."""
-        source, target, output = (self.variables.array(name, None, self.d_model) for name in self.embeddings)
-        tied_target = np.array_equal(target, output)
-        tied_all = self.shared and tied_target and np.array_equal(source, target)
-        # Where only target and output are tied, the source has a vocabulary of its own, if with the same tokens.
-        separate = not self.shared or (tied_target and not tied_all)
-        of_source, of_target = self.orders
-        embedding = self.weights["target_embedding.weight"] = of_target.sort(target)
-        self.weights["source_embedding.weight"] = embedding if tied_all else of_source.sort(source)
-        self.weights["output.weight"] = embedding if tied_target else of_target.sort(output)
-        return {
-            "tied_embeddings": tied_target,
-            "source_vocabulary_size": len(of_source.rows) if separate else None,
-        }
-
-    def read_bias(self) -> dict[str, Any]:
-        """The bias on the logits, and which of our first symbols have no probability."""
-        order, zero_start = self.orders[1], bool(self.variables.scalar("decoder/start_from_zero_embedding", 0))
-        bias, never = np.zeros(len(order.rows), np.float32), order.rows < 0
-        if "decoder/projection/bias" in self.variables:
-            bias = order.sort(self.variables.array("decoder/projection/bias", int((order.rows >= 0).sum())))
-            never |= bias < NEVER
-        if zero_start and not never[[PAD, BOS]].all():
-            raise self.refuse("it starts from zeros, yet gives padding and start symbol a probability")
-        bias[[PAD, BOS] if zero_start else [PAD] if never[PAD] else []] = 0  # ours have none either
-        if bias.any():
-            self.weights["output.bias"] = bias
-        padding = zero_start or not never[PAD]
-        return {"zero_start": zero_start, "padding_probability": padding, "output_bias": bool(bias.any())}
-
-    def read_layer(self, stack: str, number: int, model: dict[str, Any]) -> None:
-        """A layer of the encoder or decoder."""
-        theirs, ours, width, inner = f"{stack}/layer_{number}", f"{stack}_layers.{number}", self.d_model, model["d_ff"]
-        self.read_attention(f"{theirs}/self_attention", f"{ours}.self_attention", (3,), model["attention_bias"])
-        self.read_norm(f"{theirs}/self_attention/layer_norm", f"{ours}.residual_1.norm")
-        last = 2
-        if stack == "decoder":
-            self.read_attention(f"{theirs}/attention", f"{ours}.cross_attention", (1, 2), model["attention_bias"])
-            self.read_norm(f"{theirs}/attention/layer_norm", f"{ours}.residual_2.norm")
-            last = 3
-        for part, index, shape in (("linear_0", 0, (inner, width)), ("linear_1", 2, (width, inner))):
-            matrix, bias = self.read_linear(f"{theirs}/ffn/{part}", *shape)
-            self.weights[f"{ours}.feed_forward.{index}.weight"] = matrix
-            self.weights[f"{ours}.feed_forward.{index}.bias"] = bias
-        self.read_norm(f"{theirs}/ffn/layer_norm", f"{ours}.residual_{last}.norm")
-
-    def read_attention(self, theirs: str, ours: str, parts: tuple[int, ...], biased: bool) -> None:
-        """Attention; its matrix of queries, keys and values is stored in `parts` of so many widths."""
-        width = self.d_model
-        read = [self.read_linear(f"{theirs}/linear_{i}", part * width, width) for i, part in enumerate((*parts, 1))]
-        *inputs, output = read
-        self.weights[f"{ours}.input"] = np.concatenate([matrix for matrix, _ in inputs])
-        self.weights[f"{ours}.output"] = output[0]
-        if biased:
-            self.weights[f"{ours}.input_bias"] = np.concatenate([bias for _, bias in inputs])
-            self.weights[f"{ours}.output_bias"] = output[1]
-
-    def read_linear(self, name: str, rows: int, columns: int) -> tuple[Matrix, Matrix]:
-        """A matrix and its bias, which is zeros where the model has none."""
-        matrix, bias = self.variables.array(f"{name}/weight", rows, columns), np.zeros(rows, np.float32)
-        return matrix, self.variables.array(f"{name}/bias", rows) if f"{name}/bias" in self.variables else bias
-
-    def read_norm(self, theirs: str, ours: str) -> None:
-        self.weights[f"{ours}.weight"] = self.variables.array(f"{theirs}/gamma", self.d_model)
-        self.weights[f"{ours}.bias"] = self.variables.array(f"{theirs}/beta", self.d_model)
-
-    def read_positions(self) -> dict[str, Any]:
-        """The tables of positions, as sinusoids if they are ours in some order of their columns, else as learned."""
-        tables = [self.table(side) for side in ("encoder", "decoder")]
-        names = [known_sinusoids(*table) for table in tables]
-        if names[0] and names[0] == names[1]:
-            kind, halves = names[0]
-            if halves:
-                self.weights = with_columns(self.weights, np.arange(self.d_model).reshape(2, -1).T.flatten())
-            return {"positions": kind}
-        length = min(len(array) for array, _ in tables)
-        for side, (array, _) in zip(("source", "target"), tables, strict=True):
-            self.weights[f"{side}_embedding.positions.table"] = array[:length]
-        return {"positions": "learned", "max_positions": length}
-
-    def table(self, side: str) -> tuple[Matrix, float]:
-        """The positions of a side, and how much their numbers were rounded."""
-        name = f"{side}/position_encodings/encodings"
-        if name not in self.variables:
-            return generated_positions(GENERATED_POSITIONS, self.d_model), 0.0
-        return self.variables.array(name, None, self.d_model), ROUNDING.get(self.variables.stored[name].type, 0.0)
+        foreign.languages, foreign.training = (description.source, description.target), description.training
+        return foreign
+    sides = [folder / "source.spm", folder / "target.spm"]
+    if sentencepiece or not sides[0].exists():
+        sides = [Path(sentencepiece) if sentencepiece else folder / "sentencepiece.model"] * 2
+    there = all(path.exists() for path in sides)
+    require(there, f"{sides[-1]}: not there; sentencepiece=FILE names the model that splits the text")
+    return foreign_of(folder, model, sentencepiece_tokenizer(model, sides))
 
 
-COLUMNS = re.compile(r".*(embedding|output)\.weight|.*attention\.input|.*feed_forward\.0\.weight|.*\.table")
-ROWS = re.compile(r".*attention\.output(_bias)?|.*feed_forward\.2\.(weight|bias)|.*norm\.(weight|bias)")
-"""Arrays of which the last axis, or the first, is d_model."""
+def read_package(folder: Path) -> Foreign:
+    """The model in a package that is unpacked."""
+    path, tokenizer, model = folder / "metadata.json", folder / "sentencepiece.model", folder / "model"
+    metadata = read_mapping(path, parse_json)
+    known = all(isinstance(metadata.get(key), str) for key in ("from_code", "to_code"))
+    require(known, f"{path}: no from_code and to_code, which name its languages")
+    prefix = metadata.get("target_prefix", "")
+    require(not prefix, f"{path}: each translation begins with {str(prefix)[:40]!r}, which nmt would not cut off")
+    require(tokenizer.is_file(), f"{folder}: nmt reads packages with sentencepiece.model, not those with bpe.model")
+    require(not model.is_symlink(), f"{model}: a link, which is not followed")
+    content = read_model(model)
+    foreign = foreign_of(model, content, sentencepiece_tokenizer(content, [tokenizer] * 2))
+    foreign.length_penalty = ARGOS_PENALTY
+    foreign.languages = language(metadata["from_code"]), language(metadata["to_code"])
+    return foreign
 
 
-def with_columns(weights: dict[str, Matrix], order: NDArray[np.int64]) -> dict[str, Matrix]:
-    """The same model with its d_model columns in another order. Only the order of sums changes."""
-    moved: dict[tuple[int, int], Matrix] = {}
-    found = {}
-    for name, array in weights.items():
-        axis = -1 if COLUMNS.fullmatch(name) else 0 if ROWS.fullmatch(name) else None
-        if axis is None:
-            found[name] = array
-        else:
-            key = id(array), axis  # tied matrices stay one
-            found[name] = moved[key] = moved[key] if key in moved else array.take(order, axis)
-    return found
+def unpack(path: Path, folder: Path) -> None:
+    """Unpack what we read of a package; whatever its members are called, all of it goes to this folder."""
+    try:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
+            matches = [(MEMBER.fullmatch(member.filename), member) for member in archive.infolist()]
+            members = {match[1]: member for match, member in matches if match}
+            require(len(members) == sum(match is not None for match, _ in matches), f"{path}: it holds two packages")
+            size = sum(member.file_size for member in members.values())
+            fits = size <= MOST_GROWTH * path.stat().st_size
+            require(fits, f"{path}: it claims to hold {MOST_GROWTH} times its own bytes")
+            for name, member in members.items():
+                (folder / name).parent.mkdir(exist_ok=True)
+                with archive.open(member) as source, (folder / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
+        reason = one_line(error) or "it is cut"
+        raise NMTError(f"{path}: not a package of Argos Translate, or damaged ({reason})") from error
+
+
+def sentencepiece_tokenizer(model: CTranslate2Model, paths: list[Path]) -> MarianTokenizer:
+    """The tokenizer of these sentencepiece models for a model; NMTError where they are those of another."""
+    separate = model.config.source_vocabulary_size is not None
+    entries = [side[len(SYMBOLS) :] for side in model.vocabularies[0 if separate else 1 :]]
+    tags = any(TAG.fullmatch(entry) for entry in entries[0])
+    tokenizer = tokenizer_of(paths, [[*MARIAN_SYMBOLS[:2], *side] for side in entries], tags)
+    pieces = {part.id_to_piece(number) for part in tokenizer.processors for number in range(part.vocab_size())}
+    for side in entries:
+        count = sum(entry in pieces for entry in side)
+        problem = f"{paths[-1]}: knows {count:,} of the {len(side):,} entries of the vocabulary; name the right one"
+        require(count > FEWEST_PIECES * len(side), problem)
+    return tokenizer
+
+
+def foreign_of(folder: Path, model: CTranslate2Model, tokenizer: Tokenizer) -> Foreign:
+    """A model that was read from a folder, which may be gone when CTranslate2 is to load it."""
+    files = checked_files(folder)
+
+    def program(decode: DecodeConfig) -> CTranslate2Program:
+        from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+
+        longest = model.config.max_positions if model.config.positions == "learned" else MAX_POSITIONS
+        engine = CTranslate2Engine(files, model.vocabularies, longest, decode, "float32", threads=1)
+        return CTranslate2Program(Translator(engine, tokenizer))
+
+    rounded = "" if model.precision == "float32" else f", dequantized from {model.precision}"
+    weights = {name: torch.from_numpy(array) for name, array in model.weights.items()}
+    origin = f"a model of CTranslate2{rounded}"
+    return Foreign(origin, model.config, weights, tokenizer, "ctranslate2", program)

@@ -25,47 +25,38 @@ SPELT_SYMBOL = Regex("<(?=0x[0-9A-F]{2}>|/?s>|pad>|unk>)")
 
 def fast_tokenizer(ours: Tokenizer) -> tokenizers.Tokenizer:
     """A pipeline from raw lines to our ids, with the end symbol, and back."""
+    cleaning = [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
     if isinstance(ours, SentencePieceTokenizer):
-        pipeline = from_sentencepiece(ours)
+        pipeline = from_sentencepiece(ours, cleaning)
     else:
         assert isinstance(ours, WordPieceTokenizer)
-        pipeline = from_wordpiece(ours)
+        pipeline = tokenizers.Tokenizer.from_str(ours.content.decode())
+        pipeline.normalizer = normalizers.Sequence(cleaning)
+        pipeline.decoder = decoders.Sequence([decoders.Replace(CONTINUES, ""), decoders.ByteLevel()])
     end = SYMBOLS[EOS]
     pipeline.post_processor = processors.TemplateProcessing(single=f"$A {end}", special_tokens=[(end, EOS)])
     pipeline.add_special_tokens([AddedToken(symbol, special=True, normalized=False) for symbol in SYMBOLS])
     return pipeline
 
 
-def cleaning() -> list[normalizers.Normalizer]:
-    """The normalisation of `clean`."""
-    return [normalizers.NFKC(), normalizers.Replace(BLANKS, " "), normalizers.Strip()]
-
-
-def from_wordpiece(ours: WordPieceTokenizer) -> tokenizers.Tokenizer:
-    pipeline = tokenizers.Tokenizer.from_str(ours.content.decode())
-    pipeline.normalizer = normalizers.Sequence(cleaning())
-    pipeline.decoder = decoders.Sequence([decoders.Replace(CONTINUES, ""), decoders.ByteLevel()])
-    return pipeline
-
-
-def from_sentencepiece(ours: SentencePieceTokenizer) -> tokenizers.Tokenizer:
+def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
     from sentencepiece import sentencepiece_model_pb2
 
     model = sentencepiece_model_pb2.ModelProto.FromString(ours.content)  # type: ignore[attr-defined]
-    unigram = model.trainer_spec.model_type == model.trainer_spec.UNIGRAM
     subwords = [(subword.piece, subword.score) for subword in model.pieces]
-    if unigram:
+    if model.trainer_spec.model_type == model.trainer_spec.UNIGRAM:
         pipeline = tokenizers.Tokenizer(models.Unigram(subwords, model.trainer_spec.unk_id, byte_fallback=True))
         pipeline.pre_tokenizer = pre_tokenizers.Split(SPELT_SYMBOL, "merged_with_previous")
     else:
         normal = {subword.piece for subword in model.pieces if subword.type == subword.NORMAL}
         vocabulary = {subword: number for number, (subword, _) in enumerate(subwords)}
-        merges = [pair for subword, _ in subwords if subword in normal for pair in halves(subword, normal)]
+        cuts = ((s[:cut], s[cut:]) for s, _ in subwords if s in normal for cut in range(1, len(s)))
+        merges = [pair for pair in cuts if normal.issuperset(pair)]
         pipeline = tokenizers.Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True))
     escapes = [(ESCAPE, ESCAPE + "0"), (META, ESCAPE + "1")]
     pipeline.normalizer = normalizers.Sequence(
         [
-            *cleaning(),
+            *cleaning,
             *(normalizers.Replace(plain, escaped) for plain, escaped in escapes),
             normalizers.Replace(" ", META),
             normalizers.Prepend(META),
@@ -81,9 +72,3 @@ def from_sentencepiece(ours: SentencePieceTokenizer) -> tokenizers.Tokenizer:
         ]
     )
     return pipeline
-
-
-def halves(subword: str, known: set[str]) -> list[tuple[str, str]]:
-    """The pairs of subwords that BPE may merge into this one."""
-    pairs = [(subword[:cut], subword[cut:]) for cut in range(1, len(subword))]
-    return [pair for pair in pairs if known.issuperset(pair)]

@@ -1,95 +1,98 @@
-"""Our parameters under the names of MarianMTModel of transformers, in its order, and back.
+"""Weights of Marian and of MarianMTModel of transformers as ours, and back.
 
-- Marian keeps sines and cosines in the two halves of the width; here they alternate, as in the paper. So in all weights
-  the even indices of the width come first there, then the odd ones. LayerNorm does not depend on the order.
-- The vocabulary here begins with PAD, BOS, EOS and UNK. There, it is a table with </s> and <unk>, and with <pad> in
-  transformers alone, where the decoder also starts from <pad>.
+The vocabulary here begins with PAD, BOS, EOS and UNK. There, it is a table with </s> and <unk>, and with <pad> in
+transformers alone, where the decoder also starts from <pad>. names.py has the other differences.
 
 Shapes: D d_model, N vocabulary.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from nmt.config import BOS, EOS, UNK, ModelConfig
-from nmt.files import Shapes
-from nmt.text import MARIAN_SYMBOLS, SOURCE, TARGET
+from nmt.config import BOS, EOS, UNK, ModelConfig, require, shown
+from nmt.files import EMBEDDINGS, build
+from nmt.plugins.exchange.foreign import Weights
+from nmt.plugins.exchange.names import layer_table
+from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer
 
-Weights = dict[str, Tensor]
-Take = Callable[[str, tuple[int, ...]], Tensor]
-"""Gives the tensor of a name and a shape."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A parameter of ours, and those of Marian that it consists of."""
-
-    ours: str
-    theirs: tuple[str, ...]
-    axis: int | None
-    """The dimension of size d_model whose order differs; None: none."""
-
-
-def parts(config: ModelConfig) -> Iterator[Part]:
-    """The parameters of the layers."""
-    for stack, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
-        for number in range(layers):
-            yield from layer_parts(f"{stack}_layers.{number}", f"model.{stack}.layers.{number}")
-        if config.norm == "pre":
-            yield from norm_parts(f"{stack}_norm", f"model.{stack}.layer_norm")
-
-
-def layer_parts(ours: str, theirs: str) -> Iterator[Part]:
-    attentions = [("self_attention", "self_attn")]
-    if ours.startswith("decoder"):
-        attentions.append(("cross_attention", "encoder_attn"))
-    for number, (own, name) in enumerate(attentions, 1):
-        for kind, suffix in (("weight", ""), ("bias", "_bias")):
-            inputs = tuple(f"{theirs}.{name}.{letter}_proj.{kind}" for letter in "qkv")
-            yield Part(f"{ours}.{own}.input{suffix}", inputs, 1 if kind == "weight" else None)
-            yield Part(f"{ours}.{own}.output{suffix}", (f"{theirs}.{name}.out_proj.{kind}",), 0)
-        yield from norm_parts(f"{ours}.residual_{number}.norm", f"{theirs}.{name}_layer_norm")
-    yield Part(f"{ours}.feed_forward.0.weight", (f"{theirs}.fc1.weight",), 1)
-    yield Part(f"{ours}.feed_forward.0.bias", (f"{theirs}.fc1.bias",), None)
-    yield Part(f"{ours}.feed_forward.2.weight", (f"{theirs}.fc2.weight",), 0)
-    yield Part(f"{ours}.feed_forward.2.bias", (f"{theirs}.fc2.bias",), 0)
-    yield from norm_parts(f"{ours}.residual_{len(attentions) + 1}.norm", f"{theirs}.final_layer_norm")
-
-
-def norm_parts(ours: str, theirs: str) -> Iterator[Part]:
-    for kind in ("weight", "bias"):
-        yield Part(f"{ours}.{kind}", (f"{theirs}.{kind}",), 0)
+VOCABULARY = (
+    *("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
+    "final_logits_bias",
+)
+"""transformers' names of EMBEDDINGS and of output.bias."""
+COMPUTED_BY: dict[str, dict[str, Any]] = {
+    "marian": {"zero_start": True, "positions": "tensor2tensor", "norm_epsilon": 1e-6},
+    "transformers": {"padding_probability": False},
+}
+"""What a program that trains such models computes otherwise than the paper."""
 
 
 def halves(d_model: int) -> Tensor:
-    """Our index of each of Marian's, [D]."""
+    """Our index of each of theirs, [D]."""
     return torch.cat((torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)))
 
 
-def layers_to_marian(ours: Weights, config: ModelConfig) -> Weights:
-    """The layers of a model under Marian's names; missing biases are zeros."""
+def layers_to_transformers(ours: Weights, config: ModelConfig) -> Weights:
+    """The layers of a model under transformers' names; missing biases are zeros."""
     order_D, weights = halves(config.d_model), Weights()
-    for part in parts(config):
-        tensor = ours.get(part.ours)
+    for row in layer_table(config):
+        tensor = ours.get(row.ours)
         if tensor is None:
-            tensor = torch.zeros(config.d_model * len(part.theirs))
-        if part.axis is not None:
-            tensor = tensor.index_select(part.axis, order_D)
-        weights |= zip(part.theirs, tensor.chunk(len(part.theirs)), strict=True)
+            tensor = torch.zeros(row.shape)
+        if row.axis is not None:
+            tensor = tensor.index_select(row.axis, order_D)
+        weights |= zip(row.transformers, tensor.chunk(len(row.transformers)), strict=True)
     return weights
 
 
-def layers_from_marian(take: Take, config: ModelConfig, shapes: Shapes) -> Weights:
-    """The layers of a model under our names, whose shapes are given."""
+def read_weights(
+    where: Path, settings: dict[str, Any], by: str, tokenizer: MarianTokenizer, layers: Weights, vocabulary: Weights
+) -> tuple[ModelConfig, Weights]:
+    """The configuration and the weights under our names; matrices are tied where they are equal.
+
+    `by` is who trained the model, `layers` have the names of Marian or of transformers, `vocabulary` those of
+    VOCABULARY. Raises NMTError unless these are all weights, of the right shapes, and no others.
+    """
+    marians, tables, left = (
+        any(name.startswith("encoder_l1_") for name in layers),
+        tokenizer.tables,
+        {**layers, **vocabulary},
+    )
+    require(set(VOCABULARY[:3]) <= set(vocabulary), f"{where}: it has no embeddings")
+
+    def take(name: str, *shape: int) -> Tensor:
+        require(name in left, f"{where}: {name} is missing")
+        tensor = left.pop(name)
+        if marians and name in layers and tensor.dim() == 2:
+            tensor = tensor[0] if len(shape) == 1 and len(tensor) == 1 else tensor.T
+        require(tensor.shape == shape, f"{where}: {name} is {list(tensor.shape)}, where there should be {list(shape)}")
+        require(bool(tensor.isfinite().all()), f"{where}: {name} holds values that are no finite numbers")
+        return tensor.float()
+
+    source, target, output = (vocabulary[name] for name in VOCABULARY[:3])
+    tied = torch.equal(target, output)
+    # A source whose matrix alone is not tied has a vocabulary of its own, if with the same entries.
+    joint = len(tables) == 1 and (not tied or torch.equal(source, target))
+    sizes = {"tied_embeddings": tied, "source_vocabulary_size": None if joint else len(tokenizer.entries[SOURCE])}
+    biases = {"attention_bias": True, "output_bias": True}
+    config = build(ModelConfig, {"name": "marian", **settings, **biases, **sizes, **COMPUTED_BY[by]}, str(where))
     order_D, weights = halves(config.d_model).argsort(), Weights()
-    for part in parts(config):
-        rows, *columns = shapes[part.ours]
-        tensor = torch.cat([take(name, (rows // len(part.theirs), *columns)) for name in part.theirs])
-        weights[part.ours] = tensor if part.axis is None else tensor.index_select(part.axis, order_D)
-    return weights
+    for row in layer_table(config):
+        names = row.marian if marians else row.transformers
+        tensor = torch.cat([take(name, row.shape[0] // len(names), *row.shape[1:]) for name in names])
+        weights[row.ours] = tensor if row.axis is None else tensor.index_select(row.axis, order_D)
+    for ours, theirs, side in zip((*EMBEDDINGS, "output.bias"), VOCABULARY, (0, -1, -1, -1), strict=True):
+        table, is_bias = tables[side], ours == "output.bias"
+        tensor = take(theirs, 1, len(table)).T if is_bias else take(theirs, len(table), config.d_model)[:, order_D]
+        # The last row is for PAD and BOS where the table has none.
+        tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[rows_of(table, by == "transformers")]
+        weights[ours] = tensor.flatten() if is_bias else tensor
+    require(not left, f"{where}: it has {shown(min(left, default=''))}, which is not known to be in such a model")
+    return config, weights
 
 
 def rows_of(table: Sequence[str], has_padding: bool) -> list[int]:
@@ -106,20 +109,3 @@ def ids_of(table: Sequence[str]) -> list[int]:
     ordinary = iter(range(UNK + 1, UNK + 1 + len(table)))
     ids = [symbols[entry] if entry in symbols else next(ordinary) for entry in table]
     return ids if MARIAN_SYMBOLS[2] in table else [*ids, BOS]
-
-
-def vocabulary_from_marian(take: Take, tables: Sequence[Sequence[str]], config: ModelConfig, padding: bool) -> Weights:
-    """Embeddings, output matrix and bias under our names; without `padding` there, PAD and BOS have zeros."""
-    order_D, weights = halves(config.d_model).argsort(), Weights()
-    for ours, theirs, side in (
-        ("source_embedding.weight", "model.encoder.embed_tokens.weight", SOURCE),
-        ("target_embedding.weight", "model.decoder.embed_tokens.weight", TARGET),
-        ("output.weight", "lm_head.weight", TARGET),
-        ("output.bias", "final_logits_bias", TARGET),
-    ):
-        table, is_bias = tables[-1 if side == TARGET else 0], ours == "output.bias"
-        tensor = take(theirs, (1, len(table)) if is_bias else (len(table), config.d_model))
-        tensor = tensor.T if is_bias else tensor[:, order_D]
-        tensor = torch.cat((tensor, torch.zeros_like(tensor[:1])))[rows_of(table, padding)]
-        weights[ours] = tensor.flatten() if is_bias else tensor
-    return weights

@@ -15,9 +15,9 @@ pytest.importorskip("ctranslate2")
 from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import EXPORTED, ModelDescription, load_model, read_description, sha256, write_model_directory
-from nmt.model import Transformer, sinusoids as torch_sinusoids
-from nmt.plugins.exchange.ctranslate2 import sinusoids, write
-from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.model import Transformer
+from nmt.plugins.exchange.ctranslate2 import write
+from nmt.plugins.exchange.ctranslate2_engine import load_engine
 from nmt.search import TorchEngine
 from nmt.search.engine import length_penalty
 from nmt.text import load_tokenizer, train_tokenizer
@@ -91,10 +91,10 @@ def sentences() -> list[list[int]]:
     return train_tokenizer(random_text(60), TokenizerConfig("bpe", 320)).encode(random_text(30))
 
 
-def both(folder: Path, **settings) -> tuple[TorchEngine, CTranslate2Engine]:
+def both(folder: Path, **settings) -> tuple:
     config = DecodeConfig(**{"beam_size": 4, "max_extra_length": 8, **settings})
     torch_engine = TorchEngine([load_model(folder / "model")], config)
-    return torch_engine, CTranslate2Engine(folder / "float32", config, threads=1)
+    return torch_engine, load_engine(folder / "float32", config, threads=1)
 
 
 def searches(folder: Path, sentences: list[list[int]], prefixes: list[list[int]] | None = None, **settings):
@@ -160,7 +160,7 @@ def test_int8_is_close(each, sentences):
     """By the log probabilities of the same translations."""
     config = DecodeConfig(beam_size=4, max_extra_length=8)
     precise, stored, computed = (
-        CTranslate2Engine(each / name, config, precision, threads=1)
+        load_engine(each / name, config, precision, threads=1)
         for name, precision in (("float32", "float32"), ("int8", "float32"), ("int8", "int8"))
     )
     rows = precise.candidates([(ids, []) for ids in sentences], False)
@@ -175,7 +175,7 @@ def test_int8_is_close(each, sentences):
 
 
 def test_int8_is_what_ctranslate2_writes_but_for_the_largest_number(each, tmp_path, monkeypatch):
-    monkeypatch.setattr("nmt.plugins.exchange.ctranslate2_int8.LEVELS", 127)
+    monkeypatch.setattr("nmt.plugins.exchange.ctranslate2.LEVELS", 127)
     write(each / "model", tmp_path / "ours", "int8")
     monkeypatch.setattr("nmt.plugins.exchange.ctranslate2.quantize", lambda spec: spec._quantize("int8"))
     write(each / "model", tmp_path / "theirs", "int8")
@@ -187,7 +187,7 @@ def test_int8_is_what_ctranslate2_writes_but_for_the_largest_number(each, tmp_pa
 def test_workers_and_their_number_change_nothing(folder, sentences):
     config = DecodeConfig(beam_size=4, max_extra_length=8)
     one, three = (
-        CTranslate2Engine(folder / "float32", config, threads=threads).search(sentences, [[]] * len(sentences))
+        load_engine(folder / "float32", config, threads=threads).search(sentences, [[]] * len(sentences))
         for threads in (1, 3)
     )
     assert [[h.tokens for h in hypotheses] for hypotheses in one] == [[h.tokens for h in h3] for h3 in three]
@@ -207,7 +207,7 @@ def eager(folder, tmp_path) -> Path:
 
 
 def test_symbols_that_are_no_text_are_never_written(eager, sentences):
-    model = CTranslate2Engine(eager / "float32", DecodeConfig(max_extra_length=8), threads=1)
+    model = load_engine(eager / "float32", DecodeConfig(max_extra_length=8), threads=1)
     raw = model.candidates([(ids, []) for ids in sentences], False)
     assert any({PAD, UNK}.intersection(candidate.tokens) for row in raw for candidate in row)
     for hypotheses in searches(eager, sentences, n_best=4)[1]:
@@ -218,9 +218,9 @@ def test_symbols_that_are_no_text_are_never_written(eager, sentences):
 def test_text_alone_is_the_same_text(folder, sentences, beam_size):
     """A greedy search computes no scores for it; what a long search finds is cut where a short one ends."""
     config = DecodeConfig(beam_size=beam_size, max_extra_length=0)
-    engine = CTranslate2Engine(folder / "float32", config, threads=1)
+    engine = load_engine(folder / "float32", config, threads=1)
     scored = engine.search(sentences, [[]] * len(sentences))
-    engine = CTranslate2Engine(folder / "float32", config, threads=1, scores=False)
+    engine = load_engine(folder / "float32", config, threads=1, scores=False)
     found = engine.search(sentences, [[]] * len(sentences))
     assert [h.tokens for h, *_ in found] == [h.tokens for h, *_ in scored]
     assert all(math.isnan(h.score) == (beam_size == 1) for h, *_ in found)
@@ -234,7 +234,7 @@ def test_lines_translated_ahead_are_the_same_and_in_order(folder, beam_size, mon
     """Of different lengths, empty ones and one that is refused among them, whose number is right."""
     monkeypatch.setattr("nmt.translation.translator.AHEAD", 3)
     tokenizer = load_tokenizer(folder / "tokenizer.model")
-    engine = CTranslate2Engine(folder / "float32", DecodeConfig(beam_size=beam_size, max_extra_length=8), threads=2)
+    engine = load_engine(folder / "float32", DecodeConfig(beam_size=beam_size, max_extra_length=8), threads=2)
     translator = Translator(engine, tokenizer, Limits(positions=30))
     lines = [*random_text(20), "", "", random_text(1)[0] * 30, *random_text(5)]
     expected = translator.translate_block(lines)
@@ -250,12 +250,8 @@ def test_no_sentences_give_no_translations(folder):
     assert searches(folder, [])[1] == []
 
 
-def test_sinusoids_are_those_of_the_model():
-    assert torch.equal(torch.from_numpy(sinusoids(300, 20)), torch_sinusoids(300, 20))
-
-
 def test_a_sentence_without_positions_is_an_error_that_names_them(tmp_path):
-    engine = CTranslate2Engine(make(tmp_path, **KINDS["learned"]) / "float32", DecodeConfig(), threads=1)
+    engine = load_engine(make(tmp_path, **KINDS["learned"]) / "float32", DecodeConfig(), threads=1)
     with pytest.raises(NMTError, match="41 tokens is longer than the 40 positions"):
         engine.search([[5] * 40], [[]])
 
@@ -334,7 +330,7 @@ def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(fold
 
 def test_greedy_search_for_text_alone_gets_scores_with_a_beam_and_back(folder, sentences):
     """And batches of its own size."""
-    greedy = CTranslate2Engine(folder / "float32", DecodeConfig(beam_size=1), threads=1, scores=False)
+    greedy = load_engine(folder / "float32", DecodeConfig(beam_size=1), threads=1, scores=False)
     beam = greedy.with_search(DecodeConfig(beam_size=4))
     assert (greedy.has_scores, beam.has_scores, beam.with_search(greedy.config).has_scores) == (False, True, False)
     assert greedy.batch_tokens > beam.batch_tokens

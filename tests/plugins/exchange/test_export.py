@@ -1,6 +1,7 @@
 """What is exported where, what is refused, and what is said of it."""
 
 import json
+import os
 import re
 import struct
 import subprocess
@@ -17,11 +18,10 @@ from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConf
 from nmt.errors import NMTError
 from nmt.files import EXPORTED, ModelDescription, sha256, write_model_directory
 from nmt.model import Transformer
-from nmt.plugins.exchange.certificate import certificate, same_translations, word_scores
+from nmt.plugins.exchange.agreement import largest_difference, same_translations, word_scores
 from nmt.plugins.exchange.ctranslate2 import write
-from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+from nmt.plugins.exchange.ctranslate2_file import read_index
 from nmt.plugins.exchange.ctranslate2_load import converted_folder
-from nmt.plugins.exchange.ctranslate2_variables import read_index
 from nmt.plugins.exchange.export import ExportConfig, export
 from nmt.text import train_tokenizer
 from nmt.translation import load_translator
@@ -85,12 +85,11 @@ def test_a_model_that_ctranslate2_has_not_is_refused_with_the_reason(tmp_path, s
 def test_a_sample_is_translated_twice_and_compared(model, tmp_path):
     (tmp_path / "sample").write_text("\n".join(LINES) + "\n")
     lines = said(model, sample=str(tmp_path / "sample"), output=str(tmp_path / "out"))
-    *first, certificate = lines
-    assert first == [
-        f"{tmp_path}/out: {model} with format=ctranslate2 precision=float32",
-        f"12 of 12 lines (100.0%) are translated as by torch: {tmp_path}/sample",
-    ]
-    tokens, largest = re.fullmatch(r"log P of (\d+) tokens is that of torch within (\S+) a token", certificate).groups()
+    first, certificate, same = lines
+    assert first == f"{tmp_path}/out: {model} with format=ctranslate2 precision=float32"
+    assert same == f"12 of 12 lines (100.0%) are translated as by CTranslate2: {tmp_path}/sample"
+    pattern = r"log P of (\d+) tokens is that of CTranslate2 within (\S+) a token"
+    tokens, largest = re.fullmatch(pattern, certificate).groups()
     assert int(tokens) >= len(LINES)
     assert 0 < float(largest) < 1e-4
     card = (tmp_path / "out" / "README.md").read_text()
@@ -105,21 +104,19 @@ def said_again(model: Path, tmp_path: Path) -> str:
 
 
 def test_lines_that_differ_are_shown():
-    found = {"torch": ["1", "2", "3", "4"], "exported": ["1", "zwei", "drei", "vier"]}
-    assert list(same_translations(["one", "two", "three", "four"], found, "x")) == [
-        "1 of 4 lines (25.0%) are translated as by torch: x",
-        *("line 2: two", "  torch:    2", "  exported: zwei"),
-        *("line 3: three", "  torch:    3", "  exported: drei"),
+    ours, theirs = ["1", "2", "3", "4", "5"], ["1", "zwei", "drei", "vier", None]
+    assert list(same_translations(["one", "two", "three", "four", "five"], ours, theirs, "Marian", "x")) == [
+        "1 of 4 lines (25.0%) are translated as by Marian: x, without 1 that Marian does not end within the limit of length",
+        *("line 2: two", "  Marian: zwei", "  nmt:    2"),
+        *("line 3: three", "  Marian: drei", "  nmt:    3"),
     ]
 
 
 def test_a_certificate_is_the_largest_difference_of_a_token():
-    found = certificate("x", [[-1.0, -2.0], [-3.0]], [[-1.5, -2.0], [-2.0]])
-    assert (found.tokens, found.largest) == (3, 1.0)
-    assert str(found) == "log P of 3 tokens is that of x within 1.0e+00 a token"
+    assert largest_difference([[-1.0, -2.0], [-3.0], [-9.0]], [[-1.5, -2.0], [-2.0], []]) == (3, 1.0)
     for others in ([[-1.0, -2.0]], [[-1.0], [-3.0]]):
         with pytest.raises(NMTError, match="of other lines or tokens"):
-            certificate("x", [[-1.0, -2.0], [-3.0]], others)
+            largest_difference([[-1.0, -2.0], [-3.0]], others)
     assert word_scores("-3 ||| WordScores= -1.5 -1.5\n", "file") == [[-1.5, -1.5]]
     with pytest.raises(NMTError, match="file: not what"):
         word_scores("-3\n", "file")
@@ -132,7 +129,7 @@ def test_the_validation_set_is_the_sample_where_it_still_is(tmp_path):
     assert said(model)[1] == f"no sample was compared: {valid} is not there; pass sample=FILE"
     valid.parent.mkdir()
     valid.write_text("ka nu\n" * 300)
-    assert said(model)[1].startswith("200 of 200 lines (100.0%)")
+    assert said(model)[2].startswith("200 of 200 lines (100.0%)")
     valid.write_text("")
     assert said(model)[1] == f"no sample was compared: {valid} is empty; pass sample=FILE"
 
@@ -268,34 +265,54 @@ def test_jsonl_has_the_details_of_torch(model, tmp_path, exported):
     assert same > len(LINES)
 
 
-@pytest.mark.parametrize(("name", "number"), [("layer", 100), ("layer", -1), ("heads", 1), ("heads", 100)])
-def test_an_export_that_aligns_by_another_layer_or_other_heads_is_refused(model, tmp_path, name, number):
+@pytest.mark.parametrize(("name", "number"), [("layer", 100), ("layer", -2), ("heads", 100)])
+def test_an_export_that_aligns_by_what_is_not_there_is_refused(model, tmp_path, name, number):
     """CTranslate2 does not check these numbers, and crashes."""
     write(model, tmp_path / "out", "int8")
     path = tmp_path / "out" / "model.bin"
     with path.open("rb") as file:
-        stored = read_index(file, path.stat().st_size).variables[f"decoder/alignment_{name}"]
+        stored = read_index(file, path.stat().st_size)[1][f"decoder/alignment_{name}"]
     content = bytearray(path.read_bytes())
     content[stored.offset : stored.offset + 2] = struct.pack("<h", number)
     path.write_bytes(content)
-    with pytest.raises(NMTError, match=f"model.bin: .*alignment_{name} is {number}, not 0.*export it again"):
+    with pytest.raises(NMTError, match=f"its alignment_{name} is not one of its own"):
         translated(tmp_path / "out")
 
 
-def test_a_broken_model_is_named(model, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda folder: (folder / "model.bin").write_bytes(b"nothing"), "not a model of CTranslate2"),
+        (lambda folder: swap(folder / "shared_vocabulary.json"), "not that of tokenizer.model"),
+        (lambda folder: os.truncate(folder / "model.bin", 2000), "it is cut"),
+        (lambda folder: positions(folder / "nmt.json"), "it has not the 4,000 positions"),
+    ],
+)
+def test_an_export_that_does_not_fit_is_named(model, tmp_path, change, words):
     write(model, tmp_path / "out", "float32")
-    (tmp_path / "out" / "model.bin").write_bytes(b"nothing")
-    with pytest.raises(NMTError, match="out: not a model that CTranslate2 can load"):
-        CTranslate2Engine(tmp_path / "out", GREEDY)
+    change(tmp_path / "out")
+    with pytest.raises(NMTError, match=words):
+        translated(tmp_path / "out")
 
 
-def test_torch_is_never_imported(model, tmp_path):
-    """Neither to convert nor to translate."""
+def swap(path: Path) -> None:
+    tokens = json.loads(path.read_text())
+    path.write_text(json.dumps([*tokens[:-2], tokens[-1], tokens[-2]]))
+
+
+def positions(path: Path) -> None:
+    content = json.loads(path.read_text())
+    content["model"]["max_positions"] = 4000
+    path.write_text(json.dumps(content))
+
+
+def test_a_converted_model_translates_without_torch(model, tmp_path):
     program = (
         "import sys\nfrom nmt.cli import main\n"
         "try:\n    main()\nfinally:\n    print('torch' in sys.modules, 'lightning' in sys.modules, file=sys.stderr)"
     )
     for precision in ("float32", "int8"):
+        translated(model, precision=precision)
         words = [
             "translate",
             f"run={model}",
@@ -316,15 +333,14 @@ def test_the_command_takes_a_bare_word(model, nmt, tmp_path):
     done = nmt("export", str(model), "precision=int8", f"sample={tmp_path}/sample", "decode=greedy")
     assert done.code == 0, done.err
     assert done.out.startswith(f"{model}/ctranslate2-int8: {model} with format=ctranslate2 precision=int8\n")
-    nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, argos, huggingface")
-    nmt("export", str(model), "target=fr").refused("target=fr", "format=ctranslate2")
+    nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, huggingface")
     nmt("export", str(model), "format=huggingface", "precision=int8").refused("precision=int8", "format=huggingface")
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"d_ff": 32}, "feed_forward.0.weight is not as config.json describes it, [32, 16]"),
+        ({"d_ff": 32}, "feed_forward.0.bias' is [16], where there should be [32]"),
         ({"decoder_layers": 2}, "decoder_layers.1"),
         ({"norm": "pre"}, "encoder_norm.weight"),
     ],

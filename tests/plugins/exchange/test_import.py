@@ -34,34 +34,12 @@ def folder(tmp_path) -> Path:
 
 
 @pytest.fixture
-def hub(tmp_path) -> Path:
-    """The same model as a folder on the hub, by the names that transformers has."""
-    from nmt.plugins.exchange.marian import read
+def hub(word_model, tmp_path) -> Path:
+    """The same model as a folder on the hub."""
+    from nmt.plugins.exchange.huggingface import write
 
-    found, folder = read(FIXTURES / "tied", None), tmp_path / "hub"
-    folder.mkdir()
-    padded = {
-        name: torch.cat((tensor, torch.zeros_like(tensor[:1])))
-        for name, tensor in found.weights.items()
-        if "embed" in name or "lm_head" in name
-    }
-    bias = torch.nn.functional.pad(found.weights["final_logits_bias"], (0, 1))
-    save_file(
-        {name: tensor.contiguous() for name, tensor in {**found.weights, **padded, "final_logits_bias": bias}.items()},
-        folder / "model.safetensors",
-    )
-    table = [*found.tokenizer.tables[0], "<pad>"]
-    (folder / "vocab.json").write_text(json.dumps({entry: number for number, entry in enumerate(table)}))
-    for name in ("source.spm", "target.spm"):
-        shutil.copy(FIXTURES / "tied" / name, folder)
-    config = {
-        **{"model_type": "marian", "d_model": 24, "activation_function": "swish", "scale_embedding": True},
-        **{f"{stack}_{key}": value for stack in ("encoder", "decoder") for key, value in
-           (("layers", 1), ("attention_heads", 2), ("ffn_dim", 48))},
-        "vocab_size": len(table),
-    }  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+    write(word_model, tmp_path / "hub")
+    return tmp_path / "hub"
 
 
 def change(path: Path, **values) -> None:
@@ -105,19 +83,12 @@ def test_a_missing_file_is_named(nmt, hub, name, words):
         ({"activation_function": "mish"}, ("activation_function=mish",)),
         ({"d_model": 32}, ("self_attn.q_proj.weight", "[24, 24]", "[32, 32]")),
         ({"d_model": 10**12}, ("model.d_model=1000000000000",)),
-        ({"d_model": "24"}, ("d_model is '24': it must be a whole number",)),
-        ({"encoder_attention_heads": True}, ("encoder_attention_heads is True: it must be a whole number",)),
-        ({"scale_embedding": "true"}, ("scale_embedding is 'true': it must be true or false",)),
-        ({"activation_function": ["relu"]}, ("activation_function is ['relu']: it must be a text",)),
-        ({"dropout": "0.1"}, ("dropout is '0.1': it must be a number",)),
-        ({"eos_token_id": "0"}, ("eos_token_id is '0': it must be a whole number",)),
-        ({"length_penalty": True}, ("config.json: length_penalty is True: it must be a number",)),
+        ({"d_model": "24"}, ("config.json: d_model='24'", "of another type")),
+        ({"scale_embedding": "true"}, ("scale_embedding=true: only True",)),
+        ({"dropout": "0.1"}, ("dropout='0.1'", "of another type")),
         ({"encoder_layers": 2}, ("layers.1", "missing")),
         ({"decoder_layers": 0}, ("model.decoder_layers=0",)),
-        ({"encoder_layers": None}, ("encoder_layers is missing: it must be a whole number",)),
-        ({"vocab_size": 10}, ("vocab_size=10, but the vocabulary has 143 entries",)),
-        ({"eos_token_id": 5}, ("eos_token_id=5, but </s> is 0",)),
-        ({"decoder_start_token_id": 0}, ("decoder_start_token_id=0, but <pad> is 142",)),
+        ({"encoder_layers": None}, ("encoder_layers=None", "missing")),
     ],
     ids=str,
 )
@@ -130,14 +101,11 @@ def test_settings_that_do_not_fit_are_named(nmt, hub, values, words):
     ("changes", "words"),
     [
         ({"model.encoder.layernorm_embedding.weight": torch.ones(24)}, ("layernorm_embedding", "not known")),
-        ({"model.encoder.embed_positions.weight": torch.randn(64, 24)}, ("positions are no sinusoids",)),
-        ({"model.encoder.embed_positions.weight": torch.randn(64)}, ("positions are no sinusoids",)),
         ({"final_logits_bias": torch.zeros(1, 7)}, ("final_logits_bias", "[1, 7]", "[1, 143]")),
         ({"lm_head.weight": torch.zeros(7, 24)}, ("lm_head.weight", "[7, 24]")),
-        ({"model.shared.weight": torch.zeros(143, 24)}, ("is not model.shared",)),
         ({"model.encoder.layers.0.fc1.bias": None}, ("fc1.bias is missing",)),
         ({"model.encoder.layers.0.fc1.bias": torch.full((48,), torch.nan)}, ("fc1.bias", "no finite numbers")),
-        ({"model.decoder.embed_tokens.weight": None}, ("no embeddings",)),
+        ({"model.shared.weight": None}, ("no embeddings",)),
         ({"model.encoder.layers.0.fc1.bias": torch.zeros(48, dtype=torch.int8)}, ("numbers of type I8",)),
     ],
     ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
@@ -171,7 +139,7 @@ def test_pytorch_model_bin_is_read(nmt, hub):
         ({"</s>": 0, "<unk>": 1, "a": 3}, ("numbers of its entries",)),
         ({"</s>": 0, "<unk>": 1, "a": "x"}, ("numbers of its entries",)),
         ({"a": 0, "<pad>": 1}, ("no </s> and <unk>",)),
-        ({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, ("vocab_size=143, but the vocabulary has 4 entries",)),
+        ({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, ("embed_tokens.weight is [143, 24]", "[4, 24]")),
     ],
     ids=str,
 )
@@ -218,14 +186,13 @@ def rewrite(folder: Path, settings: dict[str, str] | None = None, **arrays) -> N
         ({"transformer-tied-layers": "[1, 1]"}, ("transformer-tied-layers=[1, 1]",)),
         ({"transformer-ffn-activation": "mish"}, ("transformer-ffn-activation=mish",)),
         ({"transformer-heads": "5"}, ("model.heads=5",)),
-        ({"transformer-heads": '"8"'}, ("transformer-heads is '8': it must be a whole number",)),
-        ({"transformer-heads": "True"}, ("transformer-heads is True: it must be a whole number",)),
-        ({"transformer-ffn-depth": "2.0"}, ("transformer-ffn-depth is 2.0: it must be a whole number",)),
-        ({"transformer-no-bias": '"false"'}, ("transformer-no-bias is 'false': it must be true or false",)),
-        ({"transformer-preprocess": "[n]"}, ("transformer-preprocess is ['n']: it must be a text",)),
-        ({"input-types": "{}"}, ("input-types is {}: it must be a list",)),
-        ({"enc-depth": "2"}, ("layers.1", "missing")),
-        ({"transformer-dim-ffn": "64"}, ("fc1.weight", "[64, 24]")),
+        ({"transformer-heads": '"8"'}, ("transformer-heads='8'", "of another type")),
+        ({"transformer-ffn-depth": "2.0"}, ("transformer-ffn-depth=2.0: only 2",)),
+        ({"transformer-no-bias": '"false"'}, ("transformer-no-bias=false: only False",)),
+        ({"transformer-preprocess": "[n]"}, ("transformer-preprocess=", "of another type")),
+        ({"input-types": "{}"}, ("input-types={}: only []",)),
+        ({"enc-depth": "2"}, ("encoder_l2_self_Wq is missing",)),
+        ({"transformer-dim-ffn": "64"}, ("encoder_l1_ffn_W1", "[64, 24]")),
         ({"dim-emb": "&a 24\nx: *a"}, ("special:model.yml", "alias")),
     ],
     ids=str,
@@ -241,11 +208,11 @@ def test_an_architecture_of_marian_that_we_lack_is_named(nmt, folder, settings, 
         ({"Wemb": np.zeros((142, 24), np.int8)}, ("Wemb holds int8", "8-bit")),
         ({"Wemb": np.zeros((142, 24), ">f4")}, ("Wemb holds >f4",)),
         ({"Wpos": np.zeros((64, 24), np.float32)}, ("Wpos", "not known")),
-        ({"decoder_l1_self_Wq": None}, ("self_attn.q_proj.weight is missing",)),
-        ({"decoder_l1_self_Wq": np.zeros((24, 7), np.float32)}, ("q_proj.weight", "[7, 24]")),
+        ({"decoder_l1_self_Wq": None}, ("decoder_l1_self_Wq is missing",)),
+        ({"decoder_l1_self_Wq": np.zeros((24, 7), np.float32)}, ("decoder_l1_self_Wq", "[7, 24]")),
         ({"decoder_l1_self_rnn_W": np.zeros((24, 24), np.float32)}, ("decoder_l1_self_rnn_W", "not known")),
         ({"special:model.yml": None}, ("no special:model.yml",)),
-        ({"x": np.array(["text"])}, ("does not hold the numbers",)),
+        ({"x": np.array(["text"])}, ("x holds <U4",)),
     ],
     ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
 )
@@ -256,12 +223,12 @@ def test_arrays_of_marian_that_do_not_fit_are_named(nmt, folder, arrays, words):
 
 def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
     np.savez(folder / "model.npz", Wemb=np.array([Evil()], dtype=object))
-    refused(nmt, folder, "model.npz", "does not hold the numbers")
+    refused(nmt, folder, "model.npz", "not an .npz")
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)})
     with zipfile.ZipFile(folder / "model.npz", "w") as archive:
         archive.writestr("Wemb.npy", header.getvalue())
-    refused(nmt, folder, "model.npz", "does not hold the numbers")
+    refused(nmt, folder, "model.npz", "not an .npz")
     np.savez_compressed(folder / "model.npz", Wemb=np.zeros(2**20, np.float32))
     refused(nmt, folder, "model.npz", "compressed")
     (folder / "model.npz").write_bytes(struct.pack("<Q", 2**63) * 9)
@@ -279,7 +246,10 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
         ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("name the .npz of one model",)),
         ("models: [model.npz]\nvocabs: [/etc/passwd.yml, /etc/passwd.yml]\n", ("model/passwd.yml", "No such file")),
         ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: -3\n", ("normalize=-3",)),
-        ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: yes\n", ("normalize is True", "a number")),
+        (
+            "models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: yes\n",
+            ("normalize=True", "of another type"),
+        ),
         ('models: [model.npz]\nvocabs: ["v\\0.yml", "v\\0.yml"]\n', ("cannot be read",)),
         ("- a\n", ("not a mapping",)),
     ],
@@ -395,7 +365,7 @@ def test_ctranslate2_and_transformers_open_nothing_but_what_was_read(nmt, hub, f
     for name in ("special_tokens_map.json", "added_tokens.json", "tokenizer.json", "preprocessor_config.json"):
         os.mkfifo(hub / name)
     done = nmt("import", str(hub), "output=hubs", "decode.max_extra_length=3")
-    assert (done.code, "is that of transformers within" in done.out) == (0, True), done.err
+    assert (done.code, "is that of transformers, given those of Marian, within" in done.out) == (0, True), done.err
 
 
 def test_pip_is_python_s_and_not_one_in_the_working_directory(tmp_path, monkeypatch):

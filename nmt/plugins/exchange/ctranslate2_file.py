@@ -1,0 +1,157 @@
+"""model.bin of a model of CTranslate2 (https://opennmt.net/CTranslate2), which may come from anyone. No torch.
+
+It has a header, then each variable with its name, shape, type and numbers, then further names of some of them. Matrices
+may be stored in int8, with a scale for each row, or in other types; here they are float32.
+"""
+
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.config import require
+from nmt.errors import NMTError, one_line
+
+Matrix = NDArray[np.float32]
+VERSIONS, REVISIONS = range(4, 7), range(3, 8)
+"""Of model.bin, since January 2020, and of the layout of Transformers, since October 2019."""
+TYPES = {
+    **{"float32": "<f4", "int8": "i1", "int16": "<i2", "int32": "<i4", "float16": "<f2"},
+    "bfloat16": "<u2",
+}
+"""The types of CTranslate2 in the order of their numbers, as types of NumPy. bfloat16 is the upper half of float32."""
+GLOBAL_SCALE = 1000.0
+"""Scale of int16 matrices of older models, which do not name it."""
+
+
+@dataclass
+class Stored:
+    """Where model.bin holds a variable."""
+
+    shape: tuple[int, ...]
+    type: str
+    offset: int
+
+    @property
+    def length(self) -> int:
+        """In bytes."""
+        return math.prod(self.shape) * np.dtype(TYPES[self.type]).itemsize
+
+
+def read_index(file: BinaryIO, size: int) -> tuple[int, dict[str, Stored]]:
+    """Version and variables of a file of `size` bytes; ValueError or struct.error if nmt does not read such a file."""
+
+    def take(kind: str) -> Any:
+        return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
+
+    def text() -> str:
+        return take(f"{take('H')}s").removesuffix(b"\0").decode()  # type: ignore[no-any-return]
+
+    def fit(fits: bool, problem: str) -> None:
+        if not fits:
+            raise ValueError(problem)
+
+    version = take("I")
+    fit(version in VERSIONS, f"version {version} of the format, of which nmt reads {VERSIONS[0]} to {VERSIONS[-1]}")
+    kind, revision = text(), take("I")
+    fit(kind == "TransformerSpec", f"it holds a {kind[:40]!r}, no Transformer that translates")
+    fit(revision in REVISIONS, f"revision {revision}, of which nmt reads {REVISIONS[0]} to {REVISIONS[-1]}")
+    variables: dict[str, Stored] = {}
+    for _ in range(take("I")):
+        name, shape = text(), tuple(take("I") for _ in range(take("B")))
+        type, length = take("B"), take("I")
+        fit(type < len(TYPES), f"{name[:80]!r} is of an unknown type")
+        variables[name] = stored = Stored(shape, list(TYPES)[type], file.tell())
+        fit(stored.length == length, f"{name[:80]!r} is not as long as its shape")
+        fit(stored.offset + length <= size, "it is cut")
+        file.seek(length, 1)
+    for _ in range(take("I")):
+        name, other = text(), text()
+        fit(other in variables, f"{name[:80]!r} is {other[:80]!r}, which is not there")
+        aliases = {name + ending: other + ending for ending in ("", "_scale") if other + ending in variables}
+        variables |= {alias: variables[stored] for alias, stored in aliases.items()}
+    fit(file.tell() == size, "it is longer than what it holds")
+    # A matrix may have three names. A small file in which one has thousands would take up any memory.
+    numbers = sum(math.prod(stored.shape) for stored in variables.values())
+    fit(numbers <= 4 * size, "it claims to hold more numbers than its bytes can be")
+    return version, variables
+
+
+class Variables:
+    """The variables of model.bin in float32. `left` are the names of those that were not asked for.
+
+    Without `values`, all arrays are zeros that take no memory.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, values: bool) -> None:
+        self.path, self.file, self.values = path, file, values
+        try:
+            self.version, self.stored = read_index(file, path.stat().st_size)
+        except (ValueError, struct.error) as error:
+            reason = "it is cut" if isinstance(error, struct.error) else one_line(error)
+            raise NMTError(f"{path}: not a model of CTranslate2 that nmt can read: {reason}") from error
+        self.left = set(self.stored)
+        self.arrays: dict[int, Matrix] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.stored
+
+    def numbers(self, name: str) -> NDArray[Any]:
+        """A variable as it is stored."""
+        stored = self.stored[name]
+        self.left.discard(name)
+        self.file.seek(stored.offset)
+        return np.frombuffer(self.file.read(stored.length), TYPES[stored.type]).reshape(stored.shape)
+
+    def scalar(self, name: str, default: float) -> float:
+        """A number, or a default where the model does not have it."""
+        if name not in self:
+            return default
+        require(self.stored[name].shape in ((), (1,)), f"{self.path}: {name} is not a single number")
+        return float(self.numbers(name).item())
+
+    def attribute(self, side: str, name: str, default: float) -> float:
+        """A scalar of the encoder or decoder; older models have one for both."""
+        return self.scalar(f"{side}/{name}", self.scalar(name, default))
+
+    def text(self, name: str, default: str) -> str:
+        return self.numbers(name).tobytes().decode(errors="replace") if name in self else default
+
+    def array(self, name: str, *shape: int | None) -> Matrix:
+        """An array of a shape, in which None is any length. What is stored once is one array."""
+        stored = self.stored.get(name)
+        lengths = stored.shape if stored else ()
+        fits = len(lengths) == len(shape) and all(b in (None, a) for a, b in zip(lengths, shape, strict=False))
+        expected = ", ".join("any" if length is None else str(length) for length in shape)
+        there = list(lengths) if stored else "nothing"
+        require(fits, f"{self.path}: {name} is {there}, where there should be [{expected}]")
+        assert stored
+        self.left -= {name, f"{name}_scale"}
+        if not self.values:
+            self.scales(name)
+            return np.broadcast_to(np.float32(0), lengths)
+        if id(stored) not in self.arrays:
+            array = self.arrays[id(stored)] = self.dequantized(name)
+            require(bool(np.isfinite(array).all()), f"{self.path}: {name} holds numbers that are not finite")
+        return self.arrays[id(stored)]
+
+    def dequantized(self, name: str) -> Matrix:
+        if self.stored[name].type == "bfloat16":
+            return (self.numbers(name).astype(np.uint32) << 16).view(np.float32)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.numbers(name).astype(np.float32) / self.scales(name)  # type: ignore[no-any-return]
+
+    def scales(self, name: str) -> Matrix:
+        """What the rows of a matrix were multiplied by, if it is one of whole numbers."""
+        matrix, stored = self.stored[name], self.stored.get(f"{name}_scale")
+        if not matrix.type.startswith("int"):
+            return np.array(1, np.float32)
+        if stored is None and matrix.type == "int16":
+            return np.array(GLOBAL_SCALE, np.float32)
+        if stored is None or stored.type != "float32" or stored.shape not in ((), matrix.shape[:1]):
+            raise NMTError(f"{self.path}: {name} holds whole numbers, but there is no scale for each row")
+        return self.numbers(f"{name}_scale").reshape(-1, *[1] * (len(matrix.shape) - 1))

@@ -1,0 +1,357 @@
+"""Models of CTranslate2 (https://opennmt.net/CTranslate2), whoever made them, under our names.
+
+model.bin                     weights, and scalars that describe the architecture
+config.json                   names of symbols, epsilon of LayerNorm; in older models, model.bin has them
+shared_vocabulary.json        the tokens, in the order of ids; or source_vocabulary and target_vocabulary; older: .txt
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, require
+from nmt.errors import NMTError
+from nmt.files import (
+    LARGE,
+    build,
+    opened,
+    parse_json,
+    read_bytes,
+    read_mapping,
+    read_text,
+    read_tree,
+)
+from nmt.plugins.exchange.ctranslate2_file import VERSIONS, Matrix, Variables
+from nmt.plugins.exchange.names import layer_table
+from nmt.text import SYMBOLS
+
+ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu", 4: "quick_gelu"}
+SIDES = ("source", "target")
+PADDINGS = ("<blank>", "<pad>")
+IRRELEVANT = re.compile(
+    r"(encoder/|decoder/)?(alignment_(layer|heads)|embeddings_merge|alibi_use_positive_positions|scale_alibi)"
+    r"|(unk|bos|eos)_token|with_(source|target)_(bos|eos)|user_decoder_start_tokens"
+)
+"""Variables that say nothing about the weights."""
+GENERATED_POSITIONS = 1024
+"""Rows of a table of positions that a model leaves to CTranslate2, and which we cannot name."""
+ROUNDING = {"float16": 2**-11, "bfloat16": 2**-8}
+"""Largest error of a number up to 1 in these types."""
+NEVER = -1e8
+"""A bias below gives a symbol no probability."""
+
+
+@dataclass
+class CTranslate2Model:
+    """A model under our names."""
+
+    config: ModelConfig
+    weights: dict[str, Matrix]
+    """By the names of our state_dict. Tied matrices are one array."""
+    vocabularies: tuple[list[str], list[str]]
+    """Of source and target: CTranslate2's tokens in the order of our ids."""
+    precision: str
+    """The type that the matrices were stored in; other than float32, they are rounded."""
+
+
+@dataclass
+class Settings:
+    """The part of config.json that decides something; older models have it in model.bin."""
+
+    unk_token: str
+    bos_token: str
+    eos_token: str
+    decoder_start_token: str | None
+    add_source_bos: bool
+    add_source_eos: bool
+    layer_norm_epsilon: float | None = None
+    quantization_type: int | None = 0
+
+
+def settings_in(folder: Path) -> dict[str, Any]:
+    tree = read_mapping(folder / "config.json", parse_json)
+    return {field.name: tree[field.name] for field in fields(Settings) if field.name in tree}
+
+
+def read_settings(folder: Path, variables: Variables) -> Settings:
+    """The settings of a model; NMTError where they are missing or of another type."""
+    if variables.version == VERSIONS[-1]:
+        return build(Settings, settings_in(folder), str(folder / "config.json"))
+    start, end = variables.text("bos_token", SYMBOLS[BOS]), variables.text("eos_token", SYMBOLS[EOS])
+    begins = variables.scalar("with_target_bos", 1)
+    return Settings(
+        unk_token=variables.text("unk_token", SYMBOLS[UNK]),
+        bos_token=start,
+        eos_token=end,
+        decoder_start_token=None if variables.scalar("user_decoder_start_tokens", 0) else start if begins else end,
+        add_source_bos=bool(variables.scalar("with_source_bos", 0)),
+        add_source_eos=bool(variables.scalar("with_source_eos", 0)),
+    )
+
+
+def vocabulary_file(folder: Path, side: str) -> Path:
+    """The file with the tokens of a side ("source", "target"); NMTError where there is none, or two."""
+    names = [f"{part}_vocabulary.{ending}" for part in ("shared", side) for ending in ("json", "txt")]
+    paths = [folder / name for name in names if (folder / name).exists()]
+    if len(paths) != 1:
+        there = f"{paths[0].name} and {paths[1].name}" if paths else f"no {names[0]}, and no {names[2]}"
+        raise NMTError(f"{folder}: {there}; each side has one vocabulary")
+    return paths[0]
+
+
+def read_vocabulary(folder: Path, side: str) -> list[str]:
+    """The tokens of a side, in the order of ids; NMTError where there are none."""
+    path = vocabulary_file(folder, side)
+    if path.suffix == ".txt":
+        lines = read_text(path, LARGE).removesuffix("\n").split("\n")
+        return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines
+    tokens = read_tree(path, parse_json, LARGE)
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise NMTError(f"{path}: not a list of tokens")
+    return tokens
+
+
+def checked_files(folder: Path) -> dict[str, bytes]:
+    """What CTranslate2 may see of a folder that `read_model` accepts: the files and the settings that were read."""
+    paths = {folder / "model.bin", *(vocabulary_file(folder, side) for side in SIDES)}
+    files = {path.name: read_bytes(path, path.stat().st_size) for path in paths}
+    settings = settings_in(folder) if (folder / "config.json").exists() else {}
+    return {**files, "config.json": json.dumps(settings).encode()}
+
+
+@dataclass
+class Order:
+    """A vocabulary in the order of our ids."""
+
+    tokens: list[str]
+    rows: NDArray[np.int64]
+    """Row of the model's matrix for each of our ids; -1 for a symbol that the model lacks."""
+
+    def sort(self, array: Matrix) -> Matrix:
+        """The rows of a matrix in our order, zeros for what the model lacks."""
+        sorted_array = array[self.rows]
+        sorted_array[self.rows < 0] = 0
+        return sorted_array
+
+
+def our_order(tokens: list[str], settings: Settings, where: Path) -> Order:
+    """Our order of a vocabulary: padding, start, end and unknown, then the others as they are."""
+    ids = {token: number for number, token in enumerate(tokens)}
+    require(len(ids) == len(tokens), f"{where}: its vocabulary has an entry twice")
+    padding = next((token for token in PADDINGS if token in ids), SYMBOLS[PAD])
+    symbols = [padding, settings.bos_token, settings.eos_token, settings.unk_token]
+    others = [token for token in tokens if token not in symbols]
+    differ = len(set(symbols)) == len(symbols) and not set(others) & set(SYMBOLS)
+    require(differ, f"{where}: its symbols are not those of config.json: {' '.join(symbols)}")
+    return Order([*symbols, *others], np.array([ids.get(token, -1) for token in [*symbols, *others]]))
+
+
+def read_model(folder: Path, values: bool = True) -> CTranslate2Model:
+    """The model in a folder; NMTError where it is none, is damaged, or has what our Transformer does not have.
+
+    Without `values`, only shapes and settings are checked: all weights are zeros, and positions count as learned.
+    """
+    path = folder / "model.bin"
+    with opened(path) as file:
+        return Reader(folder, Variables(path, file, values)).read()
+
+
+class Reader:
+    """Puts a model together from its variables."""
+
+    def __init__(self, folder: Path, variables: Variables) -> None:
+        self.folder, self.variables, self.settings = folder, variables, read_settings(folder, variables)
+        if self.settings.quantization_type:
+            raise self.refuse("quantized by AWQ, which nmt cannot undo")
+        tokens = [read_vocabulary(folder, side) for side in SIDES]
+        self.shared = tokens[0] == tokens[1]
+        self.source, self.target = (our_order(side, self.settings, folder) for side in tokens)
+        newer, older = "encoder/embeddings_0/weight", "encoder/embeddings/weight"
+        names = (newer if newer in variables else older), "decoder/embeddings/weight", "decoder/projection/weight"
+        first = variables.array(names[0], len(tokens[0]), None)
+        self.d_model = first.shape[1]
+        self.matrices = (first, *(variables.array(name, len(tokens[1]), self.d_model) for name in names[1:]))
+        self.zero_start = bool(variables.scalar("decoder/start_from_zero_embedding", 0))
+
+    def refuse(self, reason: str) -> NMTError:
+        return NMTError(f"{self.folder}: {reason}")
+
+    def read(self) -> CTranslate2Model:
+        self.check_symbols()
+        config = self.architecture()
+        positions, columns, weights = self.positions()
+        for row in layer_table(config):
+            if config.attention_bias or not row.ours.endswith("_bias"):
+                arrays = self.parts(row.ctranslate2, row.shape)
+                if self.variables.values:
+                    array = np.concatenate(arrays)
+                    weights[row.ours] = array if row.axis is None or columns is None else array.take(columns, row.axis)
+        settings = {**positions, **self.embeddings(weights, columns), **self.output_bias(weights)}
+        for name in sorted(self.variables.left):
+            if not IRRELEVANT.fullmatch(name):
+                raise self.refuse(f"it has {name[:80]!r}, which nmt's Transformer does not have")
+        precision = self.variables.stored["decoder/layer_0/ffn/linear_0/weight"].type
+        tokens = self.source.tokens, self.target.tokens
+        return CTranslate2Model(replace(config, **settings), weights, tokens, precision)
+
+    def check_symbols(self) -> None:
+        """NMTError where the symbols do not do what ours do."""
+        source, target, settings = self.source.rows, self.target.rows, self.settings
+        if settings.add_source_bos:
+            raise self.refuse("its sources begin with a start symbol, which nmt's do not")
+        if target[EOS] < 0 or target[UNK] < 0 or source[UNK] < 0 or (settings.add_source_eos and source[EOS] < 0):
+            raise self.refuse("its vocabulary lacks the end symbol or the symbol for unknown tokens")
+        if not self.zero_start and (settings.decoder_start_token != settings.bos_token or target[BOS] < 0):
+            start = settings.decoder_start_token
+            raise self.refuse(f"its translations start from {start!r}, not from a symbol of their own, as in nmt")
+
+    def architecture(self) -> ModelConfig:
+        """What the scalars say; they must be the same for encoder and decoder."""
+        variables, stacks = self.variables, ("encoder", "decoder")
+        defaults = {"num_heads": 8, "pre_norm": 1, "activation": 0}
+        scalars, others = (
+            [int(variables.attribute(side, name, default)) for name, default in defaults.items()] for side in stacks
+        )
+        if scalars != others:
+            raise self.refuse("its decoder has other heads, norms or activations than its encoder, which nmt's has not")
+        heads, pre_norm, activation = scalars
+        if activation not in ACTIVATIONS:
+            raise self.refuse(f"its activation is number {activation}; nmt has {', '.join(ACTIVATIONS.values())}")
+        for name, usual in (("encoder/multi_query_attention", 0), ("decoder/alibi", 0), ("decoder/scale_outputs", 1)):
+            if variables.scalar(name, usual) != usual:
+                raise self.refuse(f"it has {name}, which nmt's Transformer does not have")
+        for side in stacks:
+            self.check_scale(side)
+        layers = {f"{stack}_layers": self.count_layers(stack) for stack in stacks}
+        # CTranslate2 does not check which layer and heads it aligns by, and crashes.
+        for name, default, fewest, end in (("layer", -1, -1, layers["decoder_layers"]), ("heads", 1, 0, heads + 1)):
+            if not fewest <= variables.attribute("decoder", f"alignment_{name}", default) < end:
+                raise self.refuse(f"its alignment_{name} is not one of its own")
+        epsilon = self.settings.layer_norm_epsilon
+        settings = {
+            **layers,
+            **{"name": "ctranslate2", "d_model": self.d_model, "heads": heads, "activation": ACTIVATIONS[activation]},
+            "d_ff": variables.array("decoder/layer_0/ffn/linear_0/weight", None, self.d_model).shape[0],
+            "norm": "pre" if pre_norm else "post",
+            "norm_epsilon": ModelConfig.norm_epsilon if epsilon is None else epsilon,
+            "attention_bias": any(re.search("attention/linear_./bias$", name) for name in variables.stored),
+            "source_end": self.settings.add_source_eos,
+            "positions": "learned",
+        }
+        return build(ModelConfig, settings, str(self.folder))
+
+    def check_scale(self, side: str) -> None:
+        """NMTError unless embeddings are multiplied by sqrt(d_model)."""
+        names = [f"{side}/scale_embeddings", f"{side}/embeddings/multiply_by_sqrt_depth"]
+        names.append(f"{side}/embeddings_0/multiply_by_sqrt_depth")
+        name = next((name for name in names if name in self.variables), names[0])
+        is_flag = name not in self.variables or self.variables.stored[name].type == "int8"
+        scale = self.variables.scalar(name, 1)
+        if not (scale if is_flag else math.isclose(scale, math.sqrt(self.d_model), rel_tol=1e-6)):
+            raise self.refuse(f"its {side} does not multiply embeddings by the square root of their width, as in nmt")
+
+    def count_layers(self, stack: str) -> int:
+        pattern = re.compile(rf"{stack}/layer_(\d+)/self_attention/linear_0/weight")
+        numbers = {int(match[1]) for match in map(pattern.fullmatch, self.variables.stored) if match}
+        if not numbers or numbers != set(range(len(numbers))):
+            raise self.refuse(f"the layers of its {stack} are not numbered from 0")
+        return len(numbers)
+
+    def parts(self, names: tuple[str, ...], shape: tuple[int, ...]) -> list[Matrix]:
+        """The arrays of a parameter; a bias that the model lacks is zeros."""
+        rows = [shape[0]] if len(names) == 1 else [self.d_model, shape[0] - self.d_model]
+        return [
+            np.zeros(length, np.float32)
+            if name.endswith("/bias") and name not in self.variables
+            else self.variables.array(name, length, *shape[1:])
+            for name, length in zip(names, rows, strict=True)
+        ]
+
+    def positions(self) -> tuple[dict[str, Any], NDArray[np.int64] | None, dict[str, Matrix]]:
+        """What positions are, the columns of all weights in our order if they are in another, and learned positions.
+
+        They are sinusoids if both tables are, in some order of their columns, and else learned.
+        """
+        tables, kinds, values = [], [], self.variables.values
+        for side in ("encoder", "decoder"):
+            name = f"{side}/position_encodings/encodings"
+            stored = self.variables.stored.get(name)
+            table = self.variables.array(name, None, self.d_model) if stored else generated_positions(self.d_model)
+            tables.append(table)
+            kinds.append(sinusoid_kind(table, ROUNDING.get(stored.type, 0.0)) if stored and values else None)
+        if kinds[0] and kinds[0] == kinds[1]:
+            kind, halved = kinds[0]
+            return {"positions": kind}, halves(self.d_model).argsort() if halved else None, {}
+        length = min(map(len, tables))
+        weights = {
+            f"{side}_embedding.positions.table": table[:length] for side, table in zip(SIDES, tables, strict=True)
+        }
+        return {"positions": "learned", "max_positions": length}, None, weights
+
+    def embeddings(self, weights: dict[str, Matrix], columns: NDArray[np.int64] | None) -> dict[str, Any]:
+        """Add the three matrices of section 3.4, and say which of them are one."""
+        source, target, output = self.matrices
+        tied_target = np.array_equal(target, output)
+        tied_all = self.shared and tied_target and np.array_equal(source, target)
+
+        def sort(order: Order, array: Matrix) -> Matrix:
+            array = order.sort(array)
+            return array if columns is None else array[:, columns]
+
+        if self.variables.values:
+            embedding = weights["target_embedding.weight"] = sort(self.target, target)
+            weights["source_embedding.weight"] = embedding if tied_all else sort(self.source, source)
+            weights["output.weight"] = embedding if tied_target else sort(self.target, output)
+        # Where only target and output are tied, the source has a vocabulary of its own, if with the same tokens.
+        separate = not self.shared or (tied_target and not tied_all)
+        size = len(self.source.tokens) if separate else None
+        return {"tied_embeddings": tied_target, "source_vocabulary_size": size}
+
+    def output_bias(self, weights: dict[str, Matrix]) -> dict[str, Any]:
+        """Add the bias on the logits, and say which of our first symbols have no probability."""
+        order, name = self.target, "decoder/projection/bias"
+        bias, never = np.zeros(len(order.rows), np.float32), order.rows < 0
+        if name in self.variables:
+            bias = order.sort(self.variables.array(name, int((order.rows >= 0).sum())))
+            never |= bias < NEVER
+        if self.zero_start and self.variables.values and not never[[PAD, BOS]].all():
+            raise self.refuse("it starts from zeros, yet gives padding and start symbol a probability")
+        bias[[PAD, BOS] if self.zero_start else [PAD] if never[PAD] else []] = 0  # ours have none either
+        if bias.any():
+            weights["output.bias"] = bias
+        padding = self.zero_start or not never[PAD]
+        return {"zero_start": self.zero_start, "padding_probability": bool(padding), "output_bias": bool(bias.any())}
+
+
+def halves(d_model: int) -> NDArray[np.int64]:
+    """Our index of each column where sines and cosines are in two halves."""
+    return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))
+
+
+def generated_positions(d_model: int, length: int = GENERATED_POSITIONS) -> Matrix:
+    """The positions of CTranslate2 for a model without a table: from 1 on, sines first, then cosines."""
+    from nmt.model import sinusoids
+
+    require(d_model % 2 == 0 and d_model >= 4, f"a width of {d_model} has no sinusoids in CTranslate2")
+    return sinusoids(length, d_model, 1, "tensor2tensor").numpy()[:, halves(d_model)]  # type: ignore[no-any-return]
+
+
+def sinusoid_kind(table: Matrix, rounding: float) -> tuple[str, bool] | None:
+    """The name that a table has in nmt, and True if it has all sines first; None for any other table."""
+    from nmt.model import sinusoids
+
+    length, width = table.shape
+    # In float32, as OpenNMT-py computes it, an angle has an error of 1e-7 of itself.
+    allowed = rounding + 1e-6 * (1 + np.arange(length)[:, None])
+    for kind in ("sinusoidal", "tensor2tensor") if width % 2 == 0 and width >= 4 else ():
+        ours = sinusoids(length, width, 0, kind).numpy()
+        for halved in (False, True):
+            if (abs(table - (ours[:, halves(width)] if halved else ours)) <= allowed).all():
+                return kind, halved
+    return None

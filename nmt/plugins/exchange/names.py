@@ -1,0 +1,71 @@
+"""The parameters of the layers under our names, and under those of transformers, Marian and CTranslate2. No torch.
+
+- transformers (MarianMTModel) and CTranslate2 keep matrices as [out, in], as we do; Marian keeps them as [in, out], and
+  vectors as [1, out].
+- Marian and transformers keep sines and cosines in the two halves of the width; here they alternate, as in the paper.
+  So in all weights the even indices of the width come first there, then the odd ones.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nmt.config import ModelConfig
+
+
+@dataclass(frozen=True)
+class Row:
+    """A parameter of ours, and those that it is cut into elsewhere, along its first dimension."""
+
+    ours: str
+    shape: tuple[int, ...]
+    axis: int | None
+    """The dimension of size d_model whose order may differ; None: none."""
+    transformers: tuple[str, ...]
+    marian: tuple[str, ...]
+    ctranslate2: tuple[str, ...]
+    """If two, the first has d_model rows."""
+
+
+def layer_table(model: ModelConfig) -> Iterator[Row]:
+    """The parameters of all layers, attention biases included."""
+    for stack, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
+        for number in range(layers):
+            yield from layer_rows(model, stack, number)
+        if model.norm == "pre":
+            names = f"model.{stack}.layer_norm", f"{stack}_top_ln", "", f"{stack}/layer_norm"
+            yield from norm_rows(model, f"{stack}_norm", *names)
+
+
+def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
+    ours, hub, marian = f"{stack}_layers.{number}", f"model.{stack}.layers.{number}", f"{stack}_l{number + 1}"
+    other, width, inner, pre = f"{stack}/layer_{number}", model.d_model, model.d_ff, "_pre" * (model.norm == "pre")
+    attentions = [("self_attention", "self_attn", "self", "self_attention")]
+    attentions += [("cross_attention", "encoder_attn", "context", "attention")] if stack == "decoder" else []
+    for place, (name, a, b, c) in enumerate(attentions, 1):
+        *inputs, output = [f"{other}/{c}/linear_{part}" for part in range(1 + place)]
+        for kind, letter, suffix, columns in (("weight", "W", "", (width,)), ("bias", "b", "_bias", ())):
+            yield Row(
+                f"{ours}.{name}.input{suffix}",
+                (3 * width, *columns),
+                1 if columns else None,
+                tuple(f"{hub}.{a}.{part}_proj.{kind}" for part in "qkv"),
+                tuple(f"{marian}_{b}_{letter}{part}" for part in "qkv"),
+                tuple(f"{part}/{kind}" for part in inputs),
+            )
+            theirs = (f"{hub}.{a}.out_proj.{kind}",), (f"{marian}_{b}_{letter}o",), (f"{output}/{kind}",)
+            yield Row(f"{ours}.{name}.output{suffix}", (width, *columns), 0, *theirs)
+        names = f"{hub}.{a}_layer_norm", f"{marian}_{b}_Wo_ln", pre, f"{other}/{c}/layer_norm"
+        yield from norm_rows(model, f"{ours}.residual_{place}.norm", *names)
+    for place, index, rows, columns, axes in ((1, 0, inner, width, (1, None)), (2, 2, width, inner, (0, 0))):
+        for kind, letter, shape, axis in (("weight", "W", (rows, columns), axes[0]), ("bias", "b", (rows,), axes[1])):
+            linear = f"{other}/ffn/linear_{place - 1}/{kind}"
+            theirs = (f"{hub}.fc{place}.{kind}",), (f"{marian}_ffn_{letter}{place}",), (linear,)
+            yield Row(f"{ours}.feed_forward.{index}.{kind}", shape, axis, *theirs)
+    names = f"{hub}.final_layer_norm", f"{marian}_ffn_ffn_ln", pre, f"{other}/ffn/layer_norm"
+    yield from norm_rows(model, f"{ours}.residual_{len(attentions) + 1}.norm", *names)
+
+
+def norm_rows(model: ModelConfig, ours: str, hub: str, marian: str, suffix: str, other: str) -> Iterator[Row]:
+    for name, a, b in (("weight", "scale", "gamma"), ("bias", "bias", "beta")):
+        theirs = (f"{hub}.{name}",), (f"{marian}_{a}{suffix}",), (f"{other}/{b}",)
+        yield Row(f"{ours}.{name}", (model.d_model,), 0, *theirs)
