@@ -37,7 +37,6 @@ class EngineOptions:
     precision: str = "float32"
     threads: int | None = None
     """Processor cores; None: all."""
-    """Use the vocabulary map of an exported model."""
     scores: bool = True
     """False: nobody looks at log probabilities, which may then be nan."""
     target_prefix: str = ""

@@ -68,10 +68,10 @@ def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"d_k": 4}, "model.d_k=4 and model.d_v=8 differ"),
-        ({"d_k": 4, "d_v": 4}, "model.d_k=4 times model.heads=2 is not model.d_model=16"),
-        ({"attention": "additive"}, "model.attention=additive is not scaled_dot_product"),
-        ({"attention_window": 5}, "model.attention_window=5 hides positions"),
+        ({"d_k": 4}, "model.d_k=4: .* 8.0 only"),
+        ({"d_v": 4}, "model.d_v=4: .* 8.0 only"),
+        ({"attention": "additive"}, "model.attention=additive: .* scaled_dot_product only"),
+        ({"attention_window": 5}, "model.attention_window=5: .* None only"),
     ],
 )
 def test_a_model_that_ctranslate2_has_not_is_refused_with_the_reason(tmp_path, settings, reason):
@@ -106,7 +106,8 @@ def said_again(model: Path, tmp_path: Path) -> str:
 def test_lines_that_differ_are_shown():
     ours, theirs = ["1", "2", "3", "4", "5"], ["1", "zwei", "drei", "vier", None]
     assert list(same_translations(["one", "two", "three", "four", "five"], ours, theirs, "Marian", "x")) == [
-        "1 of 4 lines (25.0%) are translated as by Marian: x, without 1 that Marian does not end within the limit of length",
+        "1 of 4 lines (25.0%) are translated as by Marian: x, without 1 that Marian does not end within the limit of "
+        "length",
         *("line 2: two", "  Marian: zwei", "  nmt:    2"),
         *("line 3: three", "  Marian: drei", "  nmt:    3"),
     ]
