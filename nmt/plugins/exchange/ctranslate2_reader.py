@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, require
+from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, build, require
 from nmt.errors import NMTError
 from nmt.files import (
     LARGE,
-    build,
     opened,
     parse_json,
     read_bytes,

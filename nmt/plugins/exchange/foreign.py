@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, require, shown
+from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, matches, require, shown
 from nmt.errors import NMTError, one_line
-from nmt.files import matches, read_bytes
+from nmt.files import read_bytes
 from nmt.model import Transformer
 from nmt.plugins.exchange.agreement import Program
 from nmt.text import MarianTokenizer, Tokenizer, marian_tokenizer

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.config import BOS, EOS, UNK, ModelConfig, require, shown
-from nmt.files import EMBEDDINGS, build
+from nmt.config import BOS, EOS, UNK, ModelConfig, build, require, shown
+from nmt.files import EMBEDDINGS
 from nmt.plugins.exchange.foreign import Weights
 from nmt.plugins.exchange.names import layer_table
 from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer
