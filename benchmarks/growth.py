@@ -44,7 +44,7 @@ def train(length: int = LENGTH, vocabulary: int = VOCABULARY) -> float:
     from nmt.commands import compose
     from nmt.data import dummy_batch
     from nmt.kernels import forget_old_kernels, keep_freed_memory
-    from nmt.training.module import TranslationModule
+    from nmt.training import TranslationModule
 
     keep_freed_memory()
     forget_old_kernels()

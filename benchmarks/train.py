@@ -172,7 +172,7 @@ def take_turns(folder: Path, update: Callable[[Batch], None]) -> None:
 def train_with_nmt(folder: Path, overrides: list[str]) -> None:
     """`nmt train`, but that its batches wait for their turn."""
     from nmt import cli
-    from nmt.training.module import TranslationModule
+    from nmt.training import TranslationModule
 
     turns, training_step = Turns(), TranslationModule.training_step
 
@@ -262,7 +262,7 @@ def contend(contender: str, folder: Path, size: str) -> None:
 
 def main(size: str, rounds: int, precision: str | None) -> None:
     from nmt.commands import compose
-    from nmt.training.peak_flops import peak_flops_per_second
+    from nmt.training import peak_flops_per_second
 
     model, vocabulary = SIZES[size]
     contenders = [*(["nmt", f"nmt {precision}"] if precision else ["nmt"]), "loop", "torch.nn.Transformer"]

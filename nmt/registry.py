@@ -12,7 +12,19 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-KINDS = ("command", "option", "options", "engine", "document", "corpus", "metric", "flags", "stage", "transform")
+KINDS = (
+    "command",
+    "option",
+    "options",
+    "engine",
+    "document",
+    "corpus",
+    "metric",
+    "flags",
+    "stage",
+    "transform",
+    "plan",
+)
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,17 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.commands.preprocess import GROUPS
-from nmt.config import EOS, PAD, Command, ExperimentConfig, Option, compose
+from nmt.config import EOS, PAD, Command, ExperimentConfig, Option, compose, require
 from nmt.errors import NMTError
+from nmt.registry import entries_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-    from rich.console import Console
-
-SIZES = ("tiny", "small", "base", "big")
-"""The models that minutes= chooses from."""
 
 
 @contextmanager
@@ -41,7 +37,8 @@ def run(config: ExperimentConfig) -> int | None:
         from nmt.training import train
 
     if config.minutes is not None or config.trainer.max_steps is None:
-        config = settled_by_clock(config, console)
+        for plan in entries_of("plan").values():
+            config = plan.load()(config, console)
     number = train(config, console)
     if number is None:
         return None
@@ -49,45 +46,12 @@ def run(config: ExperimentConfig) -> int | None:
     return 128 + number
 
 
-def settled_by_clock(config: ExperimentConfig, console: "Console") -> ExperimentConfig:
-    """The configuration with what suits the time that was given, as minutes= or as trainer.max_time."""
-    from nmt.data import open_corpus
-    from nmt.training import settle_max_steps, settle_minutes, settle_precision
-
-    if config.trainer.precision == "auto":  # the models are tried in it
-        config = settle_precision(config, Path(config.run), console)
-    if config.minutes is None:
-        with console.status("timing"):
-            return settle_max_steps(config, Path(config.run), open_corpus(Path(config.prepared)))
-    sizes = [replace(compose(COMMAND, [f"model={name}"]).model, norm="pre") for name in SIZES]
-    if not (Path(config.run) / "config.yaml").exists():
-        console.print(f"minutes={config.minutes:g}: choosing a model and its batches by short trainings")
-    with console.status("choosing"):
-        settled = settle_minutes(config, Path(config.run), open_corpus(Path(config.prepared)), sizes)
-    if (Path(config.run) / "config.yaml").exists():
-        return settled
-    model = settled.model
-    console.print(
-        f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
-        f"{model.decoder_layers} layers, dropout {model.dropout}), {settled.trainer.max_steps:,} updates of "
-        f"{settled.batching.tokens_per_update:,} tokens; {config.run}/config.yaml has them"
-    )
-    return settled
-
-
-def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
-    """Leave to minutes= or max_time what no key says; a model that training starts from has its size."""
-    if tree.minutes is None:
-        ends = tree.optim.schedule in ("linear", "cosine") and tree.optim.decay_steps is None
-        if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
-            tree.trainer.max_steps = None
-        return
-    if "trainer.max_steps" in keys:
-        raise NMTError("minutes= settles trainer.max_steps: leave one of them out")
-    given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
-    if "name" not in keys:
-        tree.name = f"{tree.data.name}-{tree.minutes:g}min"
-    tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]
+def compose_plans(tree: "DictConfig", keys: list[str]) -> None:
+    """Let plugins change the tree that the command line has composed; `keys` are those that it sets."""
+    plans = entries_of("plan").values()
+    require(bool(plans) or tree.minutes is None, "minutes= needs the plugin nmt/plugins/minutes")
+    for plan in plans:
+        plan.facts["compose"](tree, keys)
 
 
 def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
@@ -148,7 +112,7 @@ COMMAND = Command(
     run,
     prepared_corpus,
     initial_model,
-    leave_to_the_clock,
+    compose_plans,
     usage="[CORPUS]",
     example="data/mine experiment=laptop",
     keys=(

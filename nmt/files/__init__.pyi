@@ -2,6 +2,7 @@ from .archive import check_members as check_members, load_plain as load_plain
 from .cache import cache_folder as cache_folder
 from .card import (
     certified as certified,
+    duration as duration,
     imported_card as imported_card,
     model_card as model_card,
     weights_in_words as weights_in_words,

@@ -1,6 +1,5 @@
 """The model card: README.md of a model directory, written from its config.json."""
 
-import math
 from typing import Any
 
 from nmt import __version__
@@ -9,9 +8,11 @@ from nmt.files.markdown import block, cell, code, plain
 
 
 def duration(seconds: float) -> str:
-    """Hours, or minutes for less than an hour."""
-    minutes = math.ceil(seconds / 60)
-    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{minutes} minute{'s' if minutes > 1 else ''}"
+    """A rough duration: 42 seconds, 25 minutes, 1.5 hours or 12 days."""
+    for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.{int(seconds < 9.5 * size and unit != 'minutes')}f} {unit}"
+    return f"{max(seconds, 2):.0f} seconds"
 
 
 def quality(score: dict[str, Any] | None) -> str:

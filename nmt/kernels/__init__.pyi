@@ -1,6 +1,7 @@
 from .additive import additive_scores as additive_scores
 from .dropout import Dropout as Dropout
-from .linear import (
+from .memory import forget_old_kernels as forget_old_kernels, keep_freed_memory as keep_freed_memory
+from .products import (
     Linear as Linear,
     few_shapes as few_shapes,
     has_fast_product as has_fast_product,
@@ -8,5 +9,3 @@ from .linear import (
     outer_product as outer_product,
     product as product,
 )
-from .memory import forget_old_kernels as forget_old_kernels, keep_freed_memory as keep_freed_memory
-from .threads import ShortWaits as ShortWaits, seconds_waited as seconds_waited

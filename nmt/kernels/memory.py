@@ -1,18 +1,14 @@
-"""Settings for a processor's memory: reuse what was freed, and cache few kernels."""
+"""Settings for a processor's memory, to be made before the first product."""
 
 import ctypes
 import os
 import platform
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-KEPT_KERNELS = 8
 
 
 def keep_freed_memory() -> None:
-    """Make the C library keep memory that a training step frees, for the next step, instead of returning it.
-
-    The first access to a fresh page costs more than writing the result of a product. Only glibc has these settings.
-    """
+    """Make glibc keep freed memory for the next step: a fresh page costs more than writing a product into it."""
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_THRESHOLD, 2**30)
@@ -20,11 +16,9 @@ def keep_freed_memory() -> None:
 
 
 def forget_old_kernels() -> None:
-    """Cache few of oneDNN's kernels: each is for one shape, and batches have hundreds of shapes.
+    """Cache 8 of oneDNN's kernels: each is for one shape, batches have hundreds, and building one is fast.
 
-    By default there are two caches of 1024 kernels of half a megabyte, scattered between the tensors, which doubles the
-    memory of a model=small run. Rebuilding a kernel takes a fraction of a millisecond. Call this before the first
-    product.
+    The default, two caches of 1024 kernels of half a megabyte between the tensors, doubles the memory of model=small.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(cache, str(KEPT_KERNELS))
+        os.environ.setdefault(cache, "8")

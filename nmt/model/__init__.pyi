@@ -7,4 +7,5 @@ from .layers import (
     FeedForward as FeedForward,
     Residual as Residual,
 )
+from .positions import position_angles as position_angles, sinusoid_table as sinusoid_table
 from .transformer import Transformer as Transformer

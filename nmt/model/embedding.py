@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from nmt.config import BOS, ModelConfig
 from nmt.errors import NMTError
 from nmt.kernels import Dropout
+from nmt.model.positions import sinusoid_table
 
 
 def without_numbers() -> bool:
@@ -27,14 +28,8 @@ def random_matrix(rows: int, d_model: int) -> Tensor:
 
 
 def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:
-    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of that (section 3.5): [length, d_model].
-
-    The first position is `start`. With `kind` "tensor2tensor", the exponents are 2i / (d_model - 2), the last one 1.
-    """
-    positions = torch.arange(start, start + length, dtype=torch.float64)[:, None]
-    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / (d_model - 2 * (kind == "tensor2tensor"))
-    angles = positions / 10000**exponents
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1).float()
+    """`sinusoid_table` as a tensor, [length, d_model]."""
+    return torch.from_numpy(sinusoid_table(length, d_model, start, kind))
 
 
 class Positions(nn.Module):

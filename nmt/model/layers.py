@@ -36,18 +36,14 @@ class QuickGELU(nn.Module):
         return x * torch.sigmoid(1.702 * x)
 
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    **{"relu": nn.ReLU, "swish": nn.SiLU, "gelu": nn.GELU},
-    "quick_gelu": QuickGELU,
-}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "swish": nn.SiLU, "gelu": nn.GELU, "quick_gelu": QuickGELU}
 
 
 class FeedForward(nn.Sequential):
     """FFN(x) = max(0, x W1 + b1) W2 + b2 (section 3.3, equation 2), or with another activation than max(0, x)."""
 
     def __init__(self, config: ModelConfig) -> None:
-        inner = Linear(config.d_model, config.d_ff)
-        outer = Linear(config.d_ff, config.d_model)
+        inner, outer = Linear(config.d_model, config.d_ff), Linear(config.d_ff, config.d_model)
         for linear in (inner, outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -72,8 +68,8 @@ class EncoderLayer(nn.Module):
 class LayerCache:
     """Keys and values of a decoder layer, kept between steps, [B, H, columns, width] each.
 
-    A step adds K columns to those of self-attention, one for each hypothesis. Columns never move: when the beam is
-    reordered, a mask tells which of them belong to a hypothesis's past. To copy them would take longer at every step.
+    A step adds K columns to those of self-attention, one for each hypothesis. Columns never move, because copying them
+    would take longer: when the beam is reordered, a mask selects the columns of each hypothesis's past.
     """
 
     self_k: Tensor
@@ -113,8 +109,8 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor, mask: Tensor | None, past: Tensor | None = None) -> Tensor:
         """All positions at once, for training; `past` is the mask of self-attention, None: causal."""
-        own, cross = self.self_attention, self.cross_attention
-        x_BTD = self.residual_1(x_BTD, lambda x: own.attend(*own.project(x), past, causal=past is None))
+        attention, cross = self.self_attention, self.cross_attention
+        x_BTD = self.residual_1(x_BTD, lambda x: attention.attend(*attention.project(x), past, causal=past is None))
         x_BTD = self.residual_2(x_BTD, lambda x: cross.attend(cross.queries(x), *cross.keys_values(memory_BSD), mask))
         return self.residual_3(x_BTD, self.feed_forward)  # type: ignore[no-any-return]
 
@@ -131,11 +127,11 @@ class DecoderLayer(nn.Module):
         `ancestors` masks the columns that each hypothesis sees, `mask` the source positions. The hypotheses of a
         sentence are K queries to the same keys and values, which are therefore never repeated.
         """
-        own, cross = self.self_attention, self.cross_attention
+        attention, cross = self.self_attention, self.cross_attention
 
         def attend_to_past(x: Tensor) -> Tensor:
-            q, k, v = own.project(x)
-            return own.attend(q, *cache.append(k, v, seen), ancestors)
+            q, k, v = attention.project(x)
+            return attention.attend(q, *cache.append(k, v, seen), ancestors)
 
         x_BKD = self.residual_1(x_BKD, attend_to_past)
         x_BKD = self.residual_2(x_BKD, lambda x: cross.attend(cross.queries(x), cache.cross_k, cache.cross_v, mask))

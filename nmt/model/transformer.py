@@ -39,9 +39,9 @@ class DecoderCache:
         In future positions, hypothesis k sees column k.
         """
         batch, _, hypotheses, columns = self.ancestors.shape
-        own = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
+        diagonal = torch.full((hypotheses, hypotheses), -torch.inf).fill_diagonal_(0).to(self.ancestors)
         positions = max(columns // hypotheses, 16)
-        self.ancestors = torch.cat((self.ancestors, own.repeat(1, positions).expand(batch, 1, -1, -1)), dim=3)
+        self.ancestors = torch.cat((self.ancestors, diagonal.repeat(1, positions).expand(batch, 1, -1, -1)), dim=3)
 
     def reorder(self, parents_BK: Tensor) -> None:
         """Make hypothesis k continue hypothesis parents[k], whose columns it then sees."""
@@ -60,8 +60,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: ModelConfig, vocabulary_size: int) -> None:
         super().__init__()
-        self.config = config
-        self.vocabulary_size = vocabulary_size
+        self.config, self.vocabulary_size = config, vocabulary_size
         self.source_embedding = Embedding(config, config.source_vocabulary_size or vocabulary_size)
         self.target_embedding = Embedding(config, vocabulary_size)
         self.encoder_layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
@@ -152,14 +151,14 @@ class Transformer(nn.Module):
         ancestors = memory_BSD.new_empty(len(source_BS), 1, hypotheses, 0)
         return DecoderCache(layers, mask, ancestors)
 
-    def step(self, tokens_BK: Tensor, cache: DecoderCache, wanted: int | None = None) -> Tensor:
+    def step(self, tokens_BK: Tensor, cache: DecoderCache, first: int | None = None) -> Tensor:
         """The last tokens of K hypotheses -> log probabilities of the next, [B, K] -> [B, K, N]; extends `cache`.
 
-        Of each sentence only the first `wanted` hypotheses get theirs.
+        Of each sentence only the `first` hypotheses get theirs.
         """
         hypotheses = tokens_BK.shape[1]
-        first = max(cache.length + 1 - (self.config.attention_window or cache.length + 1), 0)
-        seen = slice(first * hypotheses, (cache.length + 1) * hypotheses)
+        oldest = max(cache.length + 1 - (self.config.attention_window or cache.length + 1), 0)
+        seen = slice(oldest * hypotheses, (cache.length + 1) * hypotheses)
         if seen.stop > cache.ancestors.shape[3]:
             cache.grow()
         # With a single hypothesis, every column is its past.
@@ -168,4 +167,4 @@ class Transformer(nn.Module):
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             x_BKD = layer.step(x_BKD, layer_cache, seen, ancestors, cache.mask)  # type: ignore[operator]
         cache.length += 1
-        return F.log_softmax(self.logits(self.decoder_norm(x_BKD[:, :wanted])).float(), dim=-1)
+        return F.log_softmax(self.logits(self.decoder_norm(x_BKD[:, :first])).float(), dim=-1)

@@ -7,8 +7,8 @@ from .averaging import (
     write_average as write_average,
 )
 from .checkpoints import RunState as RunState, check_origin as check_origin, load_checkpoint as load_checkpoint
-from .minutes import settle_max_steps as settle_max_steps, settle_minutes as settle_minutes
-from .precision import settle_precision as settle_precision
+from .module import TranslationModule as TranslationModule
+from .optimizers import noam as noam
 from .processes import is_first_process as is_first_process
 from .run_folder import (
     Texts as Texts,
@@ -24,3 +24,12 @@ from .run_folder import (
     read_validation as read_validation,
 )
 from .train import train as train
+from .trainer import make_trainer as make_trainer
+from .trials import (
+    Trial as Trial,
+    peak_flops_per_second as peak_flops_per_second,
+    precision_dtype as precision_dtype,
+    require_one_process as require_one_process,
+    settle_precision as settle_precision,
+    synchronize as synchronize,
+)

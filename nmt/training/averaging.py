@@ -52,11 +52,9 @@ class RunningMean:
     def add(self, path: Path) -> None:
         """Read another checkpoint; NMTError where it is of another model."""
         checkpoint = load_checkpoint(path)
-        self.state = RunState(**checkpoint["nmt"])
-        identity = {
-            "model": self.state.config["model"],
-            "vocabulary_size": self.state.vocabulary_size,
-            "tokenizer": self.state.tokenizer,
+        self.state, self.skipped = RunState(**checkpoint["nmt"]), checkpoint["skipped"]
+        identity = {"model": self.state.config["model"]} | {
+            key: getattr(self.state, key) for key in ("vocabulary_size", "tokenizer")
         }
         self.identity = self.identity or identity
         if identity != self.identity:
@@ -71,7 +69,6 @@ class RunningMean:
                 self.sums[name] = tensor.to(torch.float64, copy=True)
         self.paths.append(path)
         self.updates.append(checkpoint["global_step"])
-        self.skipped = checkpoint["skipped"]
 
     def average(self) -> Average:
         model = Transformer(ModelConfig(**self.state.config["model"]), self.state.vocabulary_size)

@@ -1,23 +1,37 @@
-"""Checkpoints: writing, reading, checking and upgrading them, and finding the one that a run resumes from.
+"""Checkpoints: writing, reading and checking them, when to save, and which one a run resumes from.
 
 `checkpoints/step=00001000.ckpt` holds plain tensors, numbers and strings; it loads with weights_only=True. Lightning
 writes weights, Adam's moments and loops; everything else is under "nmt".
 """
 
 import json
+import signal
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
+import torch.distributed as dist
+from lightning import LightningModule, Trainer
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
-from nmt.config import ExperimentConfig, ModelConfig, build, matches, sources_of
-from nmt.data import PreparedCorpus, transforms_for
-from nmt.errors import NMTError, one_line
+from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches, sources_of
+from nmt.data import STOPPING, PreparedCorpus, transforms_for
+from nmt.errors import NMTError, SameForAll, one_line
 from nmt.files import check_ours, check_shapes, check_version, load_plain, parse_json, sha256, whole_file
-from nmt.training.run_folder import check_configuration, check_no_links, list_checkpoints
+from nmt.training.callbacks import UpdateCallback
+from nmt.training.module import TranslationModule
+from nmt.training.run_folder import (
+    check_configuration,
+    check_no_links,
+    checkpoint_path,
+    list_checkpoints,
+    remove_older,
+)
+from nmt.training.validation import Validation
 
 FORMAT_VERSION = 2
 PREFIX = "model."
@@ -32,6 +46,8 @@ CONTENT = {
     "callbacks": dict[str, dict[str, Any]],
 }
 """Keys of a checkpoint beside "nmt", and the types of their values."""
+AGREEMENT_SECONDS = 0.5
+"""Approximate time between two agreements of the processes on stopping and saving. Each one waits for the device."""
 
 
 @dataclass
@@ -47,7 +63,7 @@ class RunState:
     corpus: str
     """Fingerprint of the prepared corpus."""
     files: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the other files that decide updates, by name; older checkpoints have none."""
+    """SHA-256 of the other files that decide updates, by name."""
     init: str = ""
     """SHA-256 of the weights that training started from, if it did not start from random ones."""
     seen: dict[str, Any] = field(default_factory=dict)
@@ -70,49 +86,22 @@ class UnreadableCheckpoint(NMTError):
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content in the current format, memory-mapped; its check sums are verified.
+    """A checkpoint's content, memory-mapped; its check sums are verified.
 
-    Raises UnreadableCheckpoint, and NMTError where there is no such file or its format version is unknown.
+    Raises UnreadableCheckpoint, and NMTError where there is no such file or its format version is another.
     """
     if not path.is_file():
         raise NMTError(f"{path}: no such checkpoint")
     try:
         content = load_plain(path)
-        about = content.get("nmt") if isinstance(content, dict) else None
-        if not isinstance(about, dict) or "format_version" not in about:
+        state = content.get("nmt") if isinstance(content, dict) else None
+        if not isinstance(state, dict) or "format_version" not in state:
             raise ValueError("it has no entry 'nmt'")
-        if about["format_version"] != 1:
-            check_version(path, about["format_version"], FORMAT_VERSION)
-        upgrade(content)
+        check_version(path, state["format_version"], FORMAT_VERSION)
         check_content(content)
     except ValueError as error:
         raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
     return content  # type: ignore[no-any-return]
-
-
-def upgrade(content: dict[str, Any]) -> None:
-    """Bring content of format 1 to the current one: each callback's state was then under the name of its class."""
-    about = content["nmt"]
-    if about["format_version"] != 1:
-        return
-    try:
-        metrics = next(state for state in content["callbacks"].values() if "seconds" in state)
-        content["nmt"] = {
-            **about,
-            **{key: metrics[key] for key in ("tokens", "seconds", "devices")},
-            "config": about["config"],
-            "metrics": {
-                "flops": metrics["flops"],
-                "cost": metrics["cost"],
-                "peaks": dict(metrics.get("peaks", [])),  # the first checkpoints had none
-                "interval": metrics["interval_size"],
-            },
-            "validation": next(state for state in content["callbacks"].values() if "worse" in state),
-            "format_version": FORMAT_VERSION,
-        }
-    except (AttributeError, LookupError, StopIteration, TypeError) as error:
-        raise ValueError("its 'callbacks' is missing or of another type") from error
-    content["callbacks"] = {}
 
 
 def check_content(content: dict[str, Any]) -> None:
@@ -122,42 +111,33 @@ def check_content(content: dict[str, Any]) -> None:
             raise ValueError(f"its {key!r} is missing or of another type")
     if not 0 <= content["global_step"] < 2**40 or not 0 <= content["epoch"] < 2**31 or content["sums"].shape != (3,):
         raise ValueError("its update, epoch or sums are impossible")
-    if not counts(content.get("loops", {})):
+    if not all(isinstance(leaf, int) and 0 <= leaf < 2**62 for _, leaf in leaves(content.get("loops", {}), "")):
         raise ValueError("its loops hold more than counts")
     try:
         parse_json(json.dumps(content["nmt"]))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"its entry 'nmt' is no plain text ({error})") from error
-    try:
-        about = build(RunState, content["nmt"], "its entry 'nmt'")
-        model = build(ModelConfig, about.config.get("model"), "its model")
+        state = build(RunState, content["nmt"], "its entry 'nmt'")
+        model = build(ModelConfig, state.config.get("model"), "its model")
         shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
-        check_shapes(model, about.vocabulary_size, shapes, "its weights are not of its model")
-    except NMTError as error:
+        check_shapes(model, state.vocabulary_size, shapes, "its weights are not of its model")
+    except (NMTError, TypeError) as error:
         raise ValueError(str(error)) from error
-    for name, tensor in tensors(content["state_dict"], "") + tensors(content["optimizer_states"], "optimizer"):
-        if not tensor.isfinite().all():
-            raise ValueError(f"{name} holds numbers that are not finite")
+    for key in ("state_dict", "optimizer_states"):
+        for name, leaf in leaves(content[key], key):
+            if isinstance(leaf, Tensor) and not leaf.isfinite().all():
+                raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def leaves(tree: Any, name: str) -> list[tuple[str, Any]]:
+    """The values in a tree of mappings and sequences, with their names."""
+    if not isinstance(tree, dict | list | tuple):
+        return [(name, tree)]
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    return [leaf for key, value in items for leaf in leaves(value, f"{name} {key}")]
 
 
 def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
     """The Transformer's own weights of a checkpoint."""
     return {k.removeprefix(PREFIX): v for k, v in checkpoint["state_dict"].items() if k.startswith(PREFIX)}
-
-
-def counts(tree: Any) -> bool:
-    """True for nested mappings that hold only counts, none of them negative."""
-    if isinstance(tree, dict):
-        return all(counts(value) for value in tree.values())
-    return isinstance(tree, int) and 0 <= tree < 2**62
-
-
-def tensors(tree: Any, name: str) -> list[tuple[str, Tensor]]:
-    """The tensors in a tree, with their names."""
-    if isinstance(tree, Tensor):
-        return [(name, tree)]
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list | tuple) else ()
-    return [found for key, value in items for found in tensors(value, f"{name} {key}".strip())]
 
 
 class DirectCheckpointIO(TorchCheckpointIO):
@@ -172,9 +152,97 @@ class DirectCheckpointIO(TorchCheckpointIO):
             with whole_file(Path(path)) as temporary:
                 torch.save(checkpoint, temporary)
         except NMTError as error:
-            raise NMTError(
-                f"{error} The checkpoints before it are whole, and the same command goes on from them"
-            ) from error
+            raise NMTError(f"{error} The checkpoints before it are whole, and the same command resumes") from error
+
+
+class CheckpointCallback(UpdateCallback):
+    """Saves the checkpoints that will be averaged, and others in between for safety; stops the run early on request.
+
+    Only the number of the update decides which checkpoints are kept (`kept`), never the clock: one that was saved
+    after some minutes, or because the run had to stop, is replaced by the next.
+    """
+
+    def __init__(
+        self, config: CheckpointConfig, state: RunState, validation: Validation, max_seconds: float | None
+    ) -> None:
+        self.config, self.state, self.validation, self.max_seconds = config, state, validation, max_seconds
+        self.metrics, self.run = validation.metrics, validation.metrics.run
+        self.signal = 0
+        """The last signal that this process was sent; 0: none."""
+        self.stopped_by = 0
+        """The signal that ended the run early; 0: none."""
+        # The handlers from before training. Lightning sets its own in the meantime, and restores these.
+        self.handlers = {number: signal.getsignal(number) for number in STOPPING}
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Write directly; SameForAll where some processes would resume from another checkpoint than the others."""
+        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
+            trainer.strategy.checkpoint_io = DirectCheckpointIO()
+        seen = [str(trainer.ckpt_path)] * trainer.world_size
+        if dist.is_initialized():
+            dist.all_gather_object(seen, str(trainer.ckpt_path))
+        if len(set(seen)) > 1:
+            raise SameForAll(
+                f"the processes do not see the same checkpoints in {self.run}: "
+                "all nodes need the same folder there, on a file system that they share"
+            )
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        self.start = self.last_save = time.monotonic()
+        self.agreed_step, self.agreed_time, self.next_agreement = self.last_step, self.start, self.last_step + 1
+        for number in self.handlers:
+            signal.signal(number, self.on_signal)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Remember a signal until the update has ended; a second one ends the process as usual."""
+        self.signal = number
+        signal.signal(number, self.handlers[signal.Signals(number)])
+
+    def restore_handlers(self) -> None:
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
+
+    def requests(self, trainer: Trainer, module: LightningModule, step: int) -> tuple[int, bool, bool]:
+        """The signal to stop for (0: none), whether time is up, and whether to save: the same on every process."""
+        now, minutes = time.monotonic(), self.config.every_minutes
+        out_of_time = self.max_seconds is not None and now - self.start >= self.max_seconds
+        save = minutes is not None and now - self.last_save >= 60 * minutes
+        if trainer.world_size == 1:
+            return self.signal, out_of_time, save
+        if step < self.next_agreement:
+            return 0, False, False
+        update_seconds = (now - self.agreed_time) / (step - self.agreed_step)
+        requests = torch.tensor([self.signal, out_of_time, save, update_seconds], device=module.device)
+        agreed = trainer.strategy.reduce(requests, reduce_op="max")
+        assert isinstance(agreed, Tensor)
+        number, out_of_time, save, slowest = agreed.tolist()
+        self.agreed_step, self.agreed_time = step, now
+        self.next_agreement = step + max(1, int(AGREEMENT_SECONDS / max(slowest, 1e-6)))
+        return int(number), bool(out_of_time), bool(save)
+
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
+        number, out_of_time, save = self.requests(trainer, module, step)
+        self.stopped_by = number or self.stopped_by
+        # Lightning reads should_stop after every micro-batch, so it is only set here, at the end of an update.
+        trainer.should_stop = trainer.should_stop or bool(number) or out_of_time
+        if self.validation.improved:
+            # Before the regular checkpoint: a run resumes from that one, and would not save this one again.
+            trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
+        if trainer.should_stop or step == trainer.max_steps or save or step % self.config.every_steps == 0:
+            trainer.save_checkpoint(checkpoint_path(self.run, step))
+            self.last_save = time.monotonic()
+            if trainer.is_global_zero:
+                remove_older(self.run, self.config)
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        assert isinstance(pl_module, TranslationModule)
+        validation = {"validation": self.validation.state()}
+        checkpoint["nmt"] = {**vars(self.state), **self.metrics.state(pl_module), **validation}
+
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        self.metrics.load(checkpoint["nmt"]["seconds"], checkpoint["nmt"]["metrics"])
+        self.validation.load(checkpoint["nmt"]["validation"])
 
 
 @dataclass
@@ -233,12 +301,9 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
 
 def check_origin(path: Path, state: RunState, corpus: PreparedCorpus) -> None:
     """NMTError where a checkpoint was trained on another corpus, or with another vocabulary."""
-    manifest = corpus.manifest
-    for part, before, now in (
-        ("tokenizer", state.tokenizer, manifest.tokenizer),
-        ("corpus", state.corpus, manifest.fingerprint),
-    ):
-        if before != now:
+    now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint}
+    for part, identity in now.items():
+        if getattr(state, part) != identity:
             raise NMTError(
                 f"{path} was trained with another {part} than the one in {corpus.folder}: "
                 "prepare the corpus as it was, or pass name=OTHER for a new run"

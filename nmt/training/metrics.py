@@ -1,9 +1,13 @@
-"""Loss, speed, utilisation and cost of a run, in the logs and on the progress line."""
+"""Loss, speed, utilization and cost of a run: in its logs, on a progress line in a terminal, or in lines of a log file.
+
+Time is measured as in section 5.2, cost as in Table 2.
+"""
 
 import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,25 +15,91 @@ from typing import Any
 import torch
 from lightning import LightningModule, Trainer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Column
+from rich.text import Text
 
 from nmt.data import UpdateDataModule, UpdateSize
 from nmt.hardware import processor
 from nmt.model import training_flops
-from nmt.training.checkpoints import RunState
-from nmt.training.logbook import SHARE, VALIDATION_COLUMNS, Logger, open_loggers, source_column, write_environment
+from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
-from nmt.training.peak_flops import peak_flops_per_second, precision_dtype, synchronize
-from nmt.training.progress import ProgressLine
-from nmt.training.updates import UpdateCallback
+from nmt.training.run_folder import SHARE, VALIDATION_COLUMNS, open_loggers, source_column, write_environment
+from nmt.training.trials import peak_flops_per_second, precision_dtype, synchronize
 
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
+REPORT = (
+    "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
+    "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
+)
+"""The most important come first, because a narrow terminal cuts the line."""
+REPORT_SECONDS = 10
+"""Least time between two lines where there is no terminal. The last report is always printed."""
+CROWDED = 0.1
+"""Share of the time that a thread waits for a core, above which other programs are blamed."""
 
 
-def device_name(module: LightningModule) -> str:
-    """The name of the model's device."""
-    if module.device.type == "cuda":
-        return torch.cuda.get_device_name(module.device)
-    return f"{module.device.type} ({torch.get_num_threads()} threads)"
+class MetricsColumn(ProgressColumn):
+    """The last report, in the width that the other columns leave."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["metrics"], no_wrap=True, overflow="ellipsis")
+
+
+def clock(seconds: float | None) -> str:
+    """Hours, minutes and seconds; dashes where they are unknown."""
+    return "-:--:--" if seconds is None else str(timedelta(seconds=int(seconds)))
+
+
+class ProgressLine:
+    """Updates made, time left, and the last report."""
+
+    def __init__(self, console: Console, max_seconds: float | None) -> None:
+        """`max_seconds` is the time limit of this process, None without one."""
+        self.console, self.max_seconds = console, max_seconds
+        whole = Column(no_wrap=True)  # only the report is cut where the terminal is narrow
+        self.progress = Progress(
+            TextColumn("training"),
+            BarColumn(bar_width=20, table_column=whole),
+            MofNCompleteColumn(table_column=whole),
+            TextColumn("{task.fields[left]}"),
+            MetricsColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self.reported = -float(REPORT_SECONDS)
+
+    def start(self, step: int, total: int) -> None:
+        self.total, self.begin = total, time.monotonic()
+        self.first: tuple[int, float] | None = None
+        """The first update of this process, which takes longer than others, and the time when it ended."""
+        self.task = self.progress.add_task("", total=total, completed=step, left=clock(None), metrics="")
+        self.progress.start()
+
+    def left(self, step: int) -> float | None:
+        """Seconds left at the rate of this process so far, validations and saving included; None: not known yet."""
+        now = time.monotonic()
+        self.first = self.first or (step, now)
+        made, seconds = step - self.first[0], now - self.first[1]
+        left = seconds / made * (self.total - step) if made else None
+        if self.max_seconds is None:
+            return left
+        granted = max(self.max_seconds - (now - self.begin), 0.0)
+        return granted if left is None else min(left, granted)
+
+    def made(self, step: int) -> None:
+        """Show `step` updates as made."""
+        self.progress.update(self.task, completed=step, left=clock(self.left(step)))
+
+    def report(self, step: int, metrics: dict[str, float], shares: dict[str, float]) -> None:
+        """Show metrics, and the shares of a mixture's sources."""
+        text = "  ".join([REPORT.format(**metrics), *(f"{name} {share:.1%}" for name, share in shares.items())])
+        self.progress.update(self.task, metrics=text)
+        now, left = time.monotonic(), self.left(step)
+        if not self.console.is_terminal and (now - self.reported >= REPORT_SECONDS or step == self.total):
+            self.reported = now
+            to_go = f", {clock(left)} left" if left and step != self.total else ""
+            self.console.print(f"update {step:,} of {self.total:,}{to_go}: {text}")
 
 
 @cache
@@ -38,16 +108,19 @@ def peak_of(setting: str, device: torch.device, dtype: torch.dtype) -> float:
     return peak_flops_per_second(device, dtype)
 
 
+def seconds_waited() -> float:
+    """How long this thread has been ready to run and had no core; 0 where that is unknown."""
+    path = Path("/proc/thread-self/schedstat")
+    return int(path.read_text().split()[1]) / 1e9 if path.exists() else 0.0
+
+
 def flops_of(module: TranslationModule, size: UpdateSize) -> int:
     """Floating-point operations to train on updates of this size."""
     return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
 
 
 class MetricsCallback(UpdateCallback):
-    """Reports the loss, perplexity (without smoothing) and speed of every `every` updates, and the run's cost so far.
-
-    Time is measured as in section 5.2, cost as in Table 2.
-    """
+    """Reports loss, perplexity (without smoothing) and speed of every `every` updates, and the run's cost so far."""
 
     def __init__(
         self,
@@ -78,30 +151,27 @@ class MetricsCallback(UpdateCallback):
         """Size of all updates since the last report, including skipped updates, which took as long."""
         self.measured, self.elapsed = NOTHING, 0.0
         """The part of the interval that this process has made, and its training time."""
-        self.loggers: list[Logger] = []
+        self.loggers: list[Any] = []
         self.line = ProgressLine(console, max_seconds)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        self.devices = f"{trainer.world_size} x {device_name(pl_module)}"
-        self.peak = self.find_peak(trainer, pl_module.device)
+        device, is_gpu = pl_module.device, pl_module.device.type == "cuda"
+        name = torch.cuda.get_device_name(device) if is_gpu else f"{device.type} ({torch.get_num_threads()} threads)"
+        self.devices = f"{trainer.world_size} x {name}"
+        names = [processor()] if device.type == "cpu" else []
+        key = ", ".join([self.devices, *names, str(trainer.precision), torch.get_float32_matmul_precision()])
+        if key not in self.peaks:
+            self.peaks[key] = trainer.world_size * peak_of(key, device, precision_dtype(trainer.precision))
+        self.peak = self.peaks[key]
         if trainer.is_global_zero:
             write_environment(self.run, trainer, self.devices, self.peaks)
             whole = self.interval == NOTHING
             self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.columns, whole)
             self.line.start(trainer.global_step, trainer.max_steps)
-        self.clock = time.monotonic()
+        self.clock, self.waited, self.warned = time.monotonic(), seconds_waited(), device.type != "cpu"
 
-    def find_peak(self, trainer: Trainer, device: torch.device) -> float:
-        """Peak FLOP/s of this setting, measured when it first occurs in this run."""
-        names = [processor()] if device.type == "cpu" else []
-        key = ", ".join([self.devices, *names, str(trainer.precision), torch.get_float32_matmul_precision()])
-        if key not in self.peaks:
-            self.peaks[key] = trainer.world_size * peak_of(key, device, precision_dtype(trainer.precision))
-        return self.peaks[key]
-
-    def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
-        assert isinstance(module, TranslationModule)
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
         size = self.batch.size
         self.interval, self.measured = self.interval + size, self.measured + size
@@ -120,35 +190,39 @@ class MetricsCallback(UpdateCallback):
             self.report_updates(trainer, pl_module, trainer.global_step)
 
     def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
-        """Report the updates since the last report; returns their target tokens."""
+        """Report the updates since the last report; the speed is that of this process. Returns their target tokens."""
         loss, likelihood, tokens = module.total_sums().tolist()
-        metrics = self.metrics_of(module, step, loss, likelihood, tokens)
-        if trainer.is_global_zero:
-            # Updates are planned anew for this, because no process sees all of their sentences.
-            shares = self.updates.realised_shares(range((step - 1) // self.every * self.every, step))
-            self.report(step, metrics | {source_column(SHARE, name): share for name, share in shares.items()})
-            self.line.report(step, metrics, shares)
-        return int(tokens)
-
-    def metrics_of(
-        self, module: TranslationModule, step: int, loss: float, likelihood: float, tokens: float
-    ) -> dict[str, float]:
-        """Metrics of the updates since the last report; the speed is that of the updates of this process."""
         self.add_time()
-        interval, measured, elapsed = self.interval, self.measured, self.elapsed
-        return {
+        metrics = {
             "loss": loss / tokens if tokens else math.nan,
             "perplexity": math.exp(min(likelihood / tokens, 100)) if tokens else math.nan,
             "learning_rate": module.learning_rate(step),
             "gradient_norm": module.gradient_norm.item(),
-            "tokens_per_second": measured.target_tokens / elapsed,
-            "padding": interval.padding,
-            "mfu": flops_of(module, measured) / elapsed / self.peak,
+            "tokens_per_second": self.measured.target_tokens / self.elapsed,
+            "padding": self.interval.padding,
+            "mfu": flops_of(module, self.measured) / self.elapsed / self.peak,
             "seconds": self.seconds,
             "flops": self.flops,
             "cost": self.cost,
             "skipped": module.skipped,
         }
+        if trainer.is_global_zero:
+            # Updates are planned anew for this, because no process sees all of their sentences.
+            shares = self.updates.realised_shares(range((step - 1) // self.every * self.every, step))
+            self.report(step, metrics | {source_column(SHARE, name): share for name, share in shares.items()})
+            self.line.report(step, metrics, shares)
+            self.warn_of_other_programs()
+        return int(tokens)
+
+    def warn_of_other_programs(self) -> None:
+        """Print a notice, once, if since the last report this thread had to wait for a core."""
+        before, self.waited = self.waited, seconds_waited()
+        if not self.warned and torch.get_num_threads() > 1 and self.waited - before > CROWDED * max(self.elapsed, 1.0):
+            self.warned = True
+            self.console.print(
+                "notice: other programs use the processor's cores; beside them fewer threads may be faster "
+                f"(OMP_NUM_THREADS={torch.get_num_threads() // 2})"
+            )
 
     def add_time(self) -> None:
         """Add the time since the last call."""
@@ -171,23 +245,20 @@ class MetricsCallback(UpdateCallback):
         for logger in self.loggers:
             logger.log_metrics(metrics, step)
 
-    def save(self, state: RunState, module: TranslationModule) -> None:
-        """Put the totals so far into the state of a checkpoint."""
+    def state(self, module: TranslationModule) -> dict[str, Any]:
+        """Fields of a checkpoint's RunState: the totals so far."""
         self.add_time()
-        state.tokens = self.tokens + int(module.total_sums()[2])
-        state.seconds, state.devices = self.seconds, self.devices
-        state.metrics = {
-            **{"tokens": self.tokens, "flops": self.flops, "cost": self.cost, "peaks": self.peaks},
-            "interval": list(self.interval),
-        }
+        tokens = self.tokens + int(module.total_sums()[2])
+        totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "peaks")}
+        metrics = totals | {"interval": list(self.interval)}
+        return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": metrics}
 
-    def load(self, state: RunState) -> None:
-        self.seconds = state.seconds
-        self.tokens = state.metrics.get("tokens", state.tokens)  # older checkpoints counted up to the last report
-        self.flops, self.cost, self.peaks = (state.metrics[key] for key in ("flops", "cost", "peaks"))
-        self.interval = UpdateSize(*state.metrics["interval"])
+    def load(self, seconds: float, metrics: dict[str, Any]) -> None:
+        self.seconds = seconds
+        self.tokens, self.flops, self.cost, self.peaks = (metrics[x] for x in ("tokens", "flops", "cost", "peaks"))
+        self.interval = UpdateSize(*metrics["interval"])
 
     def close(self) -> None:
-        self.line.stop()
+        self.line.progress.stop()
         for logger in self.loggers:
             logger.finalize("finished")

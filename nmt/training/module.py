@@ -15,23 +15,20 @@ from torch.optim import Adam, Optimizer
 from nmt.config import ModelConfig, OptimConfig
 from nmt.data import Batch
 from nmt.model import Transformer
-from nmt.training.checkpoints import upgrade
 from nmt.training.loss import label_smoothed_cross_entropy
-from nmt.training.muon import Muon
-from nmt.training.schedule import learning_rate
-from nmt.training.strategies import Sharded, shard
+from nmt.training.optimizers import Muon, learning_rate
+from nmt.training.trainer import Sharded, shard
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
-    """The seed of dropout in one micro-batch: hashed, so that neighbouring updates share no random numbers."""
+    """The seed of dropout in one micro-batch: hashed, so that neighboring updates share no random numbers."""
     return int(np.random.SeedSequence([seed, update, micro_batch]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def seed_generators(device: torch.device, seed: int) -> None:
     """Seed the generators of the processor and of this device.
 
-    torch.manual_seed seeds those of every kind of device, even where there is none, and formats the whole call stack
-    for each: a millisecond a micro-batch.
+    torch.manual_seed takes a millisecond: it seeds every kind of device, and formats the call stack for each.
     """
     torch.default_generator.manual_seed(seed)
     if device.type != "cpu":
@@ -79,7 +76,7 @@ class TranslationModule(LightningModule):
             shard(self, self.model)
 
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Sums over the target tokens of a micro-batch: the smoothed loss, and the negative log likelihood."""
+        """`summed_losses` of the model; FSDP gathers the output matrix around this method."""
         return summed_losses(self.model, batch, self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
@@ -99,11 +96,11 @@ class TranslationModule(LightningModule):
 
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or Muon."""
-        o = self.optim
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
         fused = self.trainer.scaler is None
-        options: dict[str, Any] = {"betas": (o.beta1, o.beta2), "eps": o.epsilon, "fused": fused}
-        if o.optimizer == "muon":
+        betas = self.optim.beta1, self.optim.beta2
+        options: dict[str, Any] = {"betas": betas, "eps": self.optim.epsilon, "fused": fused}
+        if self.optim.optimizer == "muon":
             return Muon(self.model, lr=self.learning_rate(1), **options)
         return Adam(self.parameters(), lr=self.learning_rate(1), **options)
 
@@ -112,33 +109,29 @@ class TranslationModule(LightningModule):
         return learning_rate(self.optim, self.model.config.d_model, step)
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        """Set the learning rate, and count the update, or skip it where its gradient is not finite.
+
+        Skipping needs a sync now; stopping can wait for the next checkpoint (GradientCheck).
+        """
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         self.gradient_norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
         # The gradients of 16-mixed overflow now and then: its scaler skips these updates and lowers the scale, so only
-        # the loss tells whether something is wrong.
-        judged = self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]
-        self.check_gradient(optimizer, ~judged.isfinite())
-
-    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
-        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
-        optimizer.zero_grad()  # Lightning would keep them until after the next forward pass, whose memory they take.
-
-    def check_gradient(self, optimizer: Optimizer, bad: Tensor) -> None:
-        """Count the update, or skip it where its gradient is not finite.
-
-        Skipping needs a sync now; stopping can wait for the next checkpoint (GradientCheck).
-        """
+        # the loss shows whether something is wrong.
+        bad = ~(self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]).isfinite()
         if self.optim.not_finite == "skip" and bad.item():
             optimizer.zero_grad()  # Adam leaves parameters without gradients as they are.
             self.skipped += 1
         else:
             self.sums += self.update_sums
-            first = bad & (self.not_finite < 0)
-            self.not_finite = torch.where(first, self.global_step, self.not_finite)
+            self.not_finite = torch.where(bad & (self.not_finite < 0), self.global_step, self.not_finite)
         self.update_sums.zero_()
+
+    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
+        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
+        optimizer.zero_grad()  # Lightning would keep them until after the next forward pass, whose memory they take.
 
     def on_fit_start(self) -> None:
         for name in ("update_sums", "sums", "gradient_norm", "not_finite"):
@@ -153,11 +146,9 @@ class TranslationModule(LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # A run that resumes between two reports then reports the same numbers as one that was never stopped.
-        checkpoint["sums"] = self.total_sums()
-        checkpoint["skipped"] = self.skipped
+        checkpoint["sums"], checkpoint["skipped"] = self.total_sums(), self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        upgrade(checkpoint)
         # FSDP loads after on_fit_start, the others before.
         self.sums = (checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)).to(self.device)
         self.skipped = checkpoint["skipped"]

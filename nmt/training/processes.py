@@ -3,8 +3,6 @@
 import os
 from collections.abc import Mapping
 
-from nmt.errors import NMTError
-
 
 def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
     """True in the one process that prints and writes, according to the variables that its launcher has set.
@@ -20,12 +18,3 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
     # Lightning itself launches the processes of a node, and the user sets the node's number.
     node = environment.get("NODE_RANK", environment.get("GROUP_RANK", "0"))
     return int(node) == 0 and int(environment.get("LOCAL_RANK", "0")) == 0
-
-
-def require_one_process(setting: str, instead: str) -> None:
-    """NMTError where processes start together: what is tried out for `setting` could differ between them."""
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise NMTError(
-            f"{setting}: processes that start together cannot try it out; start the run once with one process, or "
-            f"pass {instead}"
-        )

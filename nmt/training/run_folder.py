@@ -1,66 +1,59 @@
-"""The folder of a run: names of checkpoints, metrics, configuration. No torch, which takes seconds to import."""
+"""The folder of a run: checkpoints, configuration, metrics.csv and other logs. No torch, which is slow to import."""
 
 import csv
+import io
 import json
 import os
+import platform
 import re
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nmt.config import (
-    CheckpointConfig,
-    ExperimentConfig,
-    difference,
-    shown,
-    to_tree,
-)
+from nmt.config import CheckpointConfig, ExperimentConfig, difference, shown, to_tree
 from nmt.data import Manifest, as_prepared
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError, how_to_install, one_line
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, read_text, write_file
+from nmt.hardware import processor, versions
+
+if TYPE_CHECKING:
+    from lightning import Trainer
+    from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+    from lightning.pytorch.loggers import WandbLogger
 
 # These decide the weights after n updates; everything else may change within a run.
-DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching")
+DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision")
+DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
-DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
-
-
 VALIDATION = "validation.jsonl"
 """Translations of the last validation, with their references."""
+VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")
+COLUMNS = (
+    *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
+    *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
+)
+SHARE = "share"
+"""The column of a source's share in the sentences since the last report."""
 Texts = tuple[list[str], list[str]]
 """Translations, and references."""
-
-
-def write_validation(run: Path, texts: Texts) -> None:
-    """Keep the translations of a validation, in the place of those before."""
-    pairs = zip(*texts, strict=True)
-    lines = (json.dumps({"translation": t, "reference": r}, ensure_ascii=False) + "\n" for t, r in pairs)
-    write_file(run / VALIDATION, "".join(lines))
-
-
-def read_validation(run: Path) -> Texts | None:
-    """The translations of the last validation, and their references; None where they are missing or unreadable."""
-    try:
-        records = [parse_json(line) for line in read_text(run / VALIDATION).split("\n")[:-1]]
-        texts = [[str(record[key]) for record in records] for key in ("translation", "reference")]
-    except (NMTError, ValueError, LookupError, TypeError):
-        return None
-    return texts[0], texts[1]
 
 
 def checkpoint_step(path: Path) -> int:
     return int(path.stem.removeprefix("step="))
 
 
+def checkpoint_path(run: Path, step: int) -> Path:
+    return run / "checkpoints" / f"step={step:08d}.ckpt"
+
+
 def list_checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first; other files in the folder are ignored."""
     paths = (run / "checkpoints").glob("step=*.ckpt")
     return sorted((path for path in paths if CHECKPOINT.fullmatch(path.name)), key=checkpoint_step)
-
-
-def checkpoint_path(run: Path, step: int) -> Path:
-    return run / "checkpoints" / f"step={step:08d}.ckpt"
 
 
 def kept(updates: list[int], every_steps: int, keep: int) -> list[int]:
@@ -79,10 +72,8 @@ def kept_checkpoints(run: Path, every_steps: int, keep: int) -> list[Path]:
 
 def remove_older(run: Path, config: CheckpointConfig) -> None:
     """Remove checkpoints that will not be averaged, except one before the last, in case the last is unreadable."""
-    stay = kept_checkpoints(run, config.every_steps, max(config.keep, 2))
-    for path in list_checkpoints(run):
-        if path not in stay:
-            path.unlink(missing_ok=True)
+    for path in set(list_checkpoints(run)).difference(kept_checkpoints(run, config.every_steps, max(config.keep, 2))):
+        path.unlink(missing_ok=True)
 
 
 def check_no_links(run: Path) -> None:
@@ -90,18 +81,6 @@ def check_no_links(run: Path) -> None:
     for name in ("checkpoints", "model", "tensorboard", "wandb"):
         if (run / name).is_symlink():
             raise NMTError(f"{run / name} is a link, which is not written through: put the folder itself there")
-
-
-def read_metrics(run: Path) -> list[dict[str, str]]:
-    """The rows of a run's metrics.csv, except incomplete ones: the last may be half written, or cut by a full disk."""
-    path = run / "metrics.csv"
-    text = read_bytes(path).decode(errors="replace") if path.exists() else ""
-    whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()
-    try:
-        rows = [row for row in csv.DictReader(whole_lines) if None not in (*row, *row.values())]
-    except csv.Error as error:
-        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-    return [row for row in rows if UPDATE.fullmatch(row.get("step", ""))]
 
 
 def read_config(run: Path) -> dict[str, Any]:
@@ -117,34 +96,29 @@ def read_config(run: Path) -> dict[str, Any]:
 def decisive(tree: dict[str, Any]) -> dict[str, Any]:
     """The part of a configuration that must not change within a run."""
     flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
-    return {
-        **{key: tree.get(key) for key in DECISIVE},
-        **{group: tree.get(group, {}) for group in ("data", "model", "optim")},
-        "checkpoints": {"every_steps": tree.get("checkpoints", {}).get("every_steps")},  # which updates are averaged
-        "float32_matmul_precision": tree.get("float32_matmul_precision"),
-        "trainer": flags,
-    }
+    averaged = tree.get("checkpoints", {}).get("every_steps")
+    return {**{key: tree.get(key) for key in DECISIVE}, "checkpoints": {"every_steps": averaged}, "trainer": flags}
 
 
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """NMTError where a run in that folder was trained with another configuration."""
-    path = run / "config.yaml"
-    if path.exists() and (list_checkpoints(run) or (run / "model").exists()):
-        was = read_config(run)
-        changed = difference(decisive(was), decisive(to_tree(config)))
-        if changed:
-            begun = f"began with init={shown(was['init'])}, and " if was.get("init") and not config.init else ""
+    if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
+        before = read_config(run)
+        if changed := difference(decisive(before), decisive(to_tree(config))):
+            init = before.get("init")
+            start = f"began with init={shown(init)}, and " if init and not config.init else ""
             raise NMTError(
-                f"{run} {begun}holds a run of another configuration ({changed}): "
+                f"{run} {start}holds a run of another configuration ({changed}): "
                 "pass name=OTHER for a new run, or remove that folder"
             )
 
 
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
+    content, tree = manifest.content, to_tree(config)
     changed = difference(
-        {"data": as_prepared(manifest.content["data"]), "tokenizer": manifest.content["tokenizer"]},
-        {"data": as_prepared(to_tree(config.data)), "tokenizer": to_tree(config.tokenizer)},
+        {"data": as_prepared(content["data"]), "tokenizer": content["tokenizer"]},
+        {"data": as_prepared(tree["data"]), "tokenizer": tree["tokenizer"]},
     )
     if changed:
         raise NMTError(
@@ -182,3 +156,103 @@ def point_latest_to(run: Path, beside: Path | None = None) -> None:
     temporary.unlink(missing_ok=True)  # left by a killed process with the same id, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))
     temporary.replace(link)
+
+
+def write_validation(run: Path, texts: Texts) -> None:
+    """Keep the translations of a validation, replacing the previous ones."""
+    pairs = zip(*texts, strict=True)
+    lines = (json.dumps({"translation": t, "reference": r}, ensure_ascii=False) + "\n" for t, r in pairs)
+    write_file(run / VALIDATION, "".join(lines))
+
+
+def read_validation(run: Path) -> Texts | None:
+    """The translations of the last validation, and their references; None where they are missing or unreadable."""
+    try:
+        records = [parse_json(line) for line in read_text(run / VALIDATION).split("\n")[:-1]]
+        return [str(x["translation"]) for x in records], [str(x["reference"]) for x in records]
+    except (NMTError, ValueError, LookupError, TypeError):
+        return None
+
+
+def read_metrics(run: Path) -> list[dict[str, str]]:
+    """The rows of a run's metrics.csv, except incomplete ones: the last may be half written, or cut by a full disk."""
+    path = run / "metrics.csv"
+    text = read_bytes(path).decode(errors="replace") if path.exists() else ""
+    whole_lines = text[: text.rfind("\n") + 1].replace("\0", "").splitlines()
+    try:
+        rows = [row for row in csv.DictReader(whole_lines) if None not in (*row, *row.values())]
+    except csv.Error as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    return [row for row in rows if UPDATE.fullmatch(row.get("step", ""))]
+
+
+def source_column(column: str, source: str) -> str:
+    """The column of a figure of one of `data.sources`."""
+    return f"{column}/{source}"
+
+
+class Logbook:
+    """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
+
+    def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
+        """`more` are columns of a mixture's sources. Unless `whole`, the next report covers updates of the last one."""
+        self.path, self.columns = run / "metrics.csv", [*COLUMNS, *more]
+        rows = [
+            row
+            for row in read_metrics(run)
+            if int(row["step"]) < step or (int(row["step"]) == step and (whole or not row["loss"]))
+        ]
+        write_file(self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows))
+
+    def lines(self, *rows: dict[str, str]) -> str:
+        text = io.StringIO()
+        csv.DictWriter(text, self.columns, extrasaction="ignore").writerows(rows)
+        return text.getvalue()
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
+        row = {"step": str(step), **{key: f"{value:.6g}" for key, value in metrics.items()}}
+        try:
+            with self.path.open("a", newline="", encoding="utf-8") as file:
+                file.write(self.lines(row))
+        except OSError as error:
+            raise NMTError(f"cannot write {self.path} ({error.strerror}): is the disk full?") from error
+
+    def finalize(self, status: str) -> None:
+        """Nothing to do: every row is already in the file."""
+
+
+def check_installed(names: Sequence[str]) -> None:
+    """NMTError where a logger needs a package that is not installed."""
+    if "wandb" in names and find_spec("wandb") is None:
+        raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
+
+
+def open_loggers(
+    run: Path, step: int, config: dict[str, Any], more: Sequence[str], whole: bool
+) -> "list[Logbook | TensorBoardLogger | WandbLogger]":
+    """metrics.csv and the loggers of `config` (tensorboard, wandb), continued after update `step`."""
+    from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+    from lightning.pytorch.loggers import WandbLogger
+
+    loggers: list[Logbook | TensorBoardLogger | WandbLogger] = [Logbook(run, step, more, whole)]
+    if "tensorboard" in config["logger"]:
+        loggers.append(TensorBoardLogger(run, name="tensorboard", version="", purge_step=step + 1))
+    if "wandb" in config["logger"]:
+        project = os.environ.get("WANDB_PROJECT", "uncategorized")  # what wandb itself falls back to
+        loggers.append(WandbLogger(run.name, run, run.name, project=project, resume="allow", config=config))
+    return loggers
+
+
+def write_environment(run: Path, trainer: "Trainer", devices: str, peaks: dict[str, float]) -> None:
+    """Write environment.json. `peaks` are FLOP/s of matrix products, by the setting they were measured in."""
+    environment = {
+        **versions(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "devices": devices,
+        "world_size": trainer.world_size,
+        "precision": str(trainer.precision),
+        "peak_flops_per_second": peaks,
+        "command": " ".join(["nmt", *sys.argv[1:]]),
+    }
+    write_file(run / "environment.json", json.dumps(environment, indent=2) + "\n")

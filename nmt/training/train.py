@@ -1,47 +1,59 @@
-"""`nmt train`: from a prepared corpus to an averaged model directory."""
+"""`nmt train`: from a prepared corpus, and possibly a trained model (`init`), to an averaged model directory."""
 
 import gc
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 import yaml
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
-from nmt.config import ExperimentConfig, require, to_tree
+from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
 from nmt.errors import NMTError, is_out_of_memory, one_line
-from nmt.files import locked_file, only_process, remove_leftovers, weights_in_words, write_file
+from nmt.files import (
+    ModelDescription,
+    architecture,
+    check_direction,
+    find_model_directory,
+    is_exported,
+    load_model,
+    locked_file,
+    only_process,
+    read_description,
+    remove_leftovers,
+    sha256,
+    weights_in_words,
+    within,
+    write_file,
+)
 from nmt.hardware import versions
 from nmt.kernels import forget_old_kernels, keep_freed_memory
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
 from nmt.training.averaging import check_skipped, delivered_model, write_average
-from nmt.training.checkpoints import Resumed, RunState, check_run, decisive_files
-from nmt.training.crowding import Crowding
-from nmt.training.initialisation import Initial, find_initial
-from nmt.training.logbook import check_installed
-from nmt.training.memory_check import MemoryCheck, check_positions
+from nmt.training.callbacks import GradientCheck
+from nmt.training.checkpoints import CheckpointCallback, Resumed, RunState, check_run, decisive_files
 from nmt.training.metrics import MetricsCallback
-from nmt.training.micro_batches import settle_micro_batches
 from nmt.training.module import TranslationModule
-from nmt.training.precision import settle_precision
 from nmt.training.processes import is_first_process
 from nmt.training.run_folder import (
     averaged_update,
     check_corpus,
+    check_installed,
     latest_beside,
     point_latest_to,
     remove_older,
 )
-from nmt.training.saving import CheckpointCallback
-from nmt.training.time_estimate import TimeEstimate
 from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning, watched
-from nmt.training.updates import GradientCheck
+from nmt.training.trials import BeforeTraining, check_positions, settle_micro_batches, settle_precision
 from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation import Translator
+
+SIDES, LENGTHS, SEARCH = ("source", "target"), ("p99", "max"), ("length_penalty", "length_penalty_kind")
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
@@ -61,46 +73,88 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
         check_corpus(corpus.manifest, config)
         check_positions(corpus, config.model)
         if config.trainer.precision == "auto":
-            config = settle_precision(config, run, console)
+            config = settle_precision(config, console)
         if config.batching.max_tokens is not None:
-            config = replace(config, batching=settle_micro_batches(config, run, corpus, make_trainer(config)))
+            config = replace(config, batching=settle_micro_batches(config, corpus))
             gc.collect()  # the trial's model and trainer refer to each other, and would keep the device's memory
         with only_process(run, "run") if is_first_process() else nullcontext():
-            return train_on(config, corpus, run, console)
+            return train_on(config, corpus, console)
 
 
-def train_on(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> int | None:
+def train_on(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> int | None:
     """Train from where the run in that folder stopped."""
-    initial = find_initial(config, corpus)
-    files = decisive_files(config, corpus)
+    run, max_steps = Path(config.run), config.trainer.max_steps
+    initial, files = find_initial(config, corpus), decisive_files(config, corpus)
     resumed = check_run(run, config, corpus, initial.weights if initial else "", files)
     if not initial and resumed.checkpoint is None and "init" in corpus.manifest.content:
         console.print(f"notice: {corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
     for path in resumed.unreadable:
-        console.print(f"{path} cannot be read, and is left aside: the run goes on from {resumed.checkpoint}")
+        console.print(f"{path} cannot be read, and is left aside: the run resumes from {resumed.checkpoint}")
     if resumed.finished and averaged_update(run, corpus.manifest.fingerprint) == resumed.update:
         if is_first_process():
             point_latest_to(run)
         console.print(f"{run} is already trained for {resumed.update:,} updates: its model is in {run / 'model'}")
         return None
-    if resumed.update > config.trainer.max_steps:
+    if resumed.update > max_steps:
         console.print(
-            f"{run} was trained for {resumed.update:,} updates, more than trainer.max_steps="
-            f"{config.trainer.max_steps:,}: its model is averaged as it stands"
+            f"{run} was trained for {resumed.update:,} updates, more than trainer.max_steps={max_steps:,}: "
+            "its model is averaged as it stands"
         )
     if resumed.finished:
-        open_run(run, config, corpus, resumed)
+        open_run(config, corpus, resumed)
     elif signal := fit(config, corpus, files, resumed, initial, console):
         return signal
-    finish(config, corpus, run, console)
+    finish(config, corpus, console)
     return None
 
 
-def open_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
+@dataclass
+class Initial:
+    """The model that a training starts from."""
+
+    folder: Path
+    description: ModelDescription
+    weights: str
+    """SHA-256 of its weights."""
+
+    def seen_with(self, seen: dict[str, Any]) -> dict[str, Any]:
+        """Its search, and the lengths and characters of its training pairs and of `seen`, where both have them."""
+        both = [self.description.training, seen]
+        characters = {side: [within(training, "characters", side) for training in both] for side in SIDES}
+        lengths = {(side, key): [within(x, "lengths", side, key) for x in both] for side in SIDES for key in LENGTHS}
+        joint = {key: value for key in SEARCH if (value := self.description.training.get(key)) is not None}
+        if all(isinstance(text, str) for texts in characters.values() for text in texts):
+            joint["characters"] = {side: "".join(sorted(set("".join(texts)))) for side, texts in characters.items()}
+        if all(isinstance(length, int) for pair in lengths.values() for length in pair):
+            joint["lengths"] = {side: {key: max(lengths[side, key]) for key in LENGTHS} for side in SIDES}
+        return joint
+
+
+def find_initial(config: ExperimentConfig, corpus: PreparedCorpus) -> Initial | None:
+    """The model of `config.init`, or None; NMTError where vocabulary, shape or direction are not those of the run."""
+    if config.init is None:
+        return None
+    where, folder = f"init={config.init}", find_model_directory(config.init, "init")
+    description = read_description(folder)
+    if is_exported(folder):
+        raise NMTError(f"{where}: exported for another program; name the run, or its model directory")
+    if description.tokenizer != corpus.manifest.tokenizer:
+        raise NMTError(
+            f"{where} has another vocabulary than {corpus.folder}: prepare the corpus with it, "
+            f"`nmt preprocess init={config.init} ...`"
+        )
+    check_direction(where, description, corpus.source_language, corpus.target_language)
+    if changed := difference(architecture(description.model), architecture(asdict(config.model))):
+        raise NMTError(f"{where} is another model ({changed}): leave model out")
+    return Initial(folder, description, sha256(folder / "model.safetensors"))
+
+
+def open_run(config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
     """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written.
 
     Removes the temporary files of a killed process, and renames checkpoints that cannot be read.
     """
+    run = Path(config.run)
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
         if is_first_process():
@@ -125,9 +179,11 @@ def fit(
 ) -> int:
     """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
     tree, manifest, run = to_tree(config), corpus.manifest, Path(config.run)
-    size = manifest.vocabulary_size
-    sources = corpus.source_vocabulary_size or size, config.model.source_vocabulary_size or size
-    require(sources[0] == sources[1], f"the corpus needs model.source_vocabulary_size={sources[0]}")
+    sources = corpus.source_vocabulary_size or manifest.vocabulary_size
+    require(
+        sources == (config.model.source_vocabulary_size or manifest.vocabulary_size),
+        f"the corpus needs model.source_vocabulary_size={sources}",
+    )
     max_seconds = Timer(config.trainer.max_time).time_remaining()
     state = RunState(
         config=tree,
@@ -148,9 +204,7 @@ def fit(
     saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
     # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
     callbacks = [
-        MemoryCheck(updates.planner, config.batching, validation),
-        TimeEstimate(updates.planner, console, max_seconds),
-        Crowding(console),
+        BeforeTraining(updates.planner, config.batching, validation.try_largest, console, max_seconds),
         GradientCheck(run, updates, config.trainer.log_every_n_steps),
         metrics,
         validation,
@@ -162,8 +216,8 @@ def fit(
         trainer.accumulate_grad_batches = accumulation(micro_batches, trainer.world_size)
         module = TranslationModule(config.model, config.optim, manifest.vocabulary_size, config.seed, micro_batches)
         if initial and not resumed.checkpoint:
-            initial.load_into(module.model)
-        open_run(run, config, corpus, resumed)  # not before now, so that a refused configuration leaves nothing behind
+            module.model.load_state_dict(load_model(initial.folder).state_dict())
+        open_run(config, corpus, resumed)  # not before now, so that a refused configuration leaves nothing behind
         if trainer.is_global_zero:
             console.print(greeting(module, updates, trainer.max_steps, resumed.update))
             for source in updates.sources:
@@ -181,10 +235,10 @@ def fit(
             raise KeyboardInterrupt from error
         except Exception as error:
             end_launched_processes(trainer)
-            known = isinstance(error, NMTError) or is_out_of_memory(error)
-            if known or resumed.checkpoint is None or metrics.batch is not None:
+            explained = isinstance(error, NMTError) or is_out_of_memory(error)
+            if explained or resumed.checkpoint is None or metrics.batch is not None:
                 raise
-            raise NMTError(f"{resumed.checkpoint}: a run cannot go on from it ({one_line(error)})") from error
+            raise NMTError(f"{resumed.checkpoint}: a run cannot resume from it ({one_line(error)})") from error
         finally:
             metrics.close()
             saver.restore_handlers()
@@ -205,7 +259,7 @@ def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: in
     )
 
 
-def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console: Console) -> None:
+def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Write the model directory, scored on the validation set, and point `latest` to the run."""
     if not is_first_process():
         return
@@ -214,14 +268,14 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, run: Path, console:
         f"{corpus.folder} is no longer the corpus that this run trains on: put it back, and the same command writes "
         "the model",
     )
+    run = Path(config.run)
     remove_older(run, config.checkpoints)
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
     check_skipped(average, run)
     console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")
-    scored = None
-    sentences = config.validation.bleu_sentences
+    scored, sentences = None, config.validation.bleu_sentences
     if sentences != 0:
         average.model.to(device)
         translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(run / TOKENIZER))

@@ -1,4 +1,4 @@
-"""Lightning's Trainer: its flags, its log messages, and the processes that it launches."""
+"""Lightning's Trainer: its flags, FSDP, and the processes that train together."""
 
 import logging
 import os
@@ -14,32 +14,81 @@ from threading import Event, Thread
 from typing import Any
 
 import torch.distributed as dist
-from lightning import Callback, Trainer
+from lightning import Callback, LightningModule, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.strategies.launchers import subprocess_script
+from lightning.pytorch.strategies import ModelParallelStrategy
+from torch import Tensor
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 
+from nmt.compat import launched_processes, observe_launched_processes, without_sigterm_broadcast
 from nmt.config import ExperimentConfig, check_precision
 from nmt.errors import NMTError, is_out_of_memory, one_line
-from nmt.training.strategies import Sharded
+from nmt.model import DecoderLayer, EncoderLayer, Transformer
 
+LAYERS = (EncoderLayer, DecoderLayer)
 HANGING_SECONDS = 10.0
 """Time for this process to notice that another one has ended. With NCCL it would wait for minutes."""
 ENDING_SECONDS = 2.0
 """A process may still be ending when its connections are closed already."""
 FIRST_PROCESS = "NMT_FIRST_PROCESS"
 """The variable that tells the processes that Lightning launches which process launched them."""
-FIRST_ENDED = "the first process of this training has ended"
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
 """Messages of gloo and of DataLoader where another process has ended."""
+
+
+class Sharded(ModelParallelStrategy):
+    """FSDP, for models that do not fit on one device: torch's `fully_shard` under Lightning's strategy.
+
+    Weights, gradients and Adam's moments are sharded over all devices, and a layer's weights are gathered while it
+    computes. Checkpoints hold whole tensors in one file, as in other strategies.
+    """
+
+    def lightning_module_state_dict(self) -> dict[str, Any]:
+        # Tied weights are gathered once for each of their names; when they share memory, they are written once.
+        gathered = super().lightning_module_state_dict()
+        first_names: dict[Tensor, str] = {}
+        assert self.lightning_module is not None
+        for name, parameter in self.lightning_module.named_parameters(remove_duplicate=False):
+            first = first_names.setdefault(parameter, name)
+            if name in gathered:  # only on the first process
+                gathered[name] = gathered[first]
+        return gathered
+
+
+def shard(module: LightningModule, model: Transformer) -> None:
+    """Shard the weights over all processes: each layer is gathered by itself, embeddings and the rest with `losses`."""
+    mesh = init_device_mesh(module.trainer.strategy.root_device.type, (module.trainer.world_size,))
+    for layer in model.modules():
+        if isinstance(layer, LAYERS):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(module, mesh=mesh)
+    # The output matrix is used outside any layer's forward, so its unit is gathered around the loss.
+    register_fsdp_forward_method(module, "losses")
+
+
+@contextmanager
+def whole_weights(module: LightningModule) -> Iterator[None]:
+    """Gather all weights on each process, so that each can run a different number of batches."""
+    units = [unit for unit in module.modules() if isinstance(unit, FSDPModule)]
+    for unit in units:
+        unit.set_reshard_after_forward(False, recurse=False)
+        unit.unshard()
+    try:
+        yield
+    finally:
+        for unit in units:
+            unit.set_reshard_after_forward(isinstance(unit, LAYERS), recurse=False)
+            unit.reshard()
 
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
     """Suppress Lightning's advertisements, and its warnings about intended settings."""
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module="lightning")
         warnings.filterwarnings("ignore", category=FutureWarning, module="lightning")
@@ -50,10 +99,15 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
     # With max_time, Lightning would stop in the middle of an update.
     flags = {key: value for key, value in vars(config.trainer).items() if value is not None and key != "max_time"}
+    if flags.get("strategy") == "fsdp":  # Lightning's own needs GPUs; ours also runs on processors
+        flags["strategy"] = Sharded(save_distributed_checkpoint=False)
+    # In SLURM, Lightning would answer a signal with a checkpoint of another kind, and requeue the job.
+    if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
+        flags["plugins"] = [SLURMEnvironment(auto_requeue=False)]
     try:
         with quiet_lightning():
             trainer = Trainer(
-                **{"enable_model_summary": False, **flags, **launch_flags(flags)},
+                **{"enable_model_summary": False, **flags},
                 max_epochs=-1,
                 callbacks=list(callbacks),
                 logger=False,
@@ -65,32 +119,14 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
     check_precision(config.trainer.precision, on_processor=trainer.strategy.root_device.type == "cpu")
-    # Lightning asks all processes before each micro-batch for a SIGTERM; CheckpointCallback asks often enough.
-    trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
+    without_sigterm_broadcast(trainer)  # CheckpointCallback asks often enough
     return trainer
-
-
-def launch_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags that Lightning takes as objects."""
-    objects: dict[str, Any] = {}
-    if flags.get("strategy") == "fsdp":  # Lightning's own needs GPUs; ours also runs on processors
-        objects["strategy"] = Sharded(save_distributed_checkpoint=False)
-    # In SLURM, Lightning would answer a signal with a checkpoint of another kind, and requeue the job.
-    if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
-        objects["plugins"] = [SLURMEnvironment(auto_requeue=False)]
-    return objects
 
 
 def end_launched_processes(trainer: Trainer) -> None:
     """Kill the processes that Lightning launched beside this one, which would wait for it forever."""
     for process in launched_processes(trainer):
         process.kill()
-
-
-def launched_processes(trainer: Trainer) -> list[Popen[bytes]]:
-    """The processes that Lightning launched beside this one."""
-    launcher = trainer.strategy.launcher
-    return launcher.procs if isinstance(launcher, subprocess_script._SubprocessScriptLauncher) else []
 
 
 def how_one_ended(processes: Sequence[Popen[bytes]]) -> str:
@@ -106,8 +142,7 @@ def how_one_ended(processes: Sequence[Popen[bytes]]) -> str:
 def watched(trainer: Trainer) -> Iterator[None]:
     """Raise NMTError where another process of a training ends before its time.
 
-    Where communication with it hangs instead of failing, this process prints the message and ends. Lightning's own
-    observer would kill it without a message.
+    Where communication with it hangs instead of failing, this process prints the message and ends.
     """
     over = Event()
 
@@ -121,13 +156,11 @@ def watched(trainer: Trainer) -> Iterator[None]:
 
         Thread(target=look, daemon=True).start()
 
-    def observe(processes: list[Popen[bytes]]) -> None:
-        end_when(lambda: how_one_ended(processes))
-
-    subprocess_script._launch_process_observer = observe  # type: ignore[assignment,attr-defined]
+    observe_launched_processes(lambda processes: end_when(lambda: how_one_ended(processes)))
     first = os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
     if launched_by_lightning := first != str(os.getpid()):
-        end_when(lambda: "" if str(os.getppid()) == first else f"{FIRST_ENDED} (pid {first}): the same command resumes")
+        ended = f"the first process of this training has ended (pid {first}): the same command resumes"
+        end_when(lambda: "" if str(os.getppid()) == first else ended)
     try:
         yield
     except (RuntimeError, OSError) as error:

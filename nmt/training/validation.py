@@ -1,20 +1,21 @@
-"""Loss, perplexity and BLEU, or the F1 of trees, on the validation set during training.
+"""Loss, perplexity and BLEU on the validation set during training; a corpus kind may bring another metric.
 
 An update is validated before its checkpoint is saved, so a run that resumes has no validation to make up for.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from lightning import LightningModule, Trainer
+from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 
@@ -23,46 +24,47 @@ from nmt.data import Domain, PreparedCorpus, PreparedSplit, dummy_batch, last_st
 from nmt.errors import enough_memory_or
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.model import Transformer
-from nmt.plugins.parse.parser import parse_lines
+from nmt.registry import entries_of
 from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import load_tokenizer
-from nmt.training.logbook import source_column
+from nmt.training.callbacks import UpdateCallback
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
-from nmt.training.run_folder import Texts, write_validation
-from nmt.training.strategies import whole_weights
-from nmt.training.updates import UpdateCallback
+from nmt.training.run_folder import Texts, source_column, write_validation
+from nmt.training.trainer import whole_weights
 from nmt.translation import Translator
 
 BATCH_TOKENS = 4000
 
 
+def best_translations(translator: Translator, source: list[str]) -> list[str]:
+    return [best[0].text for best in translator.translate(source)]
+
+
+def kind_of(corpus: PreparedCorpus) -> tuple[Callable[[Translator, list[str]], list[str]], str, str]:
+    """How lines of this kind of corpus are translated, by which metric they are scored, and in which column."""
+    entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
+    facts = entry.facts if entry else {}
+    translate = resolve_name(facts["translate"]) if "translate" in facts else best_translations
+    return translate, facts.get("metric", "bleu"), facts.get("column", "valid_bleu")
+
+
 def translated(
     translator: Translator, corpus: PreparedCorpus, domains: list[Domain], sentences: int | None
 ) -> list[Texts]:
-    """Translations and references of the first `sentences` of each domain (None: all)."""
+    """Translations and references of the first `sentences` of each domain (None: all); all processes share the work."""
     sources, targets = corpus.text("valid")
-    found = []
+    rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    texts = []
     for domain in domains:
         rows = domain.rows[:sentences]
-        translations = translated_together(translator, corpus, [domain.tag + sources[row] for row in rows])
-        found.append((translations, [targets[row] for row in rows]))
-    return found
-
-
-def translated_together(translator: Translator, corpus: PreparedCorpus, source: list[str]) -> list[str]:
-    """The best translation of each line, or its tree; all processes share the work."""
-    rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-    own_source = source[rank::world_size]
-    if corpus.manifest.is_treebank:
-        own = [tree.bracketed() for tree, _ in parse_lines(translator, own_source)]
-    else:
-        own = [best[0].text for best in translator.translate(own_source)]
-    parts: list[list[str]] = [own]
-    if world_size > 1:
-        parts = [[] for _ in range(world_size)]
-        dist.all_gather_object(parts, own)
-    return [parts[line % world_size][line // world_size] for line in range(len(source))]
+        part = kind_of(corpus)[0](translator, [domain.tag + sources[row] for row in rows[rank::world_size]])
+        parts: list[list[str]] = [part] * world_size
+        if world_size > 1:
+            dist.all_gather_object(parts, part)
+        translations = [parts[line % world_size][line // world_size] for line in range(len(rows))]
+        texts.append((translations, [targets[row] for row in rows]))
+    return texts
 
 
 def together(parts: list[Texts]) -> Texts:
@@ -72,9 +74,8 @@ def together(parts: list[Texts]) -> Texts:
 
 
 def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
-    """BLEU, or the F1 of trees, of translations and references of several domains together."""
-    metric = "brackets" if corpus.manifest.is_treebank else "bleu"
-    return score(*together(parts), [metric], corpus.target_language, tokenize=tokenize)[0]
+    """The score of translations and references of several domains together."""
+    return score(*together(parts), [kind_of(corpus)[1]], corpus.target_language, tokenize=tokenize)[0]
 
 
 def batches_of(split: PreparedSplit, rows: range) -> list[list[int]]:
@@ -96,20 +97,25 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
     return total / tokens
 
 
+def losses(sums: list[float]) -> dict[str, float]:
+    """Smoothed loss and perplexity (without smoothing) per target token."""
+    loss_sum, likelihood_sum, tokens = sums
+    return {"valid_loss": loss_sum / tokens, "valid_perplexity": math.exp(min(likelihood_sum / tokens, 100))}
+
+
 class Validation(UpdateCallback):
     """Validates every `validation.every_steps` updates, and after the last."""
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
         self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
-        self.run = Path(config.run)
-        self.split = corpus.split("valid")
-        corpus.text("valid")  # so that damage is found before training
-        if self.config.bleu_sentences != 0 and not corpus.manifest.is_treebank:  # one that is not installed is refused
-            bleu_tokenizer(self.config.tokenize, corpus.target_language, corpus.text("valid")[1])
+        self.run, self.split = Path(config.run), corpus.split("valid")
+        references = corpus.text("valid")[1]  # so that damage is found before training
+        _, metric, self.score_key = kind_of(corpus)
+        if self.config.bleu_sentences != 0 and metric == "bleu":  # a tokenizer that is not installed is refused
+            bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.domains = corpus.domains("valid", config.data)
         self.last_stage = last_stage(sources_of(config.data))
-        self.score_key = "valid_f1" if corpus.manifest.is_treebank else "valid_bleu"
         self.best: float | None = None
         """The lowest perplexity, or the highest score, so far."""
         self.worse = 0
@@ -126,8 +132,8 @@ class Validation(UpdateCallback):
     def compare(self, metrics: dict[str, float], step: int) -> None:
         """Compare with the best so far.
 
-        Only a regular validation counts later, so an extended run equals a longer one; and worse ones do only in the
-        last stage of a mixture, as a source that comes or goes changes them.
+        Only a regular validation counts later, so an extended run equals a longer one. Worse ones only count in the
+        last stage of a mixture, because a source that starts or ends changes them.
         """
         regular = step % self.config.every_steps == 0
         by_score = self.config.best == "bleu"
@@ -138,11 +144,10 @@ class Validation(UpdateCallback):
             counts = step > self.last_stage
             self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + counts)
 
-    def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         self.improved = False
         if step % self.config.every_steps and step != trainer.max_steps:
             return
-        assert isinstance(module, TranslationModule)
         with self.metrics.paused(module.device):
             with self.evaluating(module):
                 metrics, words = self.measure(trainer, module)
@@ -159,10 +164,9 @@ class Validation(UpdateCallback):
     @contextmanager
     def evaluating(self, module: TranslationModule) -> Iterator[None]:
         """Turn dropout off, and gather sharded weights; NMTError where memory runs out."""
-        d = self.decode
         advice = (
-            "validation does not fit beside weights, gradients and Adam's moments. Pass a lower "
-            f"decode.batch_tokens={d.batch_tokens} or decode.beam_size={d.beam_size}, or validation.bleu_sentences=0"
+            "validation does not fit beside weights, gradients and Adam's moments. Pass a lower decode.batch_tokens="
+            f"{self.decode.batch_tokens} or decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )
         module.eval()
         with enough_memory_or(advice), whole_weights(module):
@@ -172,7 +176,7 @@ class Validation(UpdateCallback):
     def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
         """Loss and perplexity of the whole set and the score of its first sentences, as numbers and as text.
 
-        Of a mixture, each domain has its own, behind its name.
+        Each domain of a mixture also has its own, behind its name.
         """
         sums = [self.domain_sums(trainer, module, domain) for domain in self.domains]
         metrics = losses([sum(part) for part in zip(*sums, strict=True)])
@@ -183,16 +187,16 @@ class Validation(UpdateCallback):
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
             if trainer.is_global_zero:
                 write_validation(self.run, together(texts))
-            scored = joint_score(self.corpus, texts, self.config.tokenize)
-            metrics[self.score_key] = scored.value
-            words += f", {scored.name} {scored.value:.1f}"
-        for domain, own_sums, own_texts in zip_longest(self.domains, sums, texts) if len(self.domains) > 1 else ():
-            own = losses(own_sums)
-            if own_texts:
-                own[self.score_key] = joint_score(self.corpus, [own_texts], self.config.tokenize).value
-            metrics |= {source_column(key, domain.name): value for key, value in own.items()}
-            bleu = f", {own[self.score_key]:.1f}" if own_texts else ""
-            words += f"; {domain.name} {own['valid_perplexity']:.2f}{bleu}"
+            joint = joint_score(self.corpus, texts, self.config.tokenize)
+            metrics[self.score_key] = joint.value
+            words += f", {joint.name} {joint.value:.1f}"
+        for domain, part, part_texts in zip_longest(self.domains, sums, texts) if len(self.domains) > 1 else ():
+            figures = losses(part)
+            if part_texts:
+                figures[self.score_key] = joint_score(self.corpus, [part_texts], self.config.tokenize).value
+            metrics |= {source_column(key, domain.name): value for key, value in figures.items()}
+            bleu = f", {figures[self.score_key]:.1f}" if part_texts else ""
+            words += f"; {domain.name} {figures['valid_perplexity']:.2f}{bleu}"
         return metrics, words
 
     def try_largest(self, trainer: Trainer, module: TranslationModule) -> None:
@@ -219,16 +223,8 @@ class Validation(UpdateCallback):
         return sums
 
     def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
-        """Smoothed loss, negative log likelihood and target tokens of a domain; all processes share the work."""
-        sums = self.sums(
-            trainer, module, batches_of(self.split, domain.rows)[trainer.global_rank :: trainer.world_size]
-        )
-        totals = trainer.strategy.reduce(sums, reduce_op="sum")
+        """`sums` of a domain; all processes share the work."""
+        batches = batches_of(self.split, domain.rows)[trainer.global_rank :: trainer.world_size]
+        totals = trainer.strategy.reduce(self.sums(trainer, module, batches), reduce_op="sum")
         assert isinstance(totals, Tensor)
         return totals.tolist()
-
-
-def losses(sums: list[float]) -> dict[str, float]:
-    """Smoothed loss and perplexity (without smoothing) per target token."""
-    loss_sum, likelihood_sum, tokens = sums
-    return {"valid_loss": loss_sum / tokens, "valid_perplexity": math.exp(min(likelihood_sum / tokens, 100))}

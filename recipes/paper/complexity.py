@@ -28,7 +28,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from nmt.hardware import processor
 from nmt.kernels import keep_freed_memory
-from nmt.training.peak_flops import synchronize
+from nmt.training import synchronize
 
 STRETCH_SECONDS = 0.05
 """A short call is repeated until this time has passed."""

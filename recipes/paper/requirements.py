@@ -18,7 +18,7 @@ from nmt.hardware import available_memory
 from nmt.model import Transformer, training_flops
 from nmt.plugins.report.numbers import duration
 from nmt.preparation.corpora import hub_answers
-from nmt.training.peak_flops import peak_flops_per_second, precision_dtype
+from nmt.training import peak_flops_per_second, precision_dtype
 
 GPUS = 8
 """The paper's, which is also the number of micro-batches of an update that the GPUs share."""

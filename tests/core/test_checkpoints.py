@@ -7,7 +7,6 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -159,48 +158,3 @@ def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):
     torch.save(content, checkpoint)
     with pytest.raises(NMTError, match=r"format version 99.*reads 2"):
         load_checkpoint(checkpoint)
-
-
-def as_format_1(path: Path) -> dict[str, Any]:
-    """Rewrite a checkpoint as nmt wrote it before the state of a run stood in one place; what it was before."""
-    now = torch.load(path, weights_only=True)
-    content = torch.load(path, weights_only=True)
-    about = content["nmt"]
-    metrics, validation = about.pop("metrics"), about.pop("validation")
-    meters = {
-        **{key: about.pop(key) for key in ("seconds", "devices")},
-        **{key: metrics[key] for key in ("tokens", "flops", "cost")},
-        "peaks": [list(peak) for peak in metrics["peaks"].items()],
-        "interval_size": metrics["interval"],
-        "interval_flops": 0,
-    }
-    content["callbacks"] = {"Meters": meters, "Validation": validation}
-    about["config"]["model"]["restricted_to"] = about["config"]["model"].pop("attention_window")
-    about["format_version"] = 1
-    for key in ("tokens", "files", "versions"):
-        del about[key]
-    torch.save(content, path)
-    return now
-
-
-def test_a_checkpoint_of_format_1_is_read_as_one_of_today(checkpoint):
-    now = as_format_1(checkpoint)
-    for key in ("files", "versions"):  # there were none
-        del now["nmt"][key]
-    del now["nmt"]["metrics"]["tokens"]
-    content = load_checkpoint(checkpoint)
-    assert content["nmt"] == now["nmt"]
-    assert content["callbacks"] == {}
-
-
-def test_a_run_of_format_1_goes_on_to_the_same_bits(toy, nmt, finished, tmp_path, training_state, metrics, card_tokens):
-    run = Path(shutil.copytree(finished, tmp_path / "run"))
-    shutil.rmtree(run / "model")
-    for path in list_checkpoints(run)[2:]:
-        path.unlink()
-    for path in list_checkpoints(run):
-        as_format_1(path)
-    assert nmt("train", *toy, "checkpoints.every_steps=12", f"run={run}").code == 0
-    torch.testing.assert_close(training_state(run), training_state(finished), rtol=0, atol=0)
-    assert metrics(run) == metrics(finished)
-    assert card_tokens(run) == card_tokens(finished)

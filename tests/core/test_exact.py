@@ -106,7 +106,7 @@ def while_translating_the_validation_set() -> None:
 
 
 def while_reporting() -> None:
-    from nmt.training.logbook import Logbook
+    from nmt.training.run_folder import Logbook
 
     def half_a_row(write: Callable[..., None], book: Logbook, metrics: dict[str, float], step: int) -> None:
         whole = book.path.stat().st_size

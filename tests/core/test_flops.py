@@ -5,7 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-import nmt.kernels.linear
+import nmt.kernels.products
 import nmt.model.attention
 from nmt.config import ModelConfig
 from nmt.model import Transformer, training_flops
@@ -27,7 +27,7 @@ def whole_scores(q, k, v):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_training_step_needs_what_torch_counts(shape, monkeypatch):
     """Torch counts all pairs of the decoder's self-attention; the half above the diagonal is taken off here."""
-    monkeypatch.setattr(nmt.kernels.linear, "ONEDNN", False)
+    monkeypatch.setattr(nmt.kernels.products, "ONEDNN", False)
     monkeypatch.setattr(nmt.model.attention, "additive_scores", whole_scores)
     config = ModelConfig(name="test", dropout=0.0, **shape)
     model = Transformer(config, vocabulary_size=40)

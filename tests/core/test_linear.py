@@ -6,13 +6,13 @@ import torch.nn.functional as F
 
 from nmt.config import ModelConfig
 from nmt.kernels import has_fast_product, linear, outer_product, product
-from nmt.kernels.linear import ONEDNN
+from nmt.kernels.products import ONEDNN
 from nmt.model import FeedForward
 
 
 @pytest.fixture(autouse=True)
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt.kernels.linear.SMALLEST_PRODUCT", 0)
+    monkeypatch.setattr("nmt.kernels.products.SMALLEST_PRODUCT", 0)
 
 
 needs_onednn = pytest.mark.skipif(not ONEDNN, reason="this processor has no oneDNN product")

@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from nmt.config import BatchingConfig, ModelConfig
 from nmt.data import BatchPlanner, open_corpus
 from nmt.model import Transformer
-from nmt.training import list_checkpoints, load_checkpoint, peak_flops
-from nmt.training.logbook import COLUMNS, Logbook
-from nmt.training.peak_flops import fastest
+from nmt.training import list_checkpoints, load_checkpoint, trials
+from nmt.training.run_folder import COLUMNS, Logbook
+from nmt.training.trials import fastest
 
 PREPARED = "prepared="
 
@@ -140,7 +140,7 @@ def test_a_row_of_several_updates_is_their_mean_over_tokens(each_update, planner
 def test_the_card_tells_the_target_tokens_trained_on(finished, planner):
     expected = sum(planner.update(number)[0].size.target_tokens for number in range(60))
     assert f"60 updates, {expected:,} target tokens" in (finished / "model" / "README.md").read_text()
-    assert re.search(r"minutes? on 1 x cpu \(\d+ threads\)", (finished / "model" / "README.md").read_text())
+    assert re.search(r"seconds on 1 x cpu \(\d+ threads\)", (finished / "model" / "README.md").read_text())
 
 
 def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(finished, rows):
@@ -240,6 +240,6 @@ def test_a_peak_is_measured_until_it_no_longer_falls(rounds, expected, taken):
 
 
 def test_a_peak_that_goes_on_falling_is_measured_for_some_seconds(monkeypatch):
-    monkeypatch.setattr(peak_flops, "MAX_SECONDS", 0.1)
+    monkeypatch.setattr(trials, "MAX_SECONDS", 0.1)
     falling = count(100, -1)
     assert 0 < fastest(lambda: time.sleep(0.02) or next(falling)) < 100

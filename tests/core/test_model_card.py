@@ -31,7 +31,7 @@ def test_names_stay_words():
             assert len(re.findall(r"(?<!\\)\|", line)) == 3, line
     for words in (
         "7,000 target tokens",
-        "1 minute on",
+        "seconds on",
         "updates 1, 3",
         "1.00 on 4 sentences, `nrefs:1",
         "12,345",

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.model import Transformer
-from nmt.training.muon import Muon, layer_matrices, nearly_orthogonal
+from nmt.training.optimizers import Muon, layer_matrices, nearly_orthogonal
 
 OPTIONS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-9}
 

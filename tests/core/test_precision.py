@@ -9,8 +9,8 @@ from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
 
 from nmt.config import ModelConfig
-from nmt.training import list_checkpoints, load_checkpoint, read_config
-from nmt.training.precision import Measured, by_turns, layer_step
+from nmt.training import list_checkpoints, load_checkpoint, read_config, trials
+from nmt.training.trials import by_turns, layer_step
 
 SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
 
@@ -102,8 +102,10 @@ def test_processes_that_start_together_cannot_settle_it(toy, nmt, monkeypatch):
 
 
 @pytest.mark.parametrize(("bfloat16", "precision"), [(0.5, "bf16-mixed"), (0.95, "32-true"), (9.0, "32-true")])
-def test_mixed_precision_has_to_pay(bfloat16, precision):
-    assert Measured("a layer", 1.0, bfloat16).precision == precision
+def test_mixed_precision_has_to_pay(toy, nmt, monkeypatch, bfloat16, precision):
+    monkeypatch.setattr(trials, "by_turns", lambda work, device: (1.0, bfloat16))
+    assert nmt("train", *toy, "trainer.max_steps=2", "trainer.precision=auto", "run=run").code == 0
+    assert chosen("run") == precision
 
 
 def test_a_layer_is_measured_forward_and_backward():

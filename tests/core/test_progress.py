@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from nmt.training.progress import METRICS as WORDS, ProgressLine, clock
+from nmt.training.metrics import REPORT as WORDS, ProgressLine, clock
 
 METRICS = {
     "loss": 3.1415,
@@ -30,7 +30,7 @@ def shown(width: int) -> str:
         line.made(step)
         line.report(step, METRICS, {})
     line.progress.refresh()
-    line.stop()
+    line.progress.stop()
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", file.getvalue())
     lines = [part for part in re.split(r"[\r\n]+", text) if part.strip()]
     return lines[-1]
@@ -59,7 +59,7 @@ def test_without_a_terminal_there_is_a_line_for_a_report_now_and_then_and_for_th
         line.made(step)
         if step % 3 == 0 or step == 100:
             line.report(step, METRICS, {})
-    line.stop()
+    line.progress.stop()
     lines = file.getvalue().splitlines()
     assert [int(text.split()[1]) for text in lines] == [3, 15, 27, 39, 51, 63, 75, 87, 99, 100]
     assert lines[1].startswith("update 15 of 100, 0:01:25 left: loss 3.142  ppl 12.35  12,346 tokens/s")
@@ -81,5 +81,5 @@ def test_time_left_is_as_updates_were_measured_and_ends_where_the_time_does(monk
 
 def test_a_clock_counts_hours_on():
     assert [clock(seconds) for seconds in (0, 59.9, 3600, 100 * 3600 + 61)] == [
-        "0:00:00", "0:00:59", "1:00:00", "100:01:01"
+        "0:00:00", "0:00:59", "1:00:00", "4 days, 4:01:01"
     ]  # fmt: skip

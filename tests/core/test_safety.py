@@ -99,9 +99,9 @@ STARVED = """
 import resource, sys
 from nmt.cli import main
 import nmt.training.train
-from nmt.training.memory_check import MemoryCheck
+from nmt.training.trials import BeforeTraining
 
-begin = MemoryCheck.on_train_start
+begin = BeforeTraining.on_train_start
 
 def starve(callback, trainer, module):
     with open("/proc/self/statm") as file:
@@ -109,7 +109,7 @@ def starve(callback, trainer, module):
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
     begin(callback, trainer, module)
 
-MemoryCheck.on_train_start = starve
+BeforeTraining.on_train_start = starve
 main()
 """
 
@@ -139,9 +139,9 @@ LIMITED = """
 import os, resource, sys
 import torch, nmt.training.train, nmt.translation.translate
 from nmt.cli import main
-from nmt.training.memory_check import MemoryCheck
+from nmt.training.trials import BeforeTraining
 
-begin = MemoryCheck.on_train_start
+begin = BeforeTraining.on_train_start
 
 def limit(megabytes):
     with open("/proc/self/status") as file:
@@ -156,7 +156,7 @@ for size in sizes:
         continue
     os.dup2(os.open(f"{size}.err", os.O_CREAT | os.O_WRONLY), 2)
     if arguments[0] == "train":
-        MemoryCheck.on_train_start = lambda *objects: (limit(size), begin(*objects))
+        BeforeTraining.on_train_start = lambda *objects: (limit(size), begin(*objects))
     else:
         limit(size)
     sys.argv = ["nmt", *arguments, *([f"run=run{size}"] if arguments[0] == "train" else [])]
@@ -206,18 +206,18 @@ def test_memory_that_runs_out_in_another_command_is_one_line_with_what_to_do(che
 
 
 def test_the_memory_check_leaves_no_trace(toy, nmt, training_state, monkeypatch):
-    from nmt.training.memory_check import MemoryCheck
+    from nmt.training.trials import BeforeTraining
 
     assert nmt("train", *toy, *SHORT).code == 0
     checked = training_state(Path("run"))
-    monkeypatch.setattr(MemoryCheck, "on_train_start", lambda *arguments: None)
+    monkeypatch.setattr(BeforeTraining, "on_train_start", lambda *arguments: None)
     assert nmt("train", *toy, *SHORT, "run=other").code == 0
     torch.testing.assert_close(training_state(Path("other")), checked, rtol=0, atol=0)
     assert read_metrics(Path("run"))[0]["loss"] == read_metrics(Path("other"))[0]["loss"]
 
 
 def test_a_logger_that_is_not_installed_is_told_before_anything_is_made(toy, nmt, monkeypatch):
-    monkeypatch.setattr("nmt.training.logbook.find_spec", lambda name: None)
+    monkeypatch.setattr("nmt.training.run_folder.find_spec", lambda name: None)
     nmt("train", *toy, *SHORT, "logger=wandb").refused(
         "logger=wandb: it is not installed; in the clone of nmt: pip install"
     )
@@ -250,7 +250,7 @@ def test_a_number_of_tokens_a_device_settles_the_micro_batches(toy, nmt):
 
 
 def test_auto_takes_the_whole_update_where_it_fits_and_is_settled_once(toy, nmt, monkeypatch):
-    from nmt.training.micro_batches import Trial
+    from nmt.training.trials import Trial
 
     options = (*toy, "run=run", "validation.bleu_sentences=0", "batching.max_tokens=auto")
     assert nmt("train", *options, "trainer.max_steps=4").code == 0
@@ -260,7 +260,7 @@ def test_auto_takes_the_whole_update_where_it_fits_and_is_settled_once(toy, nmt,
 
 
 def test_auto_takes_the_largest_that_fits(toy, nmt, monkeypatch):
-    from nmt.training.micro_batches import Trial
+    from nmt.training.trials import Trial
 
     monkeypatch.setattr(
         Trial, "fits", lambda trial, split, batching: batching.tokens_per_update // batching.micro_batches <= 70

@@ -7,7 +7,7 @@ import pytest
 
 from nmt.config import OptimConfig
 from nmt.errors import NMTError
-from nmt.training.schedule import learning_rate, noam
+from nmt.training.optimizers import learning_rate, noam
 
 
 @pytest.mark.parametrize(

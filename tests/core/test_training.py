@@ -17,7 +17,7 @@ from nmt.data import UpdateDataModule, arrow_blocks, arrow_writer, open_corpus
 from nmt.evaluation import scores
 from nmt.files import read_description
 from nmt.training import read_metrics
-from nmt.training.time_estimate import TimeEstimate
+from nmt.training.trials import BeforeTraining
 
 SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0")
 
@@ -168,7 +168,7 @@ def test_validation_splits_words_by_its_tokenizer(toy, nmt, monkeypatch):
 def test_a_run_ends_with_its_own_tokenizer(toy, nmt, monkeypatch):
     prepared = Path(shutil.copytree(toy[-1].removeprefix("prepared="), "prepared"))
     tokenizer = (prepared / "tokenizer.model").read_bytes()
-    monkeypatch.setattr(TimeEstimate, "on_train_start", lambda *_: (prepared / "tokenizer.model").unlink())
+    monkeypatch.setattr(BeforeTraining, "on_train_start", lambda *_: (prepared / "tokenizer.model").unlink())
     assert nmt("train", *toy, *SHORT, "validation.bleu_sentences=2", "prepared=prepared", "run=run").code == 0
     assert Path("run/model/tokenizer.model").read_bytes() == tokenizer
 

@@ -30,3 +30,8 @@ def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, in
     """The tree of each line (section 6.3), and the number of its repairs."""
     found = translator.translate([model_sentence(line) for line in lines])
     return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
+
+
+def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
+    """The tree of each line, with its brackets, as training scores it."""
+    return [tree.bracketed() for tree, _ in parse_lines(translator, lines)]

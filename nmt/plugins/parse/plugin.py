@@ -10,5 +10,13 @@ def register(add: Callable[..., None]) -> None:
         "nmt.plugins.parse.command:COMMAND",
         summary="Parse each sentence into a bracketed tree, with a model that was trained on a treebank.",
     )
+    add(
+        "corpus",
+        "treebank",
+        "nmt.plugins.parse.treebank",
+        translate="nmt.plugins.parse.parser:bracketed_trees",
+        metric="brackets",
+        column="valid_f1",
+    )
     add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")
     add("corpus", "treebank", "nmt.plugins.parse.treebank:Treebank")

@@ -12,7 +12,7 @@ from nmt.data import Manifest, read_manifest
 from nmt.errors import NMTError
 from nmt.evaluation import Score
 from nmt.files import parse_json, read_description, read_mapping
-from nmt.training import check_no_links, read_config, run_folder
+from nmt.training import check_no_links, read_config, read_metrics as metrics_rows
 
 Row = dict[str, float]
 SILENT_SECONDS = 600.0
@@ -50,7 +50,7 @@ def read_metrics(run: Path) -> list[Row]:
     """The rows of metrics.csv, each with its filled columns; NMTError if nothing is logged yet."""
     rows = [
         {key: value for key, content in cells.items() if key and (value := cell(content)) is not None}
-        for cells in run_folder.read_metrics(run)
+        for cells in metrics_rows(run)
     ]
     if not rows:
         raise NMTError(f"run={run}: nothing is logged in metrics.csv yet; try again after the first report of training")

@@ -2,9 +2,7 @@
 
 On x86 processors torch computes float32 products with MKL. On AMD's, MKL is half as fast as oneDNN, which torch also
 includes: 225 against 431 GFLOP/s in a training step (docs/benchmarks.md). On other devices, and in other precisions,
-this is torch.nn.functional.linear.
-
-Shapes: M rows, K inputs, N outputs.
+this is torch.nn.functional.linear. Shapes: M rows, K inputs, N outputs.
 """
 
 import platform
@@ -16,15 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nmt.compat import onednn_linear as product
+
 ONEDNN = torch.backends.mkldnn.is_available() and platform.machine() in ("x86_64", "AMD64")
 SMALLEST_PRODUCT = 2**25
-"""Smallest product, in multiplications, that is worth building a oneDNN kernel.
-
-A kernel is for one shape, and takes a fraction of a millisecond to build.
-"""
+"""Multiplications from which a oneDNN kernel pays. It is built for one shape, in a fraction of a millisecond."""
 SMALLEST_REPEATED_PRODUCT = 2**20 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**62
-"""The same where shapes are repeated, so that each kernel is built only once. Without AVX512, products of the size of a
-search are as fast by MKL, and small ones up to twice as fast."""
+"""The same where shapes are repeated and kernels stay cached. Without AVX512, MKL is at least as fast in a search."""
 
 
 @contextmanager
@@ -50,11 +46,6 @@ def has_fast_product(x: Tensor, weight: Tensor) -> bool:
         and x.dtype == torch.float32
         and not torch.is_autocast_enabled("cpu")
     )
-
-
-def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W^T + b by oneDNN, without a gradient: [..., K] and [N, K] -> [..., N]; any strides."""
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore[no-any-return]
 
 
 def outer_product(grad_MN: Tensor, x_MK: Tensor) -> Tensor:

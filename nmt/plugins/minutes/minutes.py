@@ -16,17 +16,15 @@ import numpy as np
 from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Timer
+from rich.console import Console
 
+from nmt.commands import compose
 from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, shown
-from nmt.data import PreparedCorpus, UpdateDataModule, batch_of
+from nmt.data import PreparedCorpus, UpdateDataModule, batch_of, open_corpus
 from nmt.errors import NMTError, is_out_of_memory
-from nmt.training.micro_batches import Trial
-from nmt.training.peak_flops import synchronize
-from nmt.training.processes import require_one_process
-from nmt.training.run_folder import read_config
-from nmt.training.schedule import noam
-from nmt.training.trainer import make_trainer
+from nmt.training import Trial, make_trainer, noam, read_config, require_one_process, settle_precision, synchronize
 
+SIZES = ("tiny", "small", "base", "big")
 TIMED_SECONDS = 4.0
 """Of training with each size."""
 WARM_UP = 2
@@ -63,30 +61,47 @@ class Pace(NamedTuple):
     parameters: int
 
 
-def settle_minutes(
-    config: ExperimentConfig, run: Path, corpus: PreparedCorpus, sizes: Sequence[ModelConfig]
-) -> ExperimentConfig:
+def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
+    """The configuration with what suits the time that was given, as minutes= or as trainer.max_time."""
+    if config.trainer.precision == "auto":  # the models are tried in it
+        config = settle_precision(config, console)
+    corpus, begins = open_corpus(Path(config.prepared)), not (Path(config.run) / "config.yaml").exists()
+    if config.minutes is None:
+        with console.status("timing"):
+            return settle_max_steps(config, corpus)
+    sizes = [replace(compose("train", [f"model={name}"]).model, norm="pre") for name in SIZES]
+    if begins:
+        console.print(f"minutes={config.minutes:g}: choosing a model and its batches by short trainings")
+    with console.status("choosing"):
+        config = settle_minutes(config, corpus, sizes)
+    if begins:
+        model = config.model
+        console.print(
+            f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
+            f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
+            f"{config.batching.tokens_per_update:,} tokens; {config.run}/config.yaml has them"
+        )
+    return config
+
+
+def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus, sizes: Sequence[ModelConfig]) -> ExperimentConfig:
     """The configuration for `config.minutes`: another number of updates, and the groups of `config.minutes_settles`.
 
     `sizes` are the models to choose from, smallest first. NMTError where the run was begun with another time.
     """
     assert config.minutes is not None
-    if (run / "config.yaml").exists():
-        return as_begun(config, run)
+    if (Path(config.run) / "config.yaml").exists():
+        return as_begun(config)
     require_one_process(f"minutes={config.minutes:g}", "trainer.max_steps")
     begin, settled = time.monotonic(), None
     end = begin + 60 * config.minutes
-
-    def updates_left(pace: Pace) -> int:
-        return max(1, int(LEARNING_SHARE * (end - time.monotonic() - SECONDS_BESIDE) / pace.seconds))
-
     for model in sizes if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
         try:
             # Twice, because the speed depends on the size of an update, which depends on the speed.
             for _ in range(2):
                 pace = measured(candidate, corpus)
-                tokens = updates_left(pace) * pace.tokens
+                tokens = updates_until(end, pace) * pace.tokens
                 candidate = with_batches(candidate, corpus, tokens)
         except (RuntimeError, MemoryError) as error:
             if settled and is_out_of_memory(error):
@@ -98,54 +113,56 @@ def settle_minutes(
         if time.monotonic() - begin > CHOOSING_SHARE * (end - begin):
             break
     assert settled
-    updates = updates_left(settled[1])
-    check_enough(f"minutes={config.minutes:g}", updates, settled[1].seconds, time.monotonic() - begin)
+    updates = enough_updates(f"minutes={config.minutes:g}", begin, end, settled[1])
     return with_updates(settled[0], updates)
 
 
-def check_enough(setting: str, updates: int, seconds: float, tried: float) -> None:
-    """NMTError where too few updates fit into the time of `setting`."""
-    if updates < FEWEST_UPDATES:
+def updates_until(end: float, pace: Pace) -> int:
+    return max(1, int(LEARNING_SHARE * (end - time.monotonic() - SECONDS_BESIDE) / pace.seconds))
+
+
+def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
+    """The updates until `end`; NMTError where too few fit into the time of `setting`."""
+    if (updates := updates_until(end, pace)) < FEWEST_UPDATES:
         raise NMTError(
-            f"{setting}: at {seconds:.2g} seconds for an update, after {tried:.0f} seconds of trying and "
-            f"{SECONDS_BESIDE} for loading and validation, fewer than {FEWEST_UPDATES} updates are left, which learn "
-            "nothing: pass more time, or end other programs"
+            f"{setting}: at {pace.seconds:.2g} seconds for an update, after {time.monotonic() - begin:.0f} seconds of "
+            f"trying and {SECONDS_BESIDE} for loading and validation, fewer than {FEWEST_UPDATES} updates are left, "
+            "which learn nothing: pass more time, or end other programs"
         )
+    return updates
 
 
-def settle_max_steps(config: ExperimentConfig, run: Path, corpus: PreparedCorpus) -> ExperimentConfig:
+def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
     """The configuration with as many updates as fit in `trainer.max_time`.
 
     The warm-up takes at most an eighth of them, to the same highest rate. The number of updates is measured when a run
     begins, and read from config.yaml when it resumes.
     """
-    max_time = config.trainer.max_time
+    max_time, begin, run = config.trainer.max_time, time.monotonic(), Path(config.run)
     if (run / "config.yaml").exists():
         updates = read_config(run).get("trainer", {}).get("max_steps")
     else:
         require_one_process(f"trainer.max_time={max_time}", "trainer.max_steps")
-        limit, begin = Timer(max_time).time_remaining(), time.monotonic()
+        limit = Timer(max_time).time_remaining()
         assert limit is not None
         pace = measured(config, corpus)
-        tried = time.monotonic() - begin
-        updates = int(LEARNING_SHARE * (limit - tried - SECONDS_BESIDE) / pace.seconds)
-        check_enough(f"trainer.max_time={max_time}", updates, pace.seconds, tried)
+        updates = enough_updates(f"trainer.max_time={max_time}", begin, begin + limit, pace)
     rate = config.optim.learning_rate or noam(config.optim.warmup, config.model.d_model, config.optim.warmup)
     optim = replace(config.optim, learning_rate=rate, warmup=min(config.optim.warmup, -(-updates // 8)))
     return replace(config, optim=optim, trainer=replace(config.trainer, max_steps=updates))
 
 
-def as_begun(config: ExperimentConfig, run: Path) -> ExperimentConfig:
+def as_begun(config: ExperimentConfig) -> ExperimentConfig:
     """The configuration with what was settled when its run began."""
-    saved = read_config(run)
+    saved = read_config(Path(config.run))
     if saved.get("minutes") != config.minutes:
         raise NMTError(
-            f"{run} began with minutes={shown(saved.get('minutes'))}, and its learning rate ends then: "
+            f"{config.run} began with minutes={shown(saved.get('minutes'))}, and its learning rate ends then: "
             "pass name=OTHER for a new run"
         )
-    kinds = {name: type(getattr(config, name)) for name in config.minutes_settles}
     groups = {
-        name: build(kind, saved.get(name, {}), str(run / "config.yaml"), f"{name}.") for name, kind in kinds.items()
+        name: build(type(getattr(config, name)), saved.get(name, {}), f"{config.run}/config.yaml", f"{name}.")
+        for name in config.minutes_settles
     }
     max_steps = saved.get("trainer", {}).get("max_steps")
     return with_groups(replace(config, trainer=replace(config.trainer, max_steps=max_steps)), **groups)
@@ -163,8 +180,8 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
-    each = max(longest, MICRO_BATCH) if on_processor(trainer) else size
-    micro_batches = devices * max(1, size // (devices * each))  # none is too small for the longest sentence
+    largest = max(longest, MICRO_BATCH) if on_processor(trainer) else size
+    micro_batches = devices * max(1, size // (devices * largest))  # none is too small for the longest sentence
     passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
@@ -177,8 +194,9 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
 
 def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
     """So many updates, with a learning rate that falls to 0 and an average of the last of them."""
-    rate = HIGHEST_RATE / config.model.d_model
-    optim = replace(config.optim, schedule="linear", learning_rate=rate, decay_steps=None)
+    optim = replace(
+        config.optim, schedule="linear", learning_rate=HIGHEST_RATE / config.model.d_model, decay_steps=None
+    )
     return with_groups(
         replace(config, trainer=replace(config.trainer, max_steps=updates)),
         optim=replace(optim, warmup=-(-updates // 12), decay_steps=max(updates, 2)),

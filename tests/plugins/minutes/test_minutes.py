@@ -11,8 +11,9 @@ from nmt.commands import compose
 from nmt.config import ModelConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.training import list_checkpoints, minutes, settle_minutes
-from nmt.training.schedule import noam
+from nmt.plugins.minutes import minutes
+from nmt.plugins.minutes.minutes import settle_minutes
+from nmt.training import list_checkpoints, noam
 
 
 @pytest.fixture
@@ -67,10 +68,10 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
 
 
 def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
-    sizes, config = [size(16), size(32)], compose("train", [corpus, "minutes=0.05"])
+    sizes, config = [size(16), size(32)], compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
     for needed, chosen in ((0.0, 32), (1e9, 16)):
         monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", needed)
-        settled = settle_minutes(config, tmp_path / "run", open_corpus(Path(corpus)), sizes)
+        settled = settle_minutes(config, open_corpus(Path(corpus)), sizes)
         assert settled.model.d_model == chosen
         assert settled.optim.learning_rate == pytest.approx(minutes.HIGHEST_RATE / chosen)
 
@@ -84,8 +85,8 @@ def test_the_sizes_are_tried_in_the_precision_that_auto_comes_to(corpus, nmt):
 def test_no_larger_size_is_tried_when_a_fifth_of_the_time_has_gone(corpus, monkeypatch, tmp_path):
     monkeypatch.setattr(minutes, "CHOOSING_SHARE", 0.0)
     monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", 0.0)
-    config = compose("train", [corpus, "minutes=0.05"])
-    settled = settle_minutes(config, tmp_path / "run", open_corpus(Path(corpus)), [size(16), size(32)])
+    config = compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
+    settled = settle_minutes(config, open_corpus(Path(corpus)), [size(16), size(32)])
     assert settled.model.d_model == 16
 
 
@@ -101,7 +102,7 @@ def test_processes_that_start_together_do_not_each_settle(corpus, monkeypatch, t
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(NMTError, match=r"minutes=0\.05: processes that start together"):
         settle_minutes(
-            compose("train", [corpus, "minutes=0.05"]), tmp_path / "run", open_corpus(Path(corpus)), [size(16)]
+            compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"]), open_corpus(Path(corpus)), [size(16)]
         )
 
 

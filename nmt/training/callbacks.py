@@ -30,9 +30,10 @@ class UpdateCallback(Callback):
     ) -> None:
         if trainer.global_step != self.last_step:
             self.last_step, self.batch = trainer.global_step, batch
+            assert isinstance(pl_module, TranslationModule)
             self.on_update_end(trainer, pl_module, self.last_step)
 
-    def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         """`step` updates have been made."""
 
 
@@ -46,23 +47,17 @@ class GradientCheck(UpdateCallback):
     def __init__(self, run: Path, updates: UpdateDataModule, every: int) -> None:
         self.run, self.updates, self.every = run, updates, every
 
-    def on_update_end(self, trainer: Trainer, module: LightningModule, step: int) -> None:
+    def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         if module.device.type == "cpu" or step % self.every == 0 or step == trainer.max_steps:
-            self.check(trainer, module)
+            self.on_save_checkpoint(trainer, module, {})
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        self.check(trainer, pl_module)
-
-    def check(self, trainer: Trainer, module: LightningModule) -> None:
         """NMTError where the gradient of an update was not finite on any device."""
-        assert isinstance(module, TranslationModule)
-        first = trainer.strategy.reduce(module.not_finite.clone(), reduce_op="max")
+        assert isinstance(pl_module, TranslationModule)
+        first = trainer.strategy.reduce(pl_module.not_finite.clone(), reduce_op="max")
         assert isinstance(first, torch.Tensor)
-        update = int(first.item())
-        if update >= 0:
-            raise NMTError(self.explain(update))
-
-    def explain(self, update: int) -> str:
+        if (update := int(first.item())) < 0:
+            return
         lines = [
             (planned.micro_batch, line)
             for planned in self.updates.planner.update(update)
@@ -71,7 +66,7 @@ class GradientCheck(UpdateCallback):
         path = self.run / "not_finite.tsv"
         write_file(path, "micro_batch\tline\n" + "".join(f"{micro_batch}\t{line}\n" for micro_batch, line in lines))
         named = ", ".join(f"{line:,}" for _, line in lines[:NAMED_LINES])
-        return (
+        raise NMTError(
             f"update {update + 1:,}: the gradient is not finite. Its {len(lines):,} sentences are lines {named} ... of "
             f"the training corpus, all listed in {path}; checkpoints are from before. Look at these lines, or pass "
             "optim.not_finite=skip, a lower optim.factor, or trainer.precision=32-true, with name=OTHER"

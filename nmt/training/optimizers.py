@@ -1,25 +1,59 @@
-"""Muon (Jordan et al. 2024): the matrices of the layers move by their momentum, made orthogonal; all else is Adam's.
+"""The learning rate of each update (section 5.3), and Muon.
 
-An orthogonal matrix has no direction that is larger than others, so what is rare in the gradients is learned as soon as
-what is frequent. Its elements are scaled to a root mean square of 0.2, about that of Adam's updates, so that one
-learning rate suits both (Liu et al. 2025). torch.optim.Muon is not used: it multiplies in bfloat16, and would take the
-maps of queries, keys and values, which are stored as one matrix here, for one.
+Muon (Jordan et al. 2024) moves the matrices of the layers by their momentum, made orthogonal, and everything else by
+Adam. An orthogonal matrix has no direction that is larger than others, so the model learns rare features as soon as
+frequent ones. Elements are scaled to a root mean square of 0.2, about that of Adam's updates, so that one learning rate
+suits both (Liu et al. 2025). torch.optim.Muon multiplies in bfloat16, and would treat the maps of queries, keys and
+values, which are stored as one matrix here, as one map.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from math import cos, pi, sqrt
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim import Adam
 
+from nmt.config import OptimConfig
 from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
 MOMENTUM = 0.95
 ROOT_MEAN_SQUARE = 0.2
 COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 """Of a quintic that brings singular values near 1 in a few iterations, to 0.7 to 1.2."""
+
+
+def noam(step: int, d_model: int, warmup: int) -> float:
+    """d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) (section 5.3, equation 3) at `step`, counted from 1."""
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
+    """The learning rate of update `step`, counted from 1.
+
+    Every schedule rises linearly to its peak at `optim.warmup`: to `optim.learning_rate`, or to that of equation 3.
+    """
+    if optim.learning_rate is None and optim.schedule == "noam":
+        return optim.factor * noam(step, d_model, optim.warmup)
+    peak = optim.factor * (optim.learning_rate or noam(optim.warmup, d_model, optim.warmup))
+    return peak * share_of_peak(optim, step)
+
+
+def share_of_peak(optim: OptimConfig, step: int) -> float:
+    """The learning rate of update `step` as a share of the highest one."""
+    warmup = optim.warmup
+    if step <= warmup:
+        return step / warmup
+    if optim.schedule == "noam":
+        return sqrt(warmup / step)
+    if optim.schedule == "constant":
+        return 1.0
+    assert optim.decay_steps is not None
+    # The update after the last one would have a rate of 0.
+    progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
+    return 1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
@@ -34,13 +68,13 @@ def nearly_orthogonal(matrices: Tensor) -> Tensor:
 
 def layer_matrices(model: Transformer) -> dict[Tensor, list[int]]:
     """The matrices of the layers, and the rows of each of the maps that are stored in one."""
-    found: dict[Tensor, list[int]] = {}
+    rows: dict[Tensor, list[int]] = {}
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
-            found |= {module.input: module.widths, module.output: [len(module.output)]}
+            rows |= {module.input: module.widths, module.output: [len(module.output)]}
         elif isinstance(module, FeedForward):
-            found |= {weight: [len(weight)] for name, weight in module.named_parameters() if name.endswith("weight")}
-    return found
+            rows |= {weight: [len(weight)] for name, weight in module.named_parameters() if name.endswith("weight")}
+    return rows
 
 
 class Muon(Adam):
@@ -74,9 +108,8 @@ class Muon(Adam):
             alike[parameter.shape].append((parameter, update))
         for shape, pairs in alike.items():
             rate = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5
-            for (parameter, _), update in zip(
-                pairs, nearly_orthogonal(torch.stack([own for _, own in pairs])), strict=True
-            ):
+            orthogonal = nearly_orthogonal(torch.stack([update for _, update in pairs]))
+            for (parameter, _), update in zip(pairs, orthogonal, strict=True):
                 parameter.add_(update, alpha=-rate)
 
     def updates(self, group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:

@@ -1,0 +1,37 @@
+"""The only file that touches private names of other libraries, each with the version it was checked against."""
+
+from subprocess import Popen
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lightning import Trainer
+    from torch import Tensor
+
+
+def onednn_linear(x: "Tensor", weight: "Tensor", bias: "Tensor | None" = None) -> "Tensor":
+    """x W^T + b by oneDNN, without a gradient: [..., K] and [N, K] -> [..., N]; any strides (torch 2.13)."""
+    import torch
+
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore[no-any-return]
+
+
+def without_sigterm_broadcast(trainer: "Trainer") -> None:
+    """Keep Lightning from asking all processes before each micro-batch whether one got a SIGTERM (Lightning 2.6)."""
+    trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
+
+
+def launched_processes(trainer: "Trainer") -> list[Popen[bytes]]:
+    """The processes that Lightning launched beside this one (Lightning 2.6)."""
+    from lightning.pytorch.strategies.launchers import subprocess_script
+
+    launcher: Any = trainer.strategy.launcher
+    return launcher.procs if isinstance(launcher, subprocess_script._SubprocessScriptLauncher) else []
+
+
+def observe_launched_processes(observer: "Callable[[list[Popen[bytes]]], None]") -> None:
+    """Replace Lightning's observer of launched processes, which kills this one without a message (Lightning 2.6)."""
+    from lightning.pytorch.strategies.launchers import subprocess_script
+
+    subprocess_script._launch_process_observer = observer  # type: ignore[assignment,attr-defined]

@@ -1,0 +1,28 @@
+"""What this plugin adds."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nmt.errors import NMTError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+def register(add: Callable[..., None]) -> None:
+    add("plan", "minutes", "nmt.plugins.minutes.minutes:settle", compose=leave_to_the_clock)
+
+
+def leave_to_the_clock(tree: "DictConfig", keys: list[str]) -> None:
+    """Leave what no key sets to minutes= or trainer.max_time; a model that training starts from has its size."""
+    if tree.minutes is None:
+        ends = tree.optim.schedule in ("linear", "cosine") and tree.optim.decay_steps is None
+        if ends and "trainer.max_time" in keys and "trainer.max_steps" not in keys:
+            tree.trainer.max_steps = None
+        return
+    if "trainer.max_steps" in keys:
+        raise NMTError("minutes= settles trainer.max_steps: leave one of them out")
+    given = {key.split(".")[0] for key in keys} | ({"model", "optim"} if tree.init else set())
+    if "name" not in keys:
+        tree.name = f"{tree.data.name}-{tree.minutes:g}min"
+    tree.minutes_settles = [group for group in tree.minutes_settles if group not in given]
