@@ -12,7 +12,7 @@ from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.config import ExperimentConfig, difference, require, to_tree
-from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus
+from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus, read_manifest
 from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.files import (
     ModelDescription,
@@ -264,7 +264,7 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -
     if not is_first_process():
         return
     require(
-        open_corpus(corpus.folder).manifest.fingerprint == corpus.manifest.fingerprint,
+        read_manifest(corpus.folder).fingerprint == corpus.manifest.fingerprint,
         f"{corpus.folder} is no longer the corpus that this run trains on: put it back, and the same command writes "
         "the model",
     )

@@ -287,7 +287,7 @@ def test_a_full_disk_leaves_the_earlier_checkpoints_whole(toy, run, nmt):
     before = {path: path.read_bytes() for path in (run / "checkpoints").iterdir()}
     with full_disk(60_000):
         outcome = nmt("train", *toy, *LONGER)
-    outcome.failed("run/checkpoints/step=00000072.ckpt", "disk full", "the same command goes on")
+    outcome.failed("run/checkpoints/step=00000072.ckpt", "disk full", "the same command resumes")
     assert {path: path.read_bytes() for path in (run / "checkpoints").iterdir()} == before
     assert nmt("train", *toy, *LONGER).code == 0
     assert load_checkpoint(list_checkpoints(run)[-1])["global_step"] == 80
