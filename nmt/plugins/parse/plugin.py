@@ -13,10 +13,9 @@ def register(add: Callable[..., None]) -> None:
     add(
         "corpus",
         "treebank",
-        "nmt.plugins.parse.treebank",
+        "nmt.plugins.parse.treebank:Treebank",
         translate="nmt.plugins.parse.parser:bracketed_trees",
         metric="brackets",
         column="valid_f1",
     )
     add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")
-    add("corpus", "treebank", "nmt.plugins.parse.treebank:Treebank")
