@@ -9,210 +9,213 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import replace
+from copy import copy, deepcopy
 from functools import partial
-from html import escape, unescape
-from itertools import groupby, islice
+from itertools import groupby
 from zipfile import BadZipFile, ZipFile
+
+from lxml import etree
 
 from nmt.errors import NMTError, one_line
 from nmt.files import LARGE
-from nmt.plugins.documents.document import Document, Spliced, Translated
-from nmt.plugins.documents.markup import Sentence, Token
-from nmt.plugins.documents.xliff import TAG, check_xml
+from nmt.plugins.documents.document import Document, Translated
+from nmt.plugins.documents.markup import Token
+from nmt.plugins.documents.xml import Element, Unit, name_of, parse_xml, serialized, text_token
 
 PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
-MOST_TAGS, DEEPEST = 2**19, 200
-"""What bounds memory and time for a document, to about half a gigabyte."""
-TEXT, END, END_RUN = '<w:t xml:space="preserve">', "</w:t>", "</w:t></w:r>"
-LAST = "</w:rPr>(?!</w:rPrChange>)"
-EMPTY_RUN = re.compile(rf"<w:r>(?:<w:rPr/>|<w:rPr>(?:(?!<w:r[ >]|{LAST}).)*+{LAST})?</w:r>", re.DOTALL)
-SHOWN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>")
-UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|</?w:rPr/?>")
+UNSEEN = frozenset(("lang", "noProof"))
 """Properties of a run that do not show."""
-AROUND = frozenset(f"w:{name}" for name in ("hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"))
-DROPPED = frozenset(("w:rPr", "w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"))
-"""What is said before a run, and what was noted of the old text."""
-BREAKS = frozenset(("w:br", "w:cr", "w:tab", "w:ptab", "w:drawing", "w:pict", "w:object", "m:oMath", "m:oMathPara"))
-RANGE = re.compile(r"""<(w:\w+?)(Start|End)\b[^>]*?\bw:id\s*=\s*["']([^"']*)""")
-FIELD = re.compile(r"""<w:fldChar\b[^>]*w:fldCharType\s*=\s*["'](begin|separate|end)""")
+AROUND = frozenset(("hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"))
+DROPPED = frozenset(("rPr", "proofErr", "lastRenderedPageBreak", "softHyphen"))
+"""Properties, which are read apart, and notes about the old text."""
+BREAKS = frozenset(("br", "cr", "tab", "ptab", "drawing", "pict", "object", "oMath", "oMathPara"))
+RANGE = re.compile(r"(\w+)(Start|End)")
 UNREADABLE = (BadZipFile, EOFError, LookupError, OSError, RuntimeError, ValueError, lzma.LZMAError, zlib.error)
-
-
-class Paragraph:
-    """Runs in a row, which `begin` in the text; of each token the properties of its run, or None outside of runs."""
-
-    def __init__(self, begin: int, raw: str, pieces: Sequence[tuple[str | None, Token]]) -> None:
-        self.begin, self.end, self.raw = begin, begin + len(raw), raw
-        looks = [None if properties is None else UNSEEN.sub("", properties) for properties, _ in pieces]
-        sizes, formats = Counter[str](), dict[str, str]()
-        for look, (properties, token) in zip(looks, pieces, strict=True):
-            if look is not None:
-                sizes[look] += len(token.text)
-                formats.setdefault(look, properties or "")
-        [(usual, _)] = sizes.most_common(1)
-        run = {key: f"<w:r>{properties}{TEXT}" for key, properties in formats.items()}
-        tokens = [Token("point", run[usual])]
-        for key, own in groupby(zip(looks, pieces, strict=True), lambda pair: pair[0]):
-            inside = [token for _, (_, token) in own]
-            if key is None:
-                inside = [replace(token, raw=END_RUN + token.raw + run[usual]) for token in inside]
-            elif key != usual:
-                begun = Token("open", END_RUN + run[key], name="w:r", optional=True)
-                inside = [begun, *inside, Token("close", END_RUN + run[usual], name="w:r", optional=True)]
-            tokens += inside
-        tokens.append(Token("point", END_RUN))
-        sentence = Sentence(0, tokens, partial(escape, quote=False))
-        self.content, self.lines = Spliced("".join(token.raw for token in tokens), [sentence]), sentence.lines
-
-    def render(self, translations: Sequence[Translated]) -> str:
-        written = self.content.render(translations)
-        if written == self.content.text:
-            return self.raw
-        return EMPTY_RUN.sub("", written.replace(TEXT + END, ""))
+PRESERVE = {"{http://www.w3.org/XML/1998/namespace}space": "preserve"}
 
 
 class Reader:
-    """Collects the paragraphs of a part, which is well-formed; elements are the numbers of their first tags."""
+    """Collects the sentences of a part: the runs in a row of a paragraph, with what stands between them."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.parts, self.tags = text, list[Paragraph](), [tag for tag in TAG.finditer(text) if tag["name"]]
-        self.last, begun = list(range(len(self.tags))), list[int]()
-        for number, tag in enumerate(self.tags):
-            if tag["end"]:
-                self.last[begun.pop()] = number
-            elif not tag[0].endswith("/>"):
-                begun.append(number)
-            if len(begun) > DEEPEST:
-                raise NMTError(f"elements in more than {DEEPEST} levels")
-        self.begin, self.end, self.pieces = 0, 0, list[tuple[str | None, Token]]()
-        """Of the next paragraph so far: its tokens, with the properties of their runs."""
-        for number, tag in enumerate(self.tags):
-            if tag["full"] == "w:p" and not tag["end"]:
-                self.add_all(self.children(number))
-                self.end_paragraph()
-        self.parts.sort(key=lambda part: part.begin)
+    def __init__(self, root: Element) -> None:
+        self.w = f"{{{etree.QName(root).namespace}}}"
+        """The namespace of WordprocessingML, which has two."""
+        self.units, self.looks = list[Unit](), dict[str, tuple[str, Element | None]]()
+        """The sentences; by the look of a run, the tag of references to such runs, and their properties."""
+        self.begin()
+        for paragraph in root.iter(f"{self.w}p"):
+            self.read(list(paragraph))
+            self.end()
 
-    def children(self, of: int) -> list[int]:
-        found, each = list[int](), of + 1
-        while each < self.last[of]:
-            found.append(each)
-            each = self.last[each] + 1
-        return found
+    def begin(self) -> None:
+        """Begin a sentence: its tokens with the look of their runs, None outside of runs; its elements."""
+        self.unit, self.pieces, self.covered = Unit(), list[tuple[str | None, Token]](), list[Element]()
 
-    def span(self, first: int, last: int) -> tuple[int, int]:
-        return self.tags[first].start(), self.tags[self.last[last]].end()
+    def end(self) -> None:
+        """Make a sentence of the tokens so far."""
+        sizes = Counter[str]()
+        for look, token in self.pieces:
+            if look is not None:
+                sizes[look] += len(token.text)
+        usual = max(sizes, key=sizes.__getitem__, default="")
+        for look, group in groupby(self.pieces, lambda piece: piece[0]):
+            tokens, tag = [token for _, token in group], self.looks[look][0] if look is not None else ""
+            if look not in (None, usual):
+                opening = Token("open", f"<{tag}>", name="r", optional=True)
+                tokens = [opening, *tokens, Token("close", f"</{tag}>", name="r", optional=True)]
+            self.unit.tokens += tokens
+        if self.unit.content().lines:
+            self.unit.write = partial(self.write, self.unit, self.covered, usual)
+            self.units.append(self.unit)
+        self.begin()
 
-    def raw(self, element: int) -> str:
-        return self.text[slice(*self.span(element, element))]
-
-    def end_paragraph(self) -> None:
-        """Make a paragraph of the pieces so far."""
-        if any(token.kind == "text" and token.text.strip() for _, token in self.pieces):
-            found = Paragraph(self.begin, self.text[self.begin : self.end], self.pieces)
-            self.parts += [found] if found.lines else []
-        self.pieces = []
-
-    def note(self, token: Token, begin: int, end: int, properties: str | None = None) -> None:
-        """Add a token, written as the text is there if it has no other way."""
-        self.begin, self.end = self.begin if self.pieces else begin, end
-        self.pieces.append((properties, token if token.raw else replace(token, raw=self.text[begin:end])))
-
-    def note_around(self, name: str, begin: int, inside: Sequence[int], end: int) -> None:
-        """Add an element around others, with what is before and after them."""
-        begun, ended = (self.span(inside[0], inside[-1])) if inside else (end, end)
-        self.note(Token("open", "", name=name), begin, begun)
-        self.add_all(inside)
-        self.note(Token("close", "", name=name), ended, end)
-
-    def add_all(self, elements: Sequence[int]) -> None:
-        """Add elements of a paragraph, or of one around runs in it."""
-        kinds = [FIELD.findall(self.raw(each)) for each in elements]
+    def read(self, elements: Sequence[Element]) -> None:
+        """Read the elements of a paragraph, or of one around runs in it."""
+        kinds = [[c.get(f"{self.w}fldCharType", "") for c in e.iter(f"{self.w}fldChar")] for e in elements]
         ends, begun, at = dict[int, int](), list[int](), 0
-        for index, kind in ((index, kind) for index, own in enumerate(kinds) for kind in own):
+        for index, kind in ((index, kind) for index, inside in enumerate(kinds) for kind in inside):
             if kind == "begin":
                 begun.append(index)
             elif kind == "end" and begun:
                 ends[begun.pop()] = index
         while at < len(elements):
-            is_run, last = self.tags[elements[at]]["full"] == "w:r", ends.get(at, at)
+            is_run, last = name_of(elements[at]) == "r", ends.get(at, at)
             if at in ends and (is_run or last > at):
-                self.add_field(elements[at : last + 1], kinds[at : last + 1])
+                self.read_field(elements[at : last + 1], kinds[at : last + 1])
             else:  # a field that goes on in other paragraphs is between sentences
                 broken = bool(kinds[at]) if is_run else kinds[at].count("begin") != kinds[at].count("end")
-                self.add(elements[at], broken)
+                self.read_element(elements[at], broken)
             at = last + 1
 
-    def add_field(self, runs: Sequence[int], kinds: Sequence[list[str]]) -> None:
-        """Add what is from the beginning of a field to its end: an element around what it shows, or a copy."""
-        begin, end = self.span(runs[0], runs[-1])
-        middle = next((index for index, own in enumerate(kinds) if own == ["separate"]), 0)
+    def note(self, token: Token, elements: Sequence[Element], look: str | None = None) -> None:
+        self.pieces.append((look, token))
+        self.covered += elements
+
+    def read_field(self, runs: Sequence[Element], kinds: Sequence[list[str]]) -> None:
+        """Read what is from the beginning of a field to its end: an element around what it shows, or a copy."""
+        middle = next((index for index, inside in enumerate(kinds) if inside == ["separate"]), 0)
         if 0 < middle < len(runs) - 2 and sum(map(len, kinds)) == 3:
-            self.note_around("field", begin, runs[middle + 1 : -1], end)
+            self.note(Token("open", self.unit.alone(*runs[: middle + 1]), name="field"), runs[: middle + 1])
+            self.read(runs[middle + 1 : -1])
+            self.note(Token("close", self.unit.alone(runs[-1]), name="field"), runs[-1:])
         else:
-            shown = "".join(map(unescape, SHOWN.findall(self.text[begin:end])))
-            self.note(Token("copy", "", shown, breaks=not shown), begin, end)
+            shown = "".join(text.text or "" for run in runs for text in run.iter(f"{self.w}t"))
+            self.note(Token("copy", self.unit.alone(*runs), shown, breaks=not shown), runs)
 
-    def add(self, element: int, broken: bool) -> None:
-        """Add an element of a paragraph; a broken one is between sentences, but not what is in it."""
-        name, span, inside = self.tags[element]["full"], self.span(element, element), self.children(element)
-        if broken or name == "w:pPr" or re.search(r"<w:p[\s>]", self.raw(element)):
-            self.end_paragraph()
+    def read_element(self, element: Element, broken: bool) -> None:
+        """Read an element of a paragraph; a broken one is between sentences, but not what is in it."""
+        name, content = name_of(element), element.find(f"{self.w}sdtContent")
+        inside = list(element if content is None else content)
+        if broken or name == "pPr" or element.find(f".//{self.w}p") is not None:
+            self.end()
             if name in AROUND:
-                self.add_all(inside)
-                self.end_paragraph()
-        elif name == "w:r":
-            self.add_run(inside, *span)
+                self.read(inside)
+                self.end()
+        elif name == "r":
+            self.read_run(element)
         elif name in AROUND:
-            content = (self.children(each) for each in inside if self.tags[each]["full"] == "w:sdtContent")
-            inside = next(content, inside)
-            inside = [each for each in inside if not self.tags[each]["full"].endswith("Pr")]
-            self.note_around(name, span[0], inside, span[1])
+            opening, closing = self.unit.around(element)
+            self.note(Token("open", opening, name=name), [element])
+            self.read([each for each in inside if not name_of(each).endswith("Pr")])
+            self.note(Token("close", closing, name=name), [])
         elif name not in DROPPED:
-            token, ranged = Token("point", "", breaks=name in BREAKS), RANGE.match(self.raw(element))
-            if ranged:  # as of a bookmark, or of a comment
-                token = Token("open" if ranged[2] == "Start" else "close", "", name=ranged[1] + ranged[3])
-            self.note(token, *span)
+            token = Token("point", self.unit.alone(element), breaks=name in BREAKS)
+            if ends := RANGE.fullmatch(name):  # as of a bookmark, or of a comment
+                token.kind = "open" if ends[2] == "Start" else "close"
+                token.name = ends[1] + element.get(f"{self.w}id", "")
+            self.note(token, [element])
 
-    def add_run(self, inside: Sequence[int], begin: int, end: int) -> None:
-        """Add what is in a run."""
-        properties = "".join(self.raw(each) for each in inside if self.tags[each]["full"] == "w:rPr")
-        for each in inside:
-            name, raw = self.tags[each]["full"], self.raw(each)
-            if shown := SHOWN.fullmatch(raw):
-                self.note(Token("text", shown[1] or END + TEXT, unescape(shown[1])), begin, end, properties)
+    def read_run(self, run: Element) -> None:
+        properties = run.find(f"{self.w}rPr")
+        shown = [] if properties is None else [p for p in properties if name_of(p) not in UNSEEN]
+        look = str([(p.tag, sorted(p.attrib.items())) for top in shown for p in top.iter()])
+        self.looks.setdefault(look, (f"r{len(self.looks)}", properties))
+        for inside in run:
+            name = name_of(inside)
+            if name == "t":
+                self.note(text_token(inside.text or ""), [run], look)
             elif name not in DROPPED:
-                self.note(Token("point", END + raw + TEXT, breaks=name in BREAKS), begin, end, properties)
+                self.note(Token("point", self.unit.alone(inside), breaks=name in BREAKS), [run], look)
+
+    def write(self, unit: Unit, covered: Sequence[Element], usual: str, references: Element) -> None:
+        """Put runs with a translation in the place of those of a sentence."""
+        parent = covered[0].getparent()
+        siblings = [element for element in covered if element.getparent() is parent]
+        first, last = parent.index(siblings[0]), parent.index(siblings[-1])
+        new = etree.Element(parent.tag)
+        self.build(unit, new, references, dict(self.looks.values()), self.looks[usual][1])
+        parent[first : last + 1] = list(new)
+
+    def build(
+        self,
+        unit: Unit,
+        parent: Element,
+        references: Element,
+        looks: dict[str, Element | None],
+        properties: Element | None,
+    ) -> None:
+        """Add the elements that references stand for, and their text in runs with these properties."""
+        run: Element | None = None
+
+        def in_run() -> Element:
+            nonlocal run
+            if run is None:
+                run = etree.SubElement(parent, f"{self.w}r")
+                run.extend([] if properties is None else [deepcopy(properties)])
+            return run
+
+        def add_text(text: str | None) -> None:
+            if text:
+                etree.SubElement(in_run(), f"{self.w}t", PRESERVE).text = text
+
+        add_text(references.text)
+        for reference in references:
+            if reference.tag in looks:
+                self.build(unit, parent, reference, looks, looks[reference.tag])
+                run = None
+            elif reference.tag.startswith("p"):
+                element = unit.element_of(reference)
+                is_inside = name_of(element.getparent()) == "r"
+                (in_run() if is_inside else parent).append(deepcopy(element))
+                run = run if is_inside else None
+            else:
+                element = unit.element_of(reference)
+                new = etree.SubElement(parent, element.tag, element.attrib)
+                new.extend(deepcopy(each) for each in element if name_of(each).endswith("Pr"))
+                if element.find(f"{self.w}sdtContent") is not None:
+                    new = etree.SubElement(new, f"{self.w}sdtContent")
+                self.build(unit, new, reference, looks, properties)
+                run = None
+            add_text(reference.tail)
 
 
 class Docx(Document):
     """An archive with parts that are translated."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        self.content, self.parts = content, dict[int, Spliced]()
+        self.content = content
         try:
             with ZipFile(io.BytesIO(content)) as archive:
                 self.files, self.comment = archive.infolist(), archive.comment
                 if (size := sum(file.file_size for file in self.files)) > LARGE:
                     raise NMTError(f"{size:,} bytes when unpacked, of {LARGE:,} that a document may have")
                 self.contents = list(map(archive.read, self.files))
-            texts = {n: self.contents[n].decode() for n, file in enumerate(self.files) if PART.fullmatch(file.filename)}
-            if sum(text.count("<") for text in texts.values()) > MOST_TAGS:
-                raise NMTError(f"more than {MOST_TAGS:,} tags: split it")
-            for number, text in texts.items():
-                check_xml(text)
-                self.parts[number] = Spliced(text, Reader(text).parts)
         except UNREADABLE as error:  # zipfile raises all of these
             raise NMTError(f"no DOCX, or damaged or encrypted ({one_line(error)})") from error
-        if not any("<w:body" in part.text for part in self.parts.values()):
+        trees = {n: parse_xml(self.contents[n]) for n, file in enumerate(self.files) if PART.fullmatch(file.filename)}
+        if not any(tree.find(".//{*}body") is not None for tree in trees.values()):
             raise NMTError("no word/document.xml with text in it: save it as DOCX")
-        self.lines = [line for part in self.parts.values() for line in part.lines]
+        units = {number: Reader(tree.getroot()).units for number, tree in trees.items()}
+        self.counts = {number: len(of_part) for number, of_part in units.items()}
+        self.lines = [unit.content().lines[0] for of_part in units.values() for unit in of_part]
 
     def join(self, translations: Sequence[Translated]) -> bytes:
-        found, contents = iter(translations), self.contents.copy()
-        for number, part in self.parts.items():
-            contents[number] = part.render(list(islice(found, len(part.lines)))).encode()
+        left, contents = iter(translations), self.contents.copy()
+        for number in self.counts:
+            tree = parse_xml(contents[number])
+            units = Reader(tree.getroot()).units
+            if sum(unit.render(next(left)) for unit in units):
+                contents[number] = serialized(tree, contents[number])
         if contents == self.contents:
             return self.content
         written = io.BytesIO()

