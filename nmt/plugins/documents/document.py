@@ -174,14 +174,39 @@ class Spliced:
         return "".join(pieces) + self.text[at:]
 
 
+def decoded(content: bytes, declares: bool = False, convert: str = "save it as UTF-8") -> tuple[str, bytes, str]:
+    """A text, its byte order mark and its encoding: UTF-8, UTF-16 with a mark, or what HTML declares."""
+    mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
+    encoding, text = MARKS.get(mark, "utf-8"), content[len(mark) :]
+    charset = CHARSET.search(content[:1024]) if declares and not mark else None
+    declared = charset[1].decode().lower() if charset else ""
+    if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
+        raise NMTError(problem)
+    try:
+        # In ASCII under another declaration, characters that are not ASCII are written as references.
+        ascii_only = declared not in ("", "utf-8", "utf8") and text.isascii()
+        return text.decode(encoding), mark, "ascii" if ascii_only else encoding
+    except UnicodeDecodeError as error:
+        try:
+            name = codecs.lookup(declared or "utf-8").name
+            name = "cp1252" if name == "iso8859-1" and re.search(rb"[\x80-\x9f]", text) else LARGER.get(name, name)
+            if CHARSETS.fullmatch(name) and text.decode(name).encode(name) == text:
+                return text.decode(name), mark, name
+        except (LookupError, UnicodeError):
+            pass
+        what = f"not {encoding.upper()} at byte {error.start + 1}"
+        what = f"neither UTF-8 nor {declared}, as it says" if declared else what
+        raise NMTError(f"{what}: {convert}") from error
+
+
 class Text(Document):
     """A text that is written in the encoding it was read in, and of which only some parts change."""
 
-    declares, convert = False, "save it as UTF-8"
-    """Whether the format can declare an encoding; what to do about another encoding."""
+    declares = False
+    """Whether the format can declare an encoding."""
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
-        text, self.mark, self.encoding = self.decoded(content)
+        text, self.mark, self.encoding = decoded(content, self.declares)
         self.text = Spliced(text, self.parts(text, Direction(source, target)))
         self.lines = self.text.lines
 
@@ -191,30 +216,6 @@ class Text(Document):
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         return self.mark + self.text.render(translations).encode(self.encoding, "xmlcharrefreplace")
-
-    def decoded(self, content: bytes) -> tuple[str, bytes, str]:
-        """A text, its byte order mark and its encoding: UTF-8, UTF-16 with a mark, or what HTML or XML declares."""
-        mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
-        encoding, text = MARKS.get(mark, "utf-8"), content[len(mark) :]
-        charset = CHARSET.search(content[:1024]) if self.declares and not mark else None
-        declared = charset[1].decode().lower() if charset else ""
-        if problem := "" if encoding.startswith("utf-16") else problem_of(content[:8192]):
-            raise NMTError(problem)
-        try:
-            # In ASCII under another declaration, characters that are not ASCII are written as references.
-            ascii_only = declared not in ("", "utf-8", "utf8") and text.isascii()
-            return text.decode(encoding), mark, "ascii" if ascii_only else encoding
-        except UnicodeDecodeError as error:
-            try:
-                name = codecs.lookup(declared or "utf-8").name
-                name = "cp1252" if name == "iso8859-1" and re.search(rb"[\x80-\x9f]", text) else LARGER.get(name, name)
-                if CHARSETS.fullmatch(name) and text.decode(name).encode(name) == text:
-                    return text.decode(name), mark, name
-            except (LookupError, UnicodeError):
-                pass
-            what = f"not {encoding.upper()} at byte {error.start + 1}"
-            what = f"neither UTF-8 nor {declared}, as it says" if declared else what
-            raise NMTError(f"{what}: {self.convert}") from error
 
 
 @dataclass
