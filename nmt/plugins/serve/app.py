@@ -12,7 +12,7 @@ import sys
 import time
 import webbrowser
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
@@ -25,33 +25,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nmt import __version__
 from nmt.errors import NMTError
 from nmt.plugins.protection.glossary import read_glossary
+from nmt.plugins.serve import requests as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
-from nmt.plugins.serve.models import Models
-from nmt.plugins.serve.requests import (
-    AlternativesRequest,
-    AnyForm,
-    DetectRequest,
-    FileRequest,
-    TranslateRequest,
-    check,
-    file_of,
-    name_of_key,
-    read_fields,
-    read_keys,
-)
-from nmt.plugins.serve.translation import (
-    Parsers,
-    detect,
-    find_route,
-    stream_text,
-    translate_document,
-    translate_lines,
-    translate_texts,
-)
+from nmt.plugins.serve.translation import Service, detect
 from nmt.plugins.serve.worker import (
     Failed,
     PlaceHandler,
@@ -65,10 +46,6 @@ from nmt.plugins.serve.worker import (
 from nmt.text import language_name
 
 T = TypeVar("T")
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Any, Receive, Send], Awaitable[None]]
-
 MOST_BYTES_OF_CHARACTER = 12
 """As JSON writes an emoji in ASCII."""
 BYTES_OF_FIELDS = 2**16
@@ -110,16 +87,16 @@ SECONDS = Histogram(
 class Guard:
     """Around the whole application: time limit, headers, hosts, metrics, and errors without traces (plain ASGI)."""
 
-    def __init__(self, inner: Application, config: ServeConfig) -> None:
+    def __init__(self, inner: ASGIApp, config: ServeConfig) -> None:
         self.inner, self.config = inner, config
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
         status, begun = 0, time.monotonic()
 
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -142,7 +119,7 @@ class Guard:
         if status >= 500:
             log_client(f"{scope['method']} {route}: {status}", f" after {seconds:.2f} s")
 
-    async def run(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def run(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer within the time limit; Failed where it may not or cannot."""
         headers, limits = Headers(scope=scope), self.config.limits
         self.check_origin(headers)
@@ -209,26 +186,23 @@ def safe_name(name: str, target: str) -> str:
     return f"{stem or 'file'}_{target}{path.suffix.lower()}"
 
 
-class Downloads:
-    """Translated files in memory, by names that nobody can guess."""
-
-    def __init__(self) -> None:
-        self.files: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+class Downloads(OrderedDict[str, tuple[float, bytes]]):
+    """Translated files in memory, with the time until which they are kept, by names that nobody can guess."""
 
     def add(self, name: str, content: bytes) -> str:
         """The name to fetch a file by."""
         token = f"{secrets.token_urlsafe(16)}.{name}"
-        self.files[token] = (time.monotonic() + KEPT_SECONDS, content)
-        while self.files and (
-            next(iter(self.files.values()))[0] < time.monotonic()
-            or sum(len(content) for _, content in self.files.values()) > KEPT_BYTES
+        self[token] = (time.monotonic() + KEPT_SECONDS, content)
+        while self and (
+            next(iter(self.values()))[0] < time.monotonic()
+            or sum(len(content) for _, content in self.values()) > KEPT_BYTES
         ):
-            self.files.popitem(last=False)
+            self.popitem(last=False)
         return token
 
     def find(self, token: str) -> tuple[str, bytes] | None:
         """The name and the content of a file; None if it is not kept any more."""
-        until, content = self.files.get(token, (0.0, b""))
+        until, content = self.get(token, (0.0, b""))
         return (token.partition(".")[2], content) if until > time.monotonic() else None
 
 
@@ -239,30 +213,28 @@ class Server:
         self.config, self.limits = config, config.limits
         self.keys = Path(config.keys) if config.keys else None
         if self.keys:
-            read_keys(self.keys)
-        for name in config.glossary if isinstance(config.glossary, list) else [config.glossary]:
-            if name:
-                read_glossary(str(name), log)
+            forms.read_keys(self.keys)
+        for glossary in filter(None, map(config.glossary_of, config.run)):
+            read_glossary(str(glossary), log)
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.downloads, self.uploads = Downloads(), asyncio.Semaphore(UPLOADS)
-        self.parsers, self.models = Parsers(self.limits.seconds), Models(config)
+        self.service = Service(config)
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        self.models.begin()
+        self.service.models.begin()
         yield
-        await self.models.end()
-        await self.parsers.end()
+        await self.service.end()
 
-    async def admit(self, request: Request, form: type[AnyForm]) -> tuple[AnyForm, dict[str, Any]]:
+    async def admit(self, request: Request, form: type[forms.AnyForm]) -> tuple[forms.AnyForm, dict[str, Any]]:
         """Read a request and check its key and rate; Failed where it is refused."""
         # To parse JSON of some megabytes would keep all other clients waiting: only files may be so large.
         most = self.limits.file_bytes
-        if form is not FileRequest:
+        if form is not forms.FileRequest:
             most = min(most, MOST_BYTES_OF_CHARACTER * self.limits.characters + BYTES_OF_FIELDS)
-        fields = await read_fields(request, most, self.limits.upload_seconds)
+        fields = await forms.read_fields(request, most, self.limits.upload_seconds)
         self.check_client(request, fields.get("api_key"))
-        return check(form, fields), fields
+        return forms.check(form, fields), fields
 
     def check_client(self, request: Request, key: Any) -> None:
         """Failed for a client without a key where one is needed, and for one that asks too often."""
@@ -270,7 +242,7 @@ class Server:
         if self.keys:
             scheme, _, given = request.headers.get("authorization", "").partition(" ")
             key = key or (given.strip() if scheme.lower() == "bearer" else "")
-            name = name_of_key(self.keys, str(key)) if key else None
+            name = forms.name_of_key(self.keys, str(key)) if key else None
             if name is None:
                 self.check_rate(client)  # keys cannot be tried out at any speed
                 raise Failed(403, "wrong API key" if key else "this server needs an API key")
@@ -290,7 +262,7 @@ class Server:
 
     async def translate(self, request: Request) -> Response:
         """Translate a text, or a list of texts."""
-        asked, _ = await self.admit(request, TranslateRequest)
+        asked, _ = await self.admit(request, forms.TranslateRequest)
         self.check_length(asked.texts)
         if asked.alternatives > self.limits.alternatives:
             most = self.limits.alternatives
@@ -303,11 +275,11 @@ class Server:
             if asked.format != "text":
                 raise Failed(400, "stream: only plain text is streamed; send format=text")
             return await self.streamed(asked)
-        return answer(await unless_gone(request, translate_texts(self.models, asked, self.limits, self.parsers)))
+        return answer(await unless_gone(request, self.service.translate_texts(asked)))
 
-    async def streamed(self, asked: TranslateRequest) -> Response:
+    async def streamed(self, asked: forms.TranslateRequest) -> Response:
         """An answer with a JSON object in each line; once begun, it can only fail by a last object `error`."""
-        parts = stream_text(self.models, asked, self.limits)
+        parts = self.service.stream_text(asked)
         first = await anext(parts)
 
         async def lines() -> AsyncIterator[bytes]:
@@ -325,23 +297,23 @@ class Server:
 
     async def alternatives(self, request: Request) -> Response:
         """Translations of a line that begin alike, and go on with another word."""
-        asked, _ = await self.admit(request, AlternativesRequest)
+        asked, _ = await self.admit(request, forms.AlternativesRequest)
         self.check_length([asked.q, asked.before])
-        route = await find_route(self.models, asked.source, asked.target, asked.q)
+        route = await self.service.find_route(asked.source, asked.target, asked.q)
         if route.model is None or not asked.q.strip():
             return answer({"alternatives": []})
         search = Search(alternatives=(asked.before, min(asked.count, self.limits.alternatives)))
-        work = translate_lines(route, [asked.q], search, self.limits)
+        work = self.service.translate_lines(route, [asked.q], search)
         return answer((await unless_gone(request, work))[0].details)
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a file; the answer says where to fetch the translation, within ten minutes."""
         async with self.uploads:
-            asked, fields = await self.admit(request, FileRequest)
-            name, content = await file_of(fields)
-            work = translate_document(self.models, asked, name, content, self.limits, self.parsers)
-            target, translation = await unless_gone(request, work)
-        token = self.downloads.add(safe_name(name, target), translation)
+            asked, fields = await self.admit(request, forms.FileRequest)
+            name, content = await forms.file_of(fields)
+            work = self.service.translate_document(asked, name, content)
+            target, content = await unless_gone(request, work)
+        token = self.downloads.add(safe_name(name, target), content)
         return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
 
     async def download(self, token: str) -> Response:
@@ -354,36 +326,30 @@ class Server:
 
     async def detect(self, request: Request) -> Response:
         """The likeliest languages of a text, of those that the server has."""
-        asked, _ = await self.admit(request, DetectRequest)
+        asked, _ = await self.admit(request, forms.DetectRequest)
         self.check_length(asked.texts)
-        ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.models.languages())
+        ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.models.languages())
         # LibreTranslate, too, says English where nothing can be detected.
         ranked = ranked[:3] or [("en", 0.0)]
         return answer([{"confidence": round(100 * p), "language": code} for code, p in ranked])
 
     async def languages(self) -> Response:
         """The languages, and what each can be translated into."""
-        pairs = self.models.pairs()
-        return answer(
-            [
-                {"code": code, "name": language_name(code), "targets": list(pairs.get(code, {}))}
-                for code in self.models.languages()
-            ]
-        )
+        pairs, codes = self.service.models.pairs(), self.service.models.languages()
+        return answer([{"code": c, "name": language_name(c), "targets": list(pairs.get(c, {}))} for c in codes])
 
     async def settings(self) -> Response:
         """What LibreTranslate's page asks for."""
-        source, targets = next(iter(self.models.pairs().items()))
-        named = [{"code": code, "name": language_name(code)} for code in (source, next(iter(targets)))]
+        source, targets = next(iter(self.service.models.pairs().items()))
+        first = {"source": source, "target": next(iter(targets))}
         return answer(
             {
                 "charLimit": self.limits.characters,
-                "apiKeys": self.keys is not None,
-                "keyRequired": self.keys is not None,
+                **dict.fromkeys(("apiKeys", "keyRequired"), self.keys is not None),
                 "suggestions": False,
                 "filesTranslation": True,
                 "supportedFilesFormat": list(formats_of_documents()),
-                "language": dict(zip(("source", "target"), named, strict=True)),
+                "language": {side: {"code": code, "name": language_name(code)} for side, code in first.items()},
             }
         )
 
@@ -406,13 +372,13 @@ def make_app(config: ServeConfig) -> FastAPI:
     )
     app.state.connections = list
     for endpoint, form in (
-        (server.translate, TranslateRequest),
-        (server.alternatives, AlternativesRequest),
-        (server.translate_file, FileRequest),
-        (server.detect, DetectRequest),
+        (server.translate, forms.TranslateRequest),
+        (server.alternatives, forms.AlternativesRequest),
+        (server.translate_file, forms.FileRequest),
+        (server.detect, forms.DetectRequest),
     ):
         # The body is described here, because it is read under limits, and not by FastAPI.
-        kind = "multipart/form-data" if form is FileRequest else "application/json"
+        kind = "multipart/form-data" if form is forms.FileRequest else "application/json"
         body = {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}
         app.add_api_route(f"/{endpoint.__name__}", endpoint, methods=["POST"], openapi_extra={"requestBody": body})
     for path, get in (

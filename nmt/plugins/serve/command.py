@@ -8,21 +8,21 @@ from typing import Any
 
 from nmt.commands.words import paths_and_texts
 from nmt.config import (
-    MISSING,
     Command,
     DecodeConfig,
     Option,
     TranslateConfig,
     as_list,
-    check_engine,
     check_hard_terms,
+    choice,
+    inline,
     number,
-    protected_kinds,
     require,
-    require_choice,
 )
-from nmt.errors import NMTError, how_to_install
+from nmt.errors import how_to_install
 
+OFFERED = "engine precision threads device protect decode"
+"""Keys of `nmt translate` that hold for all models."""
 TURN_TOKENS = 1500
 """Most tokens of a batch, so that the next text is searched soon."""
 
@@ -81,23 +81,14 @@ class ServeConfig:
     its own names and these alone."""
     cors: Any = field(default_factory=list)
     """Origins of other pages that may ask from a browser, such as [https://example.org]; none by default."""
-    engine: str = "torch"
-    """torch (any device) or ctranslate2 (fast on processors)."""
-    precision: str = "float32"
-    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch)."""
-    threads: int | None = number(None, 1, 4096)
-    """ctranslate2: processor cores to use; null: all."""
-    device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps."""
-    protect: Any = "usual"
-    """What arrives as it is: usual, none, or a list of regular expressions and usual, as for nmt translate."""
+    translation: TranslateConfig = inline(TranslateConfig(engine="torch", decode=DecodeConfig()), *OFFERED.split())
     batch_lines: int = number(128, 1, 10**6)
     """Most lines, of all clients, that are searched together."""
     batch_wait: float = number(0.003, 0.0, 1.0)
     """Seconds that the first line waits for others, to be searched with them."""
     glossary: Any = None
     """File of terms as in `nmt translate`, or a list with one for each of `run`; a request may bring its own."""
-    terms: str = "hard"
+    terms: str = choice("hard", "hard", "soft")
     """hard or soft, as in `nmt translate`."""
     preload: bool = False
     """Load all models when the server begins, and not only when they are first asked for."""
@@ -108,19 +99,18 @@ class ServeConfig:
     log_text: bool = False
     """Write texts into the log, too; else none is ever written."""
     limits: LimitsConfig = field(default_factory=LimitsConfig)
-    decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
-        self.protect = protected_kinds(self.protect)
         require(bool(self.run), "run: name a run, a model directory, or several")
-        check_engine(self.engine, self.precision)
-        require_choice("terms", self.terms, ("hard", "soft"))
-        if isinstance(self.glossary, list):
-            require(len(self.glossary) == len(self.run), "glossary: a file, or a list with one for each of run")
+        several = isinstance(self.glossary, list)
+        require(
+            not several or len(self.glossary) == len(self.run), "glossary: a file, or a list with one for each of run"
+        )
         if self.glossary and self.terms == "hard":
-            check_hard_terms(str(self.glossary), self.engine, False)
-        require(not self.decode.do_sample, "decode.do_sample=true: a server answers with the best translation")
+            check_hard_terms(str(self.glossary), self.translation.engine, False)
+        samples = self.translation.decode.do_sample
+        require(not samples, "decode.do_sample=true: a server answers with the best translation")
         require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
         require(
             self.is_local or self.keys is not None or self.anonymous,
@@ -133,20 +123,19 @@ class ServeConfig:
         """True if only programs of this machine can connect."""
         return self.host == "localhost" or is_loopback(self.host)
 
+    def glossary_of(self, run: str) -> Any:
+        return self.glossary[self.run.index(run)] if isinstance(self.glossary, list) else self.glossary
+
     def translating(self, run: str, target: str | None) -> TranslateConfig:
-        """The keys of `nmt translate` for one of the models, whose lines may have tags of their own."""
-        own = self.glossary[self.run.index(run)] if isinstance(self.glossary, list) else self.glossary
-        return TranslateConfig(
-            run,
-            glossary=own,
-            terms=self.terms if own else "hard",
+        """The options of a translation by one of the models."""
+        glossary, decode = self.glossary_of(run), self.translation.decode
+        return replace(
+            self.translation,
+            run=run,
+            glossary=glossary,
+            terms=self.terms if glossary else "hard",
             target=target,
-            engine=self.engine,
-            precision=self.precision,
-            threads=self.threads,
-            device=self.device,
-            protect=self.protect,
-            decode=replace(self.decode, batch_tokens=min(TURN_TOKENS, self.decode.batch_tokens)),
+            decode=replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens)),
         )
 
 
@@ -167,8 +156,7 @@ def run(config: ServeConfig) -> None:
 def models(words: list[str]) -> dict[str, Any]:
     """The models to serve; NMTError for a word that names none."""
     files, folders, texts = paths_and_texts(words, "`nmt serve RUN...`, or no word for runs/latest")
-    if files or texts:
-        raise NMTError(f"{[*files, *texts][0]}: `nmt serve` takes runs and model directories alone")
+    require(not files and not texts, f"{[*files, *texts][:1]}: `nmt serve` takes runs and model directories alone")
     return {"run": folders}
 
 

@@ -13,14 +13,14 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from nmt.config import TranslateConfig
+from nmt.config import TranslateConfig, require
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.hardware import usable_cores
 from nmt.registry import entries_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from nmt.plugins.documents import Document
     from nmt.translation import Translation, Translator
 
-T = TypeVar("T")
 LOADING_SECONDS = 600
 """A process that is not ready by then is killed."""
 MOST_CLIENTS = 100_000
@@ -117,16 +116,17 @@ class Worker:
 
     async def begin(self) -> int:
         """Start the process; how many tasks it works on at once. Failed if it does not become ready."""
+        if self.reading:  # of the process before
+            await self.reading
         code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
-        pipe = asyncio.subprocess.PIPE
+        command, pipe = (sys.executable, "-c", code), asyncio.subprocess.PIPE
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", code), stdin=pipe, stdout=pipe, limit=2**20, start_new_session=True
+            *command, stdin=pipe, stdout=pipe, limit=2**20, start_new_session=True
         )
         self.ended = ""
         self.reading = asyncio.create_task(self.read(self.process))
         try:
-            async with asyncio.timeout(LOADING_SECONDS):
-                return int(await self.answer_of(self.tasks, self.arguments))
+            return int(await self.answer_of(self.tasks, self.arguments, LOADING_SECONDS))
         except BaseException:
             self.kill()
             raise
@@ -149,16 +149,23 @@ class Worker:
     def loss(self) -> Failed:
         return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1, lost=True)
 
-    async def answer_of(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """The result of a method of the process, which runs; Failed if there is none."""
+    async def answer_of(self, method: str, arguments: tuple[Any, ...], seconds: float) -> Any:
         number = next(self.numbers)
         future = self.answers[number] = asyncio.get_running_loop().create_future()
+        assert self.process.stdin
         try:
-            assert self.process.stdin
-            with suppress(OSError):  # `read` answers for a process that has just ended
-                self.process.stdin.write(pickle.dumps((number, method, arguments)))
-                await self.process.stdin.drain()
-            answer = await future
+            async with asyncio.timeout(seconds):
+                with suppress(OSError):  # `read` answers for a process that has just ended
+                    self.process.stdin.write(pickle.dumps((number, method, arguments)))
+                    await self.process.stdin.drain()
+                answer = await future
+        except TimeoutError as error:
+            self.kill()
+            raise Failed(503, f"not done within {seconds:g} seconds; send less at once") from error
+        except asyncio.CancelledError:
+            if self.disposable:
+                self.kill()
+            raise
         finally:
             del self.answers[number]
         if isinstance(answer, Failed):
@@ -174,16 +181,7 @@ class Worker:
                     raise self.loss()
                 if self.ended:
                     await self.begin()
-                try:
-                    async with asyncio.timeout(self.seconds):
-                        return await self.answer_of(method, arguments)
-                except TimeoutError as error:
-                    self.kill()
-                    raise Failed(503, f"not done within {self.seconds:g} seconds; send less at once") from error
-                except asyncio.CancelledError:
-                    if self.disposable:
-                        self.kill()
-                    raise
+                return await self.answer_of(method, arguments, self.seconds)
         finally:
             self.calls -= 1
 
@@ -283,10 +281,10 @@ class ModelTasks:
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
         if search.alternatives:
-            rows = [self.translator.alternatives(line, *search.alternatives) for line in lines]
-            words = [
-                [{"word": a.word, "probability": a.probability, "translation": a.text} for a in row] for row in rows
-            ]
+            before, count = search.alternatives
+            rows = [self.translator.alternatives(line, before, count) for line in lines]
+            keys = ("word", "probability", "translation")
+            words = [[dict(zip(keys, (a.word, a.probability, a.text), strict=True)) for a in row] for row in rows]
             return [Line([], {"alternatives": alternatives}) for alternatives in words]
         answers, translator = list[Line | Failed](), self.variant(search)
         for line, translations in zip(lines, translator.translate_each(lines), strict=True):
@@ -305,22 +303,20 @@ def line_details(translator: "Translator", line: str, translation: "Translation"
     """
     assert translation.details
     protection, terms = translator.protection, translator.terms
-    spans = {
-        "protected": protection.spans(translator, line, translation.text) if protection else [],
-        "terms": terms.spans(line, translation.text) if terms else [],
-    }
     words = [word.span() for word in re.finditer(r"\S+", translation.text)]
+
+    def inside(spans: list[tuple[int, int]]) -> list[int]:
+        return [n for n, (first, last) in enumerate(words) if any(first < end and begin < last for begin, end in spans)]
+
     return {
         "sourceWords": line.split(),
         "words": translation.text.split(),
         "alignment": translation.details.alignment,
         "confidence": [
-            None if p is None else round(math.exp(p), 4) for p in translation.details.word_log_probabilities
+            None if log_p is None else round(math.exp(log_p), 4) for log_p in translation.details.word_log_probabilities
         ],
-        **{
-            kind: [n for n, (a, z) in enumerate(words) if any(a < end and begin < z for begin, end in marked)]
-            for kind, marked in spans.items()
-        },
+        "protected": inside(protection.spans(translator, line, translation.text)) if protection else [],
+        "terms": inside(terms.spans(line, translation.text)) if terms else [],
     }
 
 
@@ -339,35 +335,28 @@ class DocumentTasks:
         os.nice(10)  # translation comes first
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
 
-    def parse(self, document: SentDocument) -> "Document":
+    def parsed(self, documents: list[SentDocument]) -> "Iterator[tuple[str, Document]]":
+        """The formats and the documents of a task, whose processor time is limited from now on."""
         from nmt.plugins.documents import read_document
 
-        if document.format:
-            return read_document(document.format, document.content)
-        suffix, formats = PurePath(document.name).suffix.lower(), formats_of_documents()
-        if suffix not in formats:
-            raise NMTError(f"files of this kind are not translated; {', '.join(formats)} are")
-        return read_document(formats[suffix], document.content, document.target, document.source)
-
-    def begin(self) -> None:
-        """Begin to count the processor time of a task."""
-        limit = math.ceil(time.process_time()) + self.most_seconds
+        limit, formats = math.ceil(time.process_time()) + self.most_seconds, formats_of_documents()
         resource.setrlimit(resource.RLIMIT_CPU, (limit, self.hard_limit))
+        for document in documents:
+            format = document.format or formats.get(PurePath(document.name).suffix.lower(), "")
+            require(bool(format), f"files of this kind are not translated; {', '.join(formats)} are")
+            yield format, read_document(format, document.content, document.target, document.source)
 
     def read(self, documents: list[SentDocument], most: int) -> list[tuple[list[str], bool]]:
         """The lines of each document, at most `most` + 1, and whether it has markup."""
-        self.begin()
-        parsed = map(self.parse, documents)
-        return [(document.lines[: most + 1], type(document).__name__ != "PlainText") for document in parsed]
+        return [(parsed.lines[: most + 1], format != "text") for format, parsed in self.parsed(documents)]
 
     def write(self, documents: list[SentDocument], variants: list[list[list[tuple[str, Any]]]]) -> list[list[bytes]]:
         """Each document in one or more variants: with the text and the alignment of each line."""
         from nmt.plugins.documents import Translated
 
-        self.begin()
         return [
             [parsed.join([Translated(*line) for line in lines]) for lines in rows]
-            for parsed, rows in zip(map(self.parse, documents), variants, strict=True)
+            for (_, parsed), rows in zip(self.parsed(documents), variants, strict=True)
         ]
 
 

@@ -17,7 +17,7 @@ from nmt.plugins.serve import app, translation
 from nmt.plugins.serve.app import Downloads, safe_name
 from nmt.plugins.serve.models import Queue, Request
 from nmt.plugins.serve.requests import add_key, digest, name_of_key, read_keys
-from nmt.plugins.serve.translation import Parsers, PlainText, choose, detect
+from nmt.plugins.serve.translation import PlainText, Service, choose, detect
 from nmt.plugins.serve.worker import Failed, Line, ModelTasks, Rate, Search, SentDocument, Turns
 
 
@@ -247,43 +247,42 @@ HUGE = SentDocument(b"<p>one</p>" * 500_000, format="html")
 
 
 @in_loop
-async def test_a_document_is_parsed_by_a_process_and_written_by_it():
-    parsers = Parsers(60)
-    [(lines, marked_up)] = await parsers.call("read", [DOCUMENT], 10)
+async def test_a_document_is_parsed_by_a_process_and_written_by_it(word_model):
+    service = Service(compose("serve", [f"run={word_model}"]))
+    [(lines, marked_up)] = await service.parse("read", [DOCUMENT], 10)
     assert (lines[:2], len(lines), marked_up) == (["one", "two"], 11, True)
     small = SentDocument(b"<p>one</p>", format="html")
-    written = await parsers.call("write", [small], [[[("1", None)], [("2", None)]]])
+    written = await service.parse("write", [small], [[[("1", None)], [("2", None)]]])
     assert written == [[b"<p>1</p>", b"<p>2</p>"]]
     with pytest.raises(Failed, match="not UTF-8"):
-        await parsers.call("read", [SentDocument(b"\xff", format="html")], 10)
-    await parsers.end()
+        await service.parse("read", [SentDocument(b"\xff", format="html")], 10)
+    await service.end()
 
 
 @pytest.mark.parametrize(("name", "value"), [("PARSING_BYTES", 2**26), ("PARSING_SECONDS", 0)])
 @in_loop
-async def test_a_document_that_takes_too_much_ends_its_process_alone(monkeypatch, name, value):
-    parsers = Parsers(60)
-    with monkeypatch.context() as patched:
-        patched.setattr(translation, name, value)
-        with pytest.raises(Failed, match="MiB of memory"):
-            await parsers.call("read", [HUGE], 10)
-        await parsers.end()
-    assert await parsers.call("read", [DOCUMENT], 10)
-    await parsers.end()
+async def test_a_document_that_takes_too_much_ends_its_process_alone(word_model, monkeypatch, name, value):
+    monkeypatch.setattr(translation, name, value)
+    service = Service(compose("serve", [f"run={word_model}"]))
+    with pytest.raises(Failed, match="MiB of memory"):
+        await service.parse("read", [HUGE], 10)
+    service.large.arguments = (2**30, 10)
+    assert await service.parse("read", [DOCUMENT], 10)
+    await service.end()
 
 
 @in_loop
-async def test_a_parse_that_nobody_waits_for_is_ended():
-    parsers = Parsers(60)
-    await parsers.call("read", [DOCUMENT], 10)
-    process = parsers.large.process
-    task = asyncio.create_task(parsers.call("read", [HUGE], 10))
+async def test_a_parse_that_nobody_waits_for_is_ended(word_model):
+    service = Service(compose("serve", [f"run={word_model}"]))
+    await service.parse("read", [DOCUMENT], 10)
+    process = service.large.process
+    task = asyncio.create_task(service.parse("read", [HUGE], 10))
     await asyncio.sleep(0.1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await process.wait() == -signal.SIGKILL
-    await parsers.end()
+    await service.end()
 
 
 @pytest.mark.parametrize(
