@@ -78,12 +78,12 @@ def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
     for key, unset in (("input", "-"), ("output", "-"), ("text", None)):
         if getattr(config, key) != unset:
             raise NMTError(f"{getattr(config, key)}: nmt.load takes a run, or a model directory, and no {key}")
-    if config.engine not in ("auto", "torch"):
-        raise NMTError(f"engine={config.engine}: nmt.load loads a model with torch")
-    find_models(config.run)  # before the seconds that torch takes to load
-    return Model(
-        load_translator(replace(config, engine="torch"), lambda notice: print(f"nmt: {notice}", file=sys.stderr))
-    )
+    options = config.translator
+    if options.compute.engine not in ("auto", "torch"):
+        raise NMTError(f"engine={options.compute.engine}: nmt.load loads a model with torch")
+    find_models(options.run)  # before the seconds that torch takes to load
+    options = replace(options, compute=replace(options.compute, engine="torch"))
+    return Model(load_translator(options, lambda notice: print(f"nmt: {notice}", file=sys.stderr)))
 
 
 def prepare(*words: str | Path | ExperimentConfig, **keys: Any) -> Path:

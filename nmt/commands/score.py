@@ -2,17 +2,19 @@
 
 import json
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nmt.commands.words import paths_and_texts
 from nmt.config import (
     Command,
+    Compute,
     DecodeConfig,
     Option,
-    TranslateConfig,
+    TranslatorOptions,
     as_list,
     check_scoring,
+    inline,
     number,
     require,
     require_choice,
@@ -50,22 +52,19 @@ class ScoreConfig:
     text, json or tsv (pair number, 1 if right, log P of the right and of the wrong side, category)."""
     flags: bool = False
     """Count likely failures, such as repetitions and lost numbers, by source and translation."""
-    run: Any = None
+    run: list[str] = field(default_factory=list)
     """A run, or a list of them, to score by; log P of each hypothesis, given its source, may filter a corpus."""
-    target: str | None = None
-    """run: target language of a model for several, whose sources begin with a tag for it."""
+    translator: TranslatorOptions = inline(TranslatorOptions(compute=Compute(engine="torch")), "target", "device")
     contrast: str | None = None
     """run: file of contrastive pairs, TSV or JSONL: source, right, wrong, category. How often is log P (the sum, not
     divided by the length) of the right translation higher than that of the wrong one? Ties count as wrong."""
-    device: str = "auto"
-    """run: auto, cpu, cuda, cuda:1, mps."""
     batch_tokens: int = number(4000, 1, 10**9)
     """run: tokens of the longer side that are scored at once; padding counts."""
     buffer: int = number(2000, 1, 10**9)
     """run: pairs held in memory at most, to be sorted by length and scored in batches."""
 
     def __post_init__(self) -> None:
-        self.run, self.metrics = as_list(self.run), as_list(self.metrics)
+        self.metrics = as_list(self.metrics)
         formats = ("text", "json", "tsv") if self.contrast else ("text", "json", "tsv", "jsonl")
         require_choice("format", self.format, formats if self.run else ("text", "json"))
         require(self.examples == 0 or self.format == "text", f"examples={self.examples}: only with format=text")
@@ -157,16 +156,13 @@ def by_model(config: ScoreConfig) -> None:
     from nmt.plugins.judge.likelihood import write_contrast, write_scores
     from nmt.translation import load_translator, warn
 
-    decode = DecodeConfig(batch_tokens=config.batch_tokens)
-    translate = TranslateConfig(
-        config.run, engine="torch", target=config.target, device=config.device, decode=decode, protect="none"
-    )
+    options = replace(config.translator, run=config.run, decode=DecodeConfig(batch_tokens=config.batch_tokens))
     if config.contrast:
-        write_contrast(load_translator(translate, warn), config.contrast, config.format, config.buffer)
+        write_contrast(load_translator(options, warn), config.contrast, config.format, config.buffer)
         return
     assert config.source is not None
     files = (config.source, config.hypothesis)
-    write_scores(load_translator(translate, warn), files, config.format, config.buffer)
+    write_scores(load_translator(options, warn), files, config.format, config.buffer)
 
 
 def run(config: ScoreConfig) -> None:

@@ -15,8 +15,8 @@ def run(config: TranslateConfig) -> None:
 
     tell_latest(config.run)
     for options in config.plugins.values():
-        if run_instead := getattr(options, "run_instead", lambda config: None)(config):
-            run_instead(config)
+        if getattr(options, "enabled", False):
+            options.run_instead(config)
             return
     translate(config)
 

@@ -61,10 +61,10 @@ from .training import (
     ValidationConfig as ValidationConfig,
 )
 from .translation import (
-    SearchConfig as SearchConfig,
+    Compute as Compute,
+    JobConfig as JobConfig,
     TranslateConfig as TranslateConfig,
-    check_engine as check_engine,
-    check_hard_terms as check_hard_terms,
+    TranslatorOptions as TranslatorOptions,
     documents as documents,
-    protected_kinds as protected_kinds,
+    with_plugin_defaults as with_plugin_defaults,
 )

@@ -6,7 +6,8 @@ or a message of its own, and `__post_init__` contains the rules between keys onl
 
 Plugins add records of keys to a record of the core that has a field `plugin_options("OWNER")`: an entry of kind
 "options" called "OWNER.NAME" becomes the group NAME, or with `inline=True` its keys stand beside those of the owner. At
-run time the record is `owner.plugins["NAME"]`.
+run time the record is `owner.plugins["NAME"]`. Its method `check(owner)`, if it has one, raises NMTError where its keys
+do not go with those of the owner.
 """
 
 import ast
@@ -96,7 +97,7 @@ def all_members(cls: type) -> tuple[Member, ...]:
                 if name.startswith(f"{owner}."):
                     metadata = {"inline": None} if entry.facts.get("inline") else {}
                     members.append(Member(name.removeprefix(f"{owner}."), entry.load(), None, metadata, True))
-        elif item.init:
+        elif item.init and "internal" not in item.metadata:
             default = item.default if item.default_factory is NO_DEFAULT else item.default_factory()
             members.append(Member(item.name, item.type, MISSING if default is NO_DEFAULT else default, item.metadata))
     return tuple(members)
@@ -107,7 +108,7 @@ def members_of(cls: type, offered: tuple[str, ...] = ()) -> Iterator[Member]:
     for member in all_members(cls):
         if not offered or member.name in offered:
             yield member
-        elif member.is_inline and (part := tuple(key for key in keys_of(member.type) if key in offered)):
+        elif member.is_inline and (part := tuple({key.split(".")[0] for key in keys_of(member.type)} & {*offered})):
             yield replace(member, metadata={**member.metadata, "offered": part})
 
 
@@ -183,7 +184,11 @@ def build(
             raise NMTError(f"unknown key {shown(f'{group}{next(iter(rest))}')}")
         if added:
             values["plugins"] = added
-        return replace(base, **values) if base is not None else cls(**values)
+        record = replace(base, **values) if base is not None else cls(**values)
+        for options in added.values():
+            if check := getattr(options, "check", None):
+                check(record)
+        return record
     except NMTError as error:
         if where:
             raise NMTError(f"{where}: {error}") from error

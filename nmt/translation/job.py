@@ -12,7 +12,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from nmt.config import TranslateConfig, require
+from nmt.config import JobConfig, require
 from nmt.errors import NMTError
 from nmt.files import LARGE
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
@@ -42,7 +42,7 @@ def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], N
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def is_input(config: TranslateConfig) -> bool:
+def is_input(config: JobConfig) -> bool:
     """True if the output file is the input under any name; a terminal may be both."""
     output = Path(config.output)
     if not output.is_file():
@@ -52,7 +52,7 @@ def is_input(config: TranslateConfig) -> bool:
     return Path(config.input).exists() and output.samefile(config.input)
 
 
-def open_output(config: TranslateConfig, identity: dict[str, Any] | None, stack: ExitStack) -> Output:
+def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitStack) -> Output:
     """The output. `stack` closes a file: it is then whole, or the same command goes on with it later."""
     path = Path(config.output)
     if config.output == "-":
@@ -117,7 +117,7 @@ class Job:
             self.show(number)
 
 
-def open_source(config: TranslateConfig, stack: ExitStack) -> BinaryIO:
+def open_source(config: JobConfig, stack: ExitStack) -> BinaryIO:
     """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
     no_input = config.input == "-" and config.text is None and sys.stdin is None
     require(not no_input, "standard input is closed: name a file with input=FILE")
@@ -131,7 +131,7 @@ def open_source(config: TranslateConfig, stack: ExitStack) -> BinaryIO:
     return source
 
 
-def open_document(config: TranslateConfig, stack: ExitStack) -> tuple[bytes, Output]:
+def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     """The content of a document, and an output for its translation; NMTError if that fails."""
     name = "standard input" if config.input == "-" else config.input
     source = open_source(config, stack)
@@ -141,15 +141,13 @@ def open_document(config: TranslateConfig, stack: ExitStack) -> tuple[bytes, Out
     return content, open_output(config, None, stack)
 
 
-def progress_of(
-    config: TranslateConfig, verb: str, done: int, total: int | None, stack: ExitStack
-) -> Callable[[int], None]:
+def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
     """`progress`, where standard error is a terminal and the output is not."""
     shown = sys.stderr is not None and sys.stderr.isatty() and not (config.output == "-" and sys.stdout.isatty())
     return progress(verb, done, total, stack) if shown else lambda number: None
 
 
-def open_job(config: TranslateConfig, what: dict[str, Any], stack: ExitStack) -> Job:
+def open_job(config: JobConfig, what: dict[str, Any], stack: ExitStack) -> Job:
     """Open input and output; NMTError if that fails.
 
     `what` decides what is written, together with models, keys and input: the command goes on with a partial output file

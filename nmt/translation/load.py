@@ -5,7 +5,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from nmt.config import TranslateConfig, documents, require, shown
+from nmt.config import TranslatorOptions, require, shown
 from nmt.errors import NMTError
 from nmt.files import (
     ModelDescription,
@@ -21,7 +21,7 @@ from nmt.registry import Entry, entries_of, import_attribute
 from nmt.search import Engine, EngineOptions
 from nmt.text import Finder, Tokenizer
 from nmt.translation.segments import limits
-from nmt.translation.targets import LANGUAGE_TAG, language_tag, languages
+from nmt.translation.targets import language_tag, languages
 from nmt.translation.translator import Translator
 
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
@@ -42,20 +42,25 @@ def find_models(names: list[str]) -> tuple[list[Path], list[ModelDescription], T
     return folders, descriptions, tokenizers[0]
 
 
-def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> Translator:
+def load_translator(options: TranslatorOptions, notice: Callable[[str], None]) -> Translator:
     """A translator of one model directory, or of several as an ensemble.
 
     `notice` is called with what a user should know. Raises NMTError if parts do not belong together.
     """
-    folders, descriptions, tokenizer = find_models(config.run)
-    glossary, finder = read_glossary(config.glossary, notice) if config.glossary else None, Finder(config.protect)
-    terms = Terms(glossary, tokenizer, config.terms == "soft", finder) if glossary else None
-    if config.terms == "soft" and not knows_hints(descriptions):
+    folders, descriptions, tokenizer = find_models(options.run)
+    protection, terms = options.plugins.get("protection"), None
+    finder = Finder(protection.protect if protection else [])
+    if protection and protection.glossary:
+        one = isinstance(protection.glossary, str)
+        require(one, f"glossary={shown(protection.glossary)}: it takes one file; put all terms into it")
+        glossary = read_glossary(protection.glossary, notice)
+        terms = Terms(glossary, tokenizer, protection.terms == "soft", finder)
+    if terms and terms.soft and not knows_hints(descriptions):
         notice("terms=soft: the model was not trained with data.noise.terms, and may translate the hints; terms=hard")
-    config = with_engine(config, notice)
-    load: Callable[..., Engine] = entries_of("engine")[config.engine].load()
-    engine = load(folders, engine_options(config, descriptions[0]), notice)
-    found = limits(descriptions, config.split != "never")
+    options = with_engine(options, notice)
+    load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
+    engine = load(folders, engine_options(options, descriptions[0]), notice)
+    found = limits(descriptions, options.split != "never")
     if found.split and engine.longest is not None:
         found.longest = min(found.longest or engine.longest, engine.longest - 1)
     if found.characters is not None and terms and terms.soft:
@@ -65,16 +70,15 @@ def load_translator(config: TranslateConfig, notice: Callable[[str], None]) -> T
             f"terms=hard has no effect on {len(unusable):,} of the terms, whose characters the model does not know: "
             f"{shown(', '.join(unusable))}"
         )
-    prefix = language_tag(config.target, tokenizer) + config.source_prefix
-    tagged = config.input_format != "text" or LANGUAGE_TAG.match(config.text or "")
-    if (known := languages(tokenizer)) and not prefix and not tagged:
+    prefix = language_tag(options.target, tokenizer) + options.source_prefix
+    if (known := languages(tokenizer)) and not prefix and not options.has_tags:
         into = shown(", ".join(known))
         notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
-    scorer = engine.token_scores if config.format == "jsonl" or config.format in documents() else None
-    translator = Translator(engine, tokenizer, found, prefix, config.target_prefix, scorer)
-    if config.protect:
+    scorer = engine.token_scores if options.results == "tokens" else None
+    translator = Translator(engine, tokenizer, found, prefix, options.target_prefix, scorer)
+    if protection and protection.protect:
         translator.protection = Protection(finder)
-    translator.ahead, translator.terms = config.engine == "ctranslate2", terms
+    translator.ahead, translator.terms = options.compute.engine == "ctranslate2", terms
     return translator
 
 
@@ -85,36 +89,37 @@ def automatic_engines(precision: str) -> list[Entry]:
     return [*ready, *(entry for entry in entries if entry.name == "torch")]
 
 
-def with_engine(config: TranslateConfig, notice: Callable[[str], None]) -> TranslateConfig:
+def with_engine(options: TranslatorOptions, notice: Callable[[str], None]) -> TranslatorOptions:
     """The options with an engine in place of auto, with a notice where there was a choice."""
-    if config.engine != "auto":
-        return config
-    engines = automatic_engines(config.precision)
-    require(bool(engines), f"precision={config.precision}: the engine for it is not installed; see engine")
-    if len(engines) == 1 or config.ray.enabled or config.devices > 1:
-        return replace(config, engine=engines[-1].name)
-    folders, reason = [find_model_directory(name) for name in config.run], ""
-    options = engine_options(config, read_description(folders[0]))
+    compute = options.compute
+    if compute.engine != "auto":
+        return options
+    engines = automatic_engines(compute.precision)
+    require(bool(engines), f"precision={compute.precision}: the engine for it is not installed; see engine")
+    if len(engines) == 1 or compute.devices > 1:
+        return replace(options, compute=replace(compute, engine=engines[-1].name))
+    folders, reason = [find_model_directory(name) for name in options.run], ""
+    needed = engine_options(options, read_description(folders[0]))
     for entry in engines:
-        problem = import_attribute(entry.facts["suits"])(folders, options) if "suits" in entry.facts else ""
-        if config.split == "never" and not problem and entry.name != "torch":
+        problem = import_attribute(entry.facts["suits"])(folders, needed) if "suits" in entry.facts else ""
+        if options.split == "never" and not problem and entry.name != "torch":
             problem = "split=never"  # a line may have more tokens than the engine has positions
         if not problem:
             break
         reason = reason or f" ({problem})"
     notice(f"engine={entry.name}{reason}")
-    return replace(config, engine=entry.name)
+    return replace(options, compute=replace(compute, engine=entry.name))
 
 
-def engine_options(config: TranslateConfig, description: ModelDescription) -> EngineOptions:
+def engine_options(options: TranslatorOptions, description: ModelDescription) -> EngineOptions:
     """What an engine has to know of the options of a translation by such a model."""
+    protection = options.plugins.get("protection")
     return EngineOptions(
-        expected_search(config.decode, description),
-        config.device,
-        config.precision,
-        config.threads,
-        # Plain text shows no scores, but the Parquet files that Ray writes do.
-        scores=config.format != "text" or config.ray.enabled,
-        target_prefix=config.target_prefix,
-        terms=bool(config.glossary) and config.terms == "hard",
+        expected_search(options.decode, description),
+        options.compute.device,
+        options.compute.precision,
+        options.compute.threads,
+        scores=options.results != "text",
+        target_prefix=options.target_prefix,
+        terms=protection is not None and protection.glossary is not None and protection.terms == "hard",
     )

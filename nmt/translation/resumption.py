@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nmt.config import TranslateConfig, build, to_tree
+from nmt.config import JobConfig, TranslatorOptions, build, to_tree
 from nmt.errors import NMTError
 from nmt.files import cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 
@@ -26,7 +26,7 @@ SAVE_SECONDS = 5.0
 """Seconds between saves, which bring the file to the disk."""
 
 
-def what_decides(config: TranslateConfig) -> dict[str, Any]:
+def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
     """The models and keys, by name, that decide what lines become; without the input."""
     settings = to_tree(config)
     if settings.get("glossary"):

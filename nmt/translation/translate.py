@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt.config import TranslateConfig, documents, require, shown
+from nmt.config import JobConfig, TranslateConfig, documents, require, shown
 from nmt.plugins.protection.glossary import read_glossary
 from nmt.plugins.protection.terms import TermReport
 from nmt.registry import entries_of
@@ -97,14 +98,14 @@ def render(
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def open_translator(config: TranslateConfig, stack: ExitStack) -> "Translator | DeviceTranslator":
+def open_translator(config: JobConfig, stack: ExitStack) -> "Translator | DeviceTranslator":
     """The translator for a processor, a GPU or several, unless there is no input; `stack` ends its processes."""
     require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
-    if config.devices > 1:
+    if config.translator.compute.devices > 1:
         from nmt.plugins.cluster.devices import device_names, on_devices
 
         return stack.enter_context(on_devices(config, device_names(config)))
-    return load_translator(config, warn)
+    return load_translator(config.translator, warn)
 
 
 def remark(translation: Translation, where: str, counts: dict[str, int], notice: Callable[[str], None]) -> None:
@@ -134,7 +135,7 @@ def summarize(counts: dict[str, int], notice: Callable[[str], None]) -> None:
 def translate(config: TranslateConfig) -> None:
     """Translate `config.input` to `config.output`: lines in order as they arrive, a document as a whole."""
     require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
-    config = with_engine(config, warn)
+    config = replace(config, translator=with_engine(config.translator, warn))
     if document := documents().get(config.format):
         document.load().translate(config)
         return

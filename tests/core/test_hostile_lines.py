@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings, strategies as st
+from options import translate_config, translator_options
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, sha256, write_model_directory
 from nmt.model import Transformer
@@ -123,7 +124,7 @@ def written(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
     (folder / "in").write_bytes(content)
     base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu"}
     decode = DecodeConfig(beam_size=2, max_length=5)
-    translate(TranslateConfig(checkpoint, **{**base, "decode": decode, **settings}))
+    translate(translate_config(checkpoint, **{**base, "decode": decode, **settings}))
     return (folder / "out").read_bytes()
 
 
@@ -316,8 +317,9 @@ def test_a_line_without_positions_is_named_after_those_before_it(bpe, buffer):
 @pytest.mark.parametrize("split", [True, False])
 def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
     folder = model_directory(tmp_path, bpe, positions="learned", max_positions=12)
-    config = TranslateConfig(folder, split=split, device="cpu", decode=DecodeConfig(beam_size=1, max_length=3))
-    ours = load_translator(config, print)
+    decode = DecodeConfig(beam_size=1, max_length=3)
+    options = translator_options(folder, device="cpu", split="auto" if split else "never", decode=decode)
+    ours = load_translator(options, print)
     if split:
         [[found]] = ours.translate(["ka " * 12])
         assert found.text

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from options import translator_options
 from safetensors.torch import load_file
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import (
     ModelDescription,
@@ -60,7 +61,7 @@ def folder(written, tmp_path) -> Path:
 
 
 def load(folder: Path) -> Translator:
-    return load_translator(TranslateConfig(run=str(folder), device="cpu", format="tsv", decode=DECODE), print)
+    return load_translator(translator_options(run=str(folder), device="cpu", decode=DECODE), print)
 
 
 def change_config(folder: Path, **changes) -> None:

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from options import translate_config
 
-from nmt.config import TranslateConfig, protected_kinds
 from nmt.errors import NMTError
+from nmt.plugins.protection.config import protected_kinds
 from nmt.text import Finder, Items, items as protected
 from nmt.text.items import item
 
@@ -179,7 +180,7 @@ def test_stretches_are_in_order_and_the_source_holds_its_own_items(line):
         assert Items(line, stretches).arrive(" ".join(line.split()))
 
 
-@pytest.mark.parametrize(("value", "kinds"), [("usual", ["usual"]), ("none", []), (False, []), (["a+"], ["a+"])])
+@pytest.mark.parametrize(("value", "kinds"), [(["usual"], ["usual"]), (["none"], []), (["a+"], ["a+"])])
 def test_kinds(value, kinds):
     assert protected_kinds(value) == kinds
 
@@ -189,7 +190,7 @@ def test_kinds(value, kinds):
 )
 def test_wrong_patterns_are_refused(value):
     with pytest.raises(NMTError, match=r"^protect="):
-        TranslateConfig("run", protect=value)
+        translate_config("run", protect=value)
 
 
 @settings(max_examples=300)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from options import translate_config
 from preloaded import python
 
 from nmt.config import DecodeConfig, TranslateConfig
@@ -118,7 +119,7 @@ def test_a_link_under_the_partial_name_is_not_written_through(tmp_path):
 
 def config(checkpoint: str, folder: Path, **settings) -> TranslateConfig:
     base = {"input": str(folder / "in"), "output": str(folder / "out"), "device": "cpu", "decode": GREEDY}
-    return TranslateConfig(checkpoint, **{**base, **settings})
+    return translate_config(checkpoint, **{**base, **settings})
 
 
 @pytest.mark.parametrize(
@@ -147,6 +148,7 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
     translate(config(checkpoint, tmp_path, format="tsv", output=str(tmp_path / "expected")))
     options = [
         f"run={checkpoint}",
+        "engine=torch",
         "device=cpu",
         "decode=greedy",
         "decode.max_extra_length=3",

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from options import translate_config, translator_options
 from preloaded import python
 
-from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config import DecodeConfig
 from nmt.errors import NMTError
 from nmt.search import choose_device
 from nmt.translation import Translation, input_lines, load_translator, remark, summarize, translate
@@ -34,7 +35,7 @@ def run(checkpoint: str, folder: Path, content: bytes, **settings) -> bytes:
         "device": "cpu",
         "decode": DecodeConfig(beam_size=2, max_extra_length=3),
     }
-    translate(TranslateConfig(**{**defaults, **settings}))
+    translate(translate_config(**{**defaults, **settings}))
     return (folder / "output").read_bytes()
 
 
@@ -123,7 +124,7 @@ def test_the_empty_translation_has_its_line(format, expected):
 def test_a_file_of_lines_becomes_a_file_of_as_many(checkpoint, tmp_path, buffer, end):
     lines = ["", *LINES[:4], "  ", "a\u2028b\x85c\x0bd", "☃ 漢字", "last"]
     expected = load_translator(
-        TranslateConfig(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra_length=3)), print
+        translator_options(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra_length=3)), print
     ).translate(lines)
     output = run(checkpoint, tmp_path, "\n".join(lines).encode() + end, buffer=buffer)
     assert output.decode().split("\n") == [*(translations[0].text for translations in expected), ""]
@@ -228,10 +229,9 @@ def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):
     lines = (FIXTURES / "test.src").read_text().splitlines()
     found = {}
     for precision in ("float32", "bfloat16"):
-        config = TranslateConfig(
-            str(word_model), device="cpu", precision=precision, format="jsonl", decode=DecodeConfig(beam_size=4)
-        )
-        translator = load_translator(config, lambda words: None)
+        decode = DecodeConfig(beam_size=4)
+        options = translator_options(str(word_model), "tokens", device="cpu", precision=precision, decode=decode)
+        translator = load_translator(options, lambda words: None)
         weights = {parameter.dtype for parameter in translator.engine.models[0].parameters()}
         assert weights == {getattr(torch, precision)}
         found[precision] = [best[0] for best in translator.translate(lines)]
@@ -251,4 +251,4 @@ def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):
 )
 def test_an_arithmetic_that_the_engine_lacks_is_refused(engine, precision, named):
     with pytest.raises(NMTError, match=f"precision={precision}.*{named}"):
-        TranslateConfig(engine=engine, precision=precision, decode=DecodeConfig())
+        translate_config(engine=engine, precision=precision, decode=DecodeConfig())

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from nmt import __version__
-from nmt.config import DecodeConfig, TranslateConfig
+from nmt.config import Compute, DecodeConfig, TranslatorOptions, with_plugin_defaults
 from nmt.errors import NMTError
 from nmt.evaluation import score
 from nmt.files import LARGE, expected_search, read_bytes, write_file
@@ -124,10 +124,9 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     cited = find_cited(config.run)
     name, given = find_test_set(config, cited)
     output = find_output(config, cited, name)
-    settings = TranslateConfig(
-        config.run, engine="torch", target=config.target, device=config.device, decode=config.decode
-    )
-    hypotheses = {"hypotheses": translate_lines(settings, given["source"], console)}
+    compute = Compute("torch", device=config.device)
+    options = TranslatorOptions([config.run], compute, target=config.target, decode=config.decode)
+    hypotheses = {"hypotheses": translate_lines(with_plugin_defaults(options), given["source"], console)}
     files = files_of(cited, hypotheses | (given if config.text else {}))
     statement = make_statement(config, cited, name, given | hypotheses, sorted(files))
     stated = (json.dumps(asdict(statement), indent=2) + "\n").encode()

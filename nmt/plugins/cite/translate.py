@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.progress import track
 
-from nmt.config import TranslateConfig
+from nmt.config import TranslatorOptions
 from nmt.translation import Translator, load_translator, warn
 
 BLOCK_LINES = 256
@@ -19,8 +19,8 @@ def translations(translator: Translator, lines: list[str]) -> Iterator[str]:
             yield found[0].text
 
 
-def translate_lines(config: TranslateConfig, lines: list[str], console: Console) -> list[str]:
-    """The best translation of each line by the model that `config` names, with a bar on a terminal."""
-    found = translations(load_translator(config, warn), lines)
+def translate_lines(options: TranslatorOptions, lines: list[str], console: Console) -> list[str]:
+    """The best translation of each line by the model that `options` name, with a bar on a terminal."""
+    found = translations(load_translator(options, warn), lines)
     console.print(f"translating {len(lines):,} lines")
     return list(track(found, "translating", len(lines), console=console, disable=not console.is_terminal))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from nmt.config import TranslateConfig, shown
+from nmt.config import Compute, TranslatorOptions, shown, with_plugin_defaults
 from nmt.errors import NMTError
 from nmt.evaluation import Score, score, signature_tokenizer
 from nmt.files import printable
@@ -133,10 +133,11 @@ class Verification:
             return
         from nmt.plugins.cite.translate import translate_lines
 
-        settings = TranslateConfig(
-            run, engine="torch", target=stated.language_tag, device=self.config.device, decode=stated.search
+        compute = Compute("torch", device=self.config.device)
+        options = TranslatorOptions([run], compute, target=stated.language_tag, decode=stated.search)
+        yield compare_translations(
+            stated, hypotheses, translate_lines(with_plugin_defaults(options), sources, self.console)
         )
-        yield compare_translations(stated, hypotheses, translate_lines(settings, sources, self.console))
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:

@@ -1,13 +1,8 @@
 """Options of translation on a Ray cluster."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from nmt.config import Option, number
-
-if TYPE_CHECKING:
-    from nmt.config import TranslateConfig
+from nmt.config import Option, TranslateConfig, number
 
 
 @dataclass
@@ -25,14 +20,12 @@ class RayConfig:
     column: str = "source"
     """Column of Parquet input to translate."""
 
-    def run_instead(self, config: "TranslateConfig") -> "Callable[[TranslateConfig], None] | None":
-        """What `nmt translate` runs with these options; None: what it runs without them."""
-        if not self.enabled:
-            return None
+    def run_instead(self, config: TranslateConfig) -> None:
+        """What `nmt translate` runs with these options."""
         from nmt.commands.console import talker
         from nmt.plugins.cluster.on_ray import translate_corpus
 
-        return lambda config: translate_corpus(config, talker())
+        translate_corpus(config, talker())
 
 
 RAY = Option("Short for ray.enabled=true.", override="ray.enabled=true")

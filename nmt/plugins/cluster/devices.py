@@ -35,7 +35,8 @@ def device_names(config: TranslateConfig) -> list[str]:
     """The GPU of each process; NMTError if there are not enough."""
     import torch
 
-    count, device, gpus = config.devices, config.device, torch.cuda.device_count()
+    compute = config.translator.compute
+    count, device, gpus = compute.devices, compute.device, torch.cuda.device_count()
     if device == "cpu" or (device == "auto" and not gpus):
         raise NMTError(f"devices={count} is for GPUs; of a processor all cores are used, or threads=N of them")
     if device not in ("auto", "cuda"):
@@ -50,7 +51,8 @@ def begin_worker(config: TranslateConfig, devices: "SimpleQueue[str]") -> None:
     """Begin a process of the pool: take a device."""
     global worker_config
     begin()
-    worker_config = replace(config, device=devices.get())
+    compute = replace(config.translator.compute, device=devices.get())
+    worker_config = replace(config, translator=replace(config.translator, compute=compute))
 
 
 @cache
@@ -58,8 +60,8 @@ def worker_translator() -> Translator:
     """The translator of a process, loaded with its first block: an error in `begin_worker` would break the pool."""
     import torch
 
-    torch.set_num_threads(max(1, torch.get_num_threads() // worker_config.devices))
-    return load_translator(worker_config, warn)
+    torch.set_num_threads(max(1, torch.get_num_threads() // worker_config.translator.compute.devices))
+    return load_translator(worker_config.translator, warn)
 
 
 def translate_block(block: list[str]) -> Block:
@@ -69,7 +71,8 @@ def translate_block(block: list[str]) -> Block:
     except NMTError:
         raise
     except Exception as error:
-        raise NMTError(f"{worker_config.device}: {type(error).__name__}: {one_line(error)}") from error
+        device = worker_config.translator.compute.device
+        raise NMTError(f"{device}: {type(error).__name__}: {one_line(error)}") from error
 
 
 def result(future: "Future[Any] | BaseException") -> Any:
@@ -111,7 +114,8 @@ class DeviceTranslator:
 def on_devices(config: TranslateConfig, names: list[str]) -> Iterator[DeviceTranslator]:
     """A translator with a process on each of these devices; they end with the block, at once after an exception."""
     # runs/latest may point elsewhere by the time a process reads it.
-    config = replace(config, run=[str(find_model_directory(name).resolve()) for name in config.run])
+    runs = [str(find_model_directory(name).resolve()) for name in config.translator.run]
+    config = replace(config, translator=replace(config.translator, run=runs))
     context = get_context("spawn")
     devices = context.SimpleQueue()
     for name in names:

@@ -21,9 +21,10 @@ from nmt.translation import what_decides
 def require_ray(config: TranslateConfig) -> None:
     """NMTError unless Ray is installed, and chooses the devices."""
     require(bool(find_spec("ray")), f"--ray needs Ray; {how_to_install('ray')}")
-    require(config.devices == 1, f"devices={config.devices}: --ray has ray.workers for that")
-    plain = config.device in ("auto", "cpu", "cuda", "mps")
-    require(plain, f"device={config.device}: Ray chooses which one; device=cuda")
+    compute = config.translator.compute
+    require(compute.devices == 1, f"devices={compute.devices}: --ray has ray.workers for that")
+    plain = compute.device in ("auto", "cpu", "cuda", "mps")
+    require(plain, f"device={compute.device}: Ray chooses which one; device=cuda")
 
 
 def on_cluster(
@@ -41,7 +42,8 @@ def on_cluster(
     try:
         resources = ray.cluster_resources()
         gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
-        device = config.device if config.device != "auto" else "cuda" if gpus else "cpu"
+        compute = config.translator.compute
+        device = compute.device if compute.device != "auto" else "cuda" if gpus else "cpu"
         if device == "cuda" and not gpus:
             raise NMTError("device=cuda: the Ray cluster has no GPU; use device=cpu")
         workers = config.ray.workers or min(gpus if device == "cuda" else cores, len(blocks))
@@ -50,7 +52,9 @@ def on_cluster(
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars, context.print_on_execution_start = False, False
         rows = ray.data.from_items([asdict(block) for block in blocks], override_num_blocks=len(blocks))
-        arguments, pool = (replace(config, device=device), *arguments), ray.data.ActorPoolStrategy(size=workers)
+        compute = replace(compute, device=device, engine=compute.engine.replace("auto", "torch"))
+        config = replace(config, translator=replace(config.translator, compute=compute))
+        arguments, pool = (config, *arguments), ray.data.ActorPoolStrategy(size=workers)
         yield from rows.map(worker, fn_constructor_args=arguments, compute=pool, **needs).iter_rows()
     except ray.exceptions.RayError as error:
         raise NMTError(f"Ray: {one_line(error)}; the same command goes on from there") from error
@@ -67,12 +71,12 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     require(lines, f"input_format={config.input_format}: --ray has ray.column for Parquet; leave it out")
     require_ray(config)
     folder = Path(config.output)
-    config = replace(
-        config,
-        run=[str(find_model_directory(name).resolve()) for name in config.run],
-        output=str(folder.absolute()),
-        glossary=config.glossary and str(Path(config.glossary).resolve()),
-    )
+    options, plugins = config.translator, dict(config.translator.plugins)
+    if (protection := plugins.get("protection")) and protection.glossary:
+        plugins["protection"] = replace(protection, glossary=str(Path(protection.glossary).resolve()))
+    runs = [str(find_model_directory(name).resolve()) for name in options.run]
+    options = replace(options, run=runs, plugins=plugins, results="scores")  # the Parquet files have scores
+    config = replace(config, translator=options, output=str(folder.absolute()))
     settings = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
     with console.status("reading the input"):
         blocks, hashes = cut(find_files(config.input), config.ray.lines, config.ray.column)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.config import (
-    MISSING,
     Command,
-    DecodeConfig,
+    Compute,
     Option,
-    TranslateConfig,
+    TranslatorOptions,
     as_list,
     check_scoring,
+    inline,
     number,
     require,
     require_choice,
@@ -62,19 +62,10 @@ class CompareConfig:
     """The number of largest wins, and of largest losses, on the page."""
     format: str = "text"
     """text or json."""
-    target: str | None = None
-    """Target language, for models of several."""
-    engine: str = "torch"
-    """torch or ctranslate2, as of `nmt translate`; exported models are for ctranslate2."""
-    precision: str = "float32"
-    """Arithmetic: float32, int8 (ctranslate2) or bfloat16 (torch)."""
-    threads: int | None = number(None, 1, 4096)
-    """ctranslate2: processor cores to use; null: all."""
-    device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps."""
-    protect: Any = "usual"
-    """What arrives as it is, as of `nmt translate`: usual, none, or a list of regular expressions and usual."""
-    decode: DecodeConfig = MISSING
+    translator: TranslatorOptions = inline(
+        TranslatorOptions(compute=Compute("torch")),
+        *("target", "engine", "precision", "threads", "device", "protect", "decode"),
+    )
 
     def __post_init__(self) -> None:
         self.systems, self.metrics = as_list(self.systems), as_list(self.metrics)
@@ -84,19 +75,6 @@ class CompareConfig:
         require_choice("format", self.format, ("text", "json"))
         if self.fail_if is not None:
             require_choice("fail_if", self.fail_if, ("worse",))
-        self.translating()
-
-    def translating(self) -> TranslateConfig:
-        """The keys of `nmt translate`, which checks them."""
-        return TranslateConfig(
-            engine=self.engine,
-            precision=self.precision,
-            threads=self.threads,
-            device=self.device,
-            target=self.target,
-            decode=self.decode,
-            protect=self.protect,
-        )
 
 
 def is_same(output: Path, other: Path) -> bool:
@@ -117,7 +95,7 @@ def translate_all(config: CompareConfig, systems: "list[System]", test: "TestSet
             if is_model(member):
                 console.print(f"{member}: {len(test.references):,} lines of {test.name}")
             with console.status("translating, unless an earlier comparison did"):
-                translated[-1].append(translations(member, test, config.translating()))
+                translated[-1].append(translations(member, test, config.translator))
     return translated
 
 

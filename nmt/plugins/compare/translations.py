@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from nmt.config import DecodeConfig, TranslateConfig, build
+from nmt.config import DecodeConfig, JobConfig, TranslatorOptions, build
 from nmt.errors import NMTError
 from nmt.files import EXPORTED, LARGE, cache_folder, is_exported, parse_json, read_mapping, sha256, write_file
 from nmt.hardware import proc_value, processor, usable_cores
@@ -60,10 +60,10 @@ class Kept:
     cost: Cost
 
 
-def translations(member: str, test: TestSet, options: TranslateConfig) -> Translated:
+def translations(member: str, test: TestSet, options: TranslatorOptions) -> Translated:
     """The translations of a test set, from a file, the cache, or a model; NMTError if they are not parallel to it.
 
-    `options` are those of `nmt translate`, whatever its run is.
+    The `run` of `options` does not matter.
     """
     if not is_model(member):
         hypotheses = list(read_texts(member))
@@ -73,7 +73,8 @@ def translations(member: str, test: TestSet, options: TranslateConfig) -> Transl
     if test.sources is None:
         raise NMTError(f"{member}: a model needs source lines to translate; pass source=FILE")
     folder = model_folder(member)
-    config = replace(options, run=[str(folder)], engine="ctranslate2" if is_exported(folder) else options.engine)
+    compute = replace(options.compute, engine="ctranslate2") if is_exported(folder) else options.compute
+    config = replace(options, run=[str(folder)], compute=compute)
     file = cache_folder() / "compare" / f"{identity(config, folder, test.sources)}.json"
     kept = read_kept(file, len(test.sources)) or translate_apart(config, test.sources)
     if not file.exists():
@@ -82,12 +83,12 @@ def translations(member: str, test: TestSet, options: TranslateConfig) -> Transl
     return Translated(member, kept.hypotheses, kept.cost)
 
 
-def identity(config: TranslateConfig, folder: Path, sources: list[str]) -> str:
+def identity(config: TranslatorOptions, folder: Path, sources: list[str]) -> str:
     """SHA-256 of all that decides what the translations are, and of where and how they are made."""
     about = folder / (EXPORTED if is_exported(folder) else "config.json")
     decides = {
         **what_decides(config),
-        **{key: getattr(config, key) for key in ("device", "threads", "buffer")},
+        **{key: getattr(config.compute, key) for key in ("device", "threads")},
         "batch_tokens": config.decode.batch_tokens,
         "description": sha256(about),
         "sources": sources,
@@ -107,7 +108,7 @@ def read_kept(file: Path, lines: int) -> Kept | None:
     return None
 
 
-def translate_apart(config: TranslateConfig, sources: list[str]) -> Kept:
+def translate_apart(config: TranslatorOptions, sources: list[str]) -> Kept:
     """Translate in a process of its own, whose peak of memory is that of this model alone."""
     with worker_pool(1, mp_context=get_context("spawn"), initializer=begin) as pool:
         try:
@@ -116,12 +117,12 @@ def translate_apart(config: TranslateConfig, sources: list[str]) -> Kept:
             raise NMTError(f"{config.run[0]}: the process that translates died: is memory short?") from error
 
 
-def translate_here(config: TranslateConfig, sources: list[str]) -> Kept:
+def translate_here(config: TranslatorOptions, sources: list[str]) -> Kept:
     """Translate as `nmt translate` does, and measure it; the model has translated one line before."""
     translator = load_translator(config, warn)
     translator.translate(sources[:1])
     start = time.perf_counter()
-    hypotheses = [found[0].text for found in translator.stream(sources, config.buffer)]
+    hypotheses = [found[0].text for found in translator.stream(sources, JobConfig.buffer)]
     seconds = time.perf_counter() - start
     tokens = sum(map(len, translator.tokenizer.encode(hypotheses, TARGET)))
     weights, keys = what_translated(translator.engine, config)
@@ -129,15 +130,18 @@ def translate_here(config: TranslateConfig, sources: list[str]) -> Kept:
     return Kept(hypotheses, Cost(seconds, len(sources), tokens, memory, weights.stat().st_size, device, keys))
 
 
-def what_translated(engine: Engine, config: TranslateConfig) -> tuple[Path, str]:
+def what_translated(engine: Engine, config: TranslatorOptions) -> tuple[Path, str]:
     """The file of the weights, and the keys of `Cost`."""
-    weights, keys = Path(config.run[0]) / "model.safetensors", {"engine": config.engine, "precision": config.precision}
-    if config.engine == "ctranslate2":
+    weights, compute = Path(config.run[0]) / "model.safetensors", config.compute
+    keys = {"engine": compute.engine, "precision": compute.precision}
+    if compute.engine == "ctranslate2":
         from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 
         assert isinstance(engine, CTranslate2Engine)
         weights, keys["precision"] = engine.folder / "model.bin", engine.precision  # an exported model has its own
-    keys |= {} if config.protect == ["usual"] else {"protect": ",".join(config.protect) or "none"}
+    protection = config.plugins.get("protection")
+    if protection and protection.protect != ["usual"]:
+        keys["protect"] = ",".join(protection.protect) or "none"
     usual = asdict(DecodeConfig())
     search = asdict(engine.config) | {"length_penalty_kind": engine.config.length_penalty_kind or "gnmt"}
     usual |= {"length_penalty_kind": "gnmt", "batch_tokens": search["batch_tokens"]}  # that decides no translation
@@ -147,13 +151,13 @@ def what_translated(engine: Engine, config: TranslateConfig) -> tuple[Path, str]
     return weights, " ".join(f"{key}={value}" for key, value in keys.items())
 
 
-def peak_memory(config: TranslateConfig) -> tuple[int, str]:
+def peak_memory(config: TranslatorOptions) -> tuple[int, str]:
     """The most memory that was taken so far, in bytes, and on which device."""
-    if config.engine == "torch" and choose_device(config.device).startswith("cuda"):
+    if config.compute.engine == "torch" and choose_device(config.compute.device).startswith("cuda"):
         import torch
 
-        device = choose_device(config.device)
+        device = choose_device(config.compute.device)
         return torch.cuda.max_memory_allocated(device), torch.cuda.get_device_name(device)
     peak = proc_value("self/status", "VmHWM")
-    cores = config.threads or usable_cores()
+    cores = config.compute.threads or usable_cores()
     return 1024 * int(peak.split()[0]) if peak else 0, f"{processor()}, {cores} core{'s' if cores > 1 else ''}"

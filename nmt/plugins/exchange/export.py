@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
-from nmt.config import MISSING, Command, DecodeConfig, TranslateConfig, require, require_choice
+from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
         yield f"no sample was compared: {sample.origin}; pass sample=FILE"
         return
     status(f"translating {len(sample.lines):,} lines twice")
-    settings = TranslateConfig(str(folder), engine="torch", device="cpu", decode=decode, protect="none")
+    settings = TranslatorOptions([str(folder)], Compute("torch", device="cpu"), decode=decode)
     lines = list(agreement(load_translator(settings, lambda words: None), program, sample))
     yield from lines
     card = output / "README.md"
@@ -96,7 +96,7 @@ def write_ctranslate2(folder: Path, output: Path, precision: str, decode: Decode
     from nmt.plugins.exchange.ctranslate2 import CTranslate2Program, write
 
     write(folder, output, precision)
-    settings = TranslateConfig(str(output), engine="ctranslate2", decode=decode, protect="none")
+    settings = TranslatorOptions([str(output)], Compute("ctranslate2"), decode=decode)
     return CTranslate2Program(load_translator(settings, lambda words: None))
 
 

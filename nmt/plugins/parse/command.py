@@ -1,22 +1,20 @@
 """`nmt parse`: parse sentences into constituency trees (section 6.3)."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from nmt.commands.console import tell_latest
 from nmt.commands.translate import LESS_MEMORY
 from nmt.commands.words import input_and_run
-from nmt.config import Command, SearchConfig, TranslateConfig
+from nmt.config import Command, JobConfig, TranslatorOptions, inline
 
 
 @dataclass
-class ParseConfig(SearchConfig):
+class ParseConfig(JobConfig):
     """The tree of `nmt parse`."""
 
-    run: Any = "runs/latest"
-    """A run, or a model directory, trained with data=treebank; a list of them is an ensemble."""
+    translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "vmap", "decode")
     input: str = "-"
     """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
     output: str = "-"
@@ -29,12 +27,12 @@ def run(config: ParseConfig) -> None:
     from nmt.plugins.parse.treebank import model_sentence
     from nmt.translation import open_job, open_translator, warn, with_engine
 
-    tell_latest(config.run)
-    check_parsers(config.run)
+    tell_latest(config.translator.run)
+    check_parsers(config.translator.run)
     with ExitStack() as stack:
-        inner = with_engine(TranslateConfig(**vars(config), split="never", format="tsv", protect="none"), warn)
-        translator = open_translator(inner, stack)
-        job = open_job(inner, {"command": "parse"}, stack)
+        config = replace(config, translator=with_engine(config.translator, warn))
+        translator = open_translator(config, stack)
+        job = open_job(config, {"command": "parse"}, stack)
         counts = job.output.notes.counts
         for number, line, found in job.run(lambda lines: translator.stream(map(model_sentence, lines), config.buffer)):
             tree, mends = choose_tree(found, line)

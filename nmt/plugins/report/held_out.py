@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.progress import track
 
-from nmt.config import DecodeConfig, TranslateConfig, matches
+from nmt.config import Compute, DecodeConfig, TranslatorOptions, matches, with_plugin_defaults
 from nmt.data import PreparedCorpus
 from nmt.errors import NMTError
 from nmt.evaluation import bleu_tokenizer
@@ -43,9 +43,9 @@ def newest_facts(run: Run) -> Facts | None:
 
 def load_newest(run: Run, decode: DecodeConfig, device: str) -> tuple[Translator, str]:
     """A translator with the model directory, or else the last checkpoint, and the name of that."""
-    settings = TranslateConfig(str(run.folder), engine="torch", device=device, decode=decode)
-    if run.manifest and run.manifest.is_treebank:
-        settings = replace(settings, split="never", protect="none")
+    settings = TranslatorOptions([str(run.folder)], Compute("torch", device=device), decode=decode)
+    is_treebank = run.manifest and run.manifest.is_treebank
+    settings = replace(settings, split="never") if is_treebank else with_plugin_defaults(settings)
     if run.model:
         return load_translator(settings, warn), f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     path = list_checkpoints(run.folder)[-1]

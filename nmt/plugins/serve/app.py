@@ -214,8 +214,8 @@ class Server:
         self.keys = Path(config.keys) if config.keys else None
         if self.keys:
             forms.read_keys(self.keys)
-        for glossary in filter(None, map(config.glossary_of, config.run)):
-            read_glossary(str(glossary), log)
+        for glossary in config.glossaries:
+            read_glossary(glossary, log)
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.downloads, self.uploads = Downloads(), asyncio.Semaphore(UPLOADS)
         self.service = Service(config)

@@ -7,21 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from nmt.commands.words import paths_and_texts
-from nmt.config import (
-    Command,
-    DecodeConfig,
-    Option,
-    TranslateConfig,
-    as_list,
-    check_hard_terms,
-    choice,
-    inline,
-    number,
-    require,
-)
+from nmt.config import Command, Compute, Option, TranslatorOptions, as_list, inline, number, require
 from nmt.errors import how_to_install
 
-OFFERED = "engine precision threads device protect decode"
+OFFERED = "engine precision threads device decode protection"
 """Keys of `nmt translate` that hold for all models."""
 TURN_TOKENS = 1500
 """Most tokens of a batch, so that the next text is searched soon."""
@@ -81,15 +70,11 @@ class ServeConfig:
     its own names and these alone."""
     cors: Any = field(default_factory=list)
     """Origins of other pages that may ask from a browser, such as [https://example.org]; none by default."""
-    translation: TranslateConfig = inline(TranslateConfig(engine="torch", decode=DecodeConfig()), *OFFERED.split())
+    translator: TranslatorOptions = inline(TranslatorOptions(compute=Compute("torch")), *OFFERED.split())
     batch_lines: int = number(128, 1, 10**6)
     """Most lines, of all clients, that are searched together."""
     batch_wait: float = number(0.003, 0.0, 1.0)
     """Seconds that the first line waits for others, to be searched with them."""
-    glossary: Any = None
-    """File of terms as in `nmt translate`, or a list with one for each of `run`; a request may bring its own."""
-    terms: str = choice("hard", "hard", "soft")
-    """hard or soft, as in `nmt translate`."""
     preload: bool = False
     """Load all models when the server begins, and not only when they are first asked for."""
     unload_minutes: float | None = number(None, 0.01, 1e6)
@@ -103,13 +88,9 @@ class ServeConfig:
     def __post_init__(self) -> None:
         self.run, self.hosts, self.cors = as_list(self.run), as_list(self.hosts), as_list(self.cors)
         require(bool(self.run), "run: name a run, a model directory, or several")
-        several = isinstance(self.glossary, list)
-        require(
-            not several or len(self.glossary) == len(self.run), "glossary: a file, or a list with one for each of run"
-        )
-        if self.glossary and self.terms == "hard":
-            check_hard_terms(str(self.glossary), self.translation.engine, False)
-        samples = self.translation.decode.do_sample
+        glossaries = self.glossaries
+        require(len(glossaries) in (0, len(self.run)), "glossary: a file, or a list with one for each of run")
+        samples = self.translator.decode.do_sample
         require(not samples, "decode.do_sample=true: a server answers with the best translation")
         require(self.new_key is None or self.keys is not None, f"new_key={self.new_key}: name their file as keys=FILE")
         require(
@@ -123,20 +104,20 @@ class ServeConfig:
         """True if only programs of this machine can connect."""
         return self.host == "localhost" or is_loopback(self.host)
 
-    def glossary_of(self, run: str) -> Any:
-        return self.glossary[self.run.index(run)] if isinstance(self.glossary, list) else self.glossary
+    @property
+    def glossaries(self) -> list[str]:
+        """The glossary of each run; none at all if there are none."""
+        protection = self.translator.plugins.get("protection")
+        glossary = protection.glossary if protection else None
+        return glossary if isinstance(glossary, list) else [glossary] * len(self.run) if glossary else []
 
-    def translating(self, run: str, target: str | None) -> TranslateConfig:
-        """The options of a translation by one of the models."""
-        glossary, decode = self.glossary_of(run), self.translation.decode
-        return replace(
-            self.translation,
-            run=run,
-            glossary=glossary,
-            terms=self.terms if glossary else "hard",
-            target=target,
-            decode=replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens)),
-        )
+    def options_for(self, run: str, target: str | None) -> TranslatorOptions:
+        """What the translator of one of the models is made of."""
+        plugins, decode = dict(self.translator.plugins), self.translator.decode
+        if self.glossaries:
+            plugins["protection"] = replace(plugins["protection"], glossary=self.glossaries[self.run.index(run)])
+        decode = replace(decode, batch_tokens=min(TURN_TOKENS, decode.batch_tokens))
+        return replace(self.translator, run=[run], target=target, decode=decode, plugins=plugins)
 
 
 def run(config: ServeConfig) -> None:

@@ -184,7 +184,7 @@ class ModelWorker(Worker):
     def __init__(self, name: str, config: ServeConfig) -> None:
         self.directions = read_directions(name, config.translation.engine)
         target = next((target for target, tag in self.directions.tags.items() if tag), None)
-        super().__init__("model", (config.translating(name, target),), config.limits.seconds)
+        super().__init__("model", (config.options_for(name, target),), config.limits.seconds)
         self.batches = 0
         """Batches that are not answered yet."""
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from nmt.config import TranslateConfig, require
+from nmt.config import TranslatorOptions, require
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.hardware import usable_cores
 from nmt.registry import entries_of
@@ -258,13 +258,13 @@ class ModelTasks:
         self.variants: dict[Search, Translator] = {}
 
     @classmethod
-    def load(cls, config: TranslateConfig) -> "ModelTasks":
+    def load(cls, options: TranslatorOptions) -> "ModelTasks":
         from nmt.translation import load_translator
 
-        tasks = cls(load_translator(config, log))
+        tasks = cls(load_translator(options, log))
         engine: Any = tasks.translator.engine
         if tasks.translator.ahead:  # an engine for processors: a task is for one core
-            tasks.searches, engine.workers, tasks.translator.ahead = config.threads or usable_cores(), 1, False
+            tasks.searches, engine.workers, tasks.translator.ahead = options.compute.threads or usable_cores(), 1, False
         else:
             engine.turn = Turns()
         return tasks

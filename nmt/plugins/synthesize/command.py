@@ -14,7 +14,6 @@ from nmt.config import (
     MISSING,
     TAG,
     Command,
-    DecodeConfig,
     TranslateConfig,
     as_list,
     choice,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from nmt.plugins.synthesize.pairs import Summary
 
 OFFERED = (
-    "run engine precision vmap threads devices device buffer decode target source_prefix target_prefix glossary terms "
+    "run engine precision threads devices device buffer decode target source_prefix target_prefix glossary terms "
     "split protect ray"
 )
 """Keys of `nmt translate` that decide translations."""
@@ -39,7 +38,7 @@ OFFERED = (
 class SynthesiseConfig:
     """The tree of `nmt synthesise`."""
 
-    translation: TranslateConfig = inline(TranslateConfig(format="tsv", decode=DecodeConfig()), *OFFERED.split())
+    translation: TranslateConfig = inline(TranslateConfig(format="tsv"), *OFFERED.split())
     input: str = MISSING
     """File of lines, plain or compressed, a folder of such files, or a pattern of their names in quotes."""
     output: str = MISSING
@@ -67,7 +66,7 @@ class SynthesiseConfig:
             self.tag = f"<{self.tag.strip('<>')}>"
             require(bool(TAG.fullmatch(self.tag)), f"tag={self.tag!r:.60}: a word such as BT, please")
         require(self.kind == "back_translation" or self.tag is None, "tag: of back-translations; leave it out")
-        n_best = self.translation.decode.n_best
+        n_best = self.translation.translator.decode.n_best
         require(
             (n_best > 1) == (self.reference is not None),
             f"reference={self.reference} with decode.n_best={n_best}: the best of several needs both, reference=FILE "
@@ -80,7 +79,7 @@ def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
     from nmt.files import tokenizer_settings, within
     from nmt.translation import find_models
 
-    teacher = find_models(config.translation.run)[1][0]
+    teacher = find_models(config.translation.translator.run)[1][0]
     trained = within(teacher.training, "config")
     prepared, name, train = Path(str(within(trained, "prepared"))), Path(config.output).name, f"{config.output}/train"
     words = ["data=files", f"data.name={name}", f"data.source={summary.source}", f"data.target={summary.target}"]
@@ -90,7 +89,7 @@ def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
         if all((prepared / f"{split}.{side}").is_file() for side in (summary.source, summary.target))
     ]
     if config.kind == "distillation":
-        words += [set_text("data.train", train), set_text("init", config.translation.run[0])]
+        words += [set_text("data.train", train), set_text("init", config.translation.translator.run[0])]
     else:
         of_files = within(trained, "data", "kind") == "files" and not within(trained, "data", "sources")
         original = as_list(within(trained, "data", "train")) if of_files else ["corpus/train"]
@@ -125,7 +124,7 @@ def run(config: SynthesiseConfig) -> None:
     """Translate the lines, and write the pairs that are good enough."""
     from nmt.plugins.synthesize.synthesis import synthesise
 
-    tell_latest(config.translation.run)
+    tell_latest(config.translation.translator.run)
     for line in report(config, synthesise(config, talker())):
         print(line)
 

@@ -88,7 +88,7 @@ def kept_pairs(files: Sequence[Path], kept: NDArray[np.bool_]) -> Iterator[tuple
 
 def write_pairs(config: SynthesiseConfig, files: Sequence[Path], folder: Path) -> Summary:
     """Write the pairs of these Parquet files that are good enough, and a summary; NMTError if there are none."""
-    _, [description, *_], _ = find_models(config.translation.run)
+    _, [description, *_], _ = find_models(config.translation.translator.run)
     codes, scores, flags = judge_pairs(files, config.drop, config.flagged)
     kept = codes == KEPT
     dropped = {REASONS[code]: int((codes == code).sum()) for code in (EMPTY, FLAGGED, UNLIKELY)}

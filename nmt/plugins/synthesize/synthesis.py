@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nmt.config import DecodeConfig, TranslateConfig, require
+from nmt.config import Compute, DecodeConfig, TranslateConfig, TranslatorOptions, require, with_plugin_defaults
 from nmt.errors import NMTError
 from nmt.evaluation import bleu_tokenizer, sentence_scorer
 from nmt.files import find_model_directory, read_description, remove_leftovers
@@ -68,9 +68,11 @@ class PartSynthesiser(BlockTranslator):
     @cached_property
     def reverse(self) -> Translator:
         """The model of the other direction."""
-        decode = DecodeConfig(batch_tokens=self.config.decode.batch_tokens)
-        config = TranslateConfig(self.synthesis.reverse, engine="torch", device=self.config.device, decode=decode)
-        return load_translator(config, warn)
+        options = self.config.translator
+        decode = DecodeConfig(batch_tokens=options.decode.batch_tokens)
+        compute = Compute("torch", device=options.compute.device)
+        reverse = TranslatorOptions([str(self.synthesis.reverse)], compute, decode=decode)
+        return load_translator(with_plugin_defaults(reverse), warn)
 
     def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
         best = [translations[0] for translations in rows]
@@ -123,9 +125,9 @@ def write_here(
 ) -> Iterator[dict[str, Any]]:
     """Write parts on this machine; gives the report of each one."""
     rows = map(asdict, parts)
-    if config.devices == 1:
+    if config.translator.compute.devices == 1:
         synthesiser = PartSynthesiser(config, synthesis)
-        synthesiser.translator = load_translator(config, warn)
+        synthesiser.translator = load_translator(config.translator, warn)
         yield from map(synthesiser, rows)
         return
     with devices.on_devices(config, devices.device_names(config)) as pool:
@@ -154,13 +156,15 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
 
     Parts that are there stay: the same command goes on after a kill, and keys that only choose pairs translate nothing.
     """
-    translation = with_engine(config.translation, warn)
+    translation = config.translation
     if translation.ray.enabled:
         require_ray(translation)
+    else:
+        translation = replace(translation, translator=with_engine(translation.translator, warn))
     folder = Path(config.output).absolute()
     with console.status("reading the input"):
         parts, hashes = find_parts(config)
-        models = [find_model_directory(name).resolve() for name in translation.run]
+        models = [find_model_directory(name).resolve() for name in translation.translator.run]
         reverse = find_model_directory(config.reverse, "reverse").resolve() if config.reverse else None
         if reverse:
             forth, back = map(read_description, (models[0], reverse))
@@ -173,7 +177,8 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
         claim(Path(config.output), {**decides, "reverse": reverse and model_hash(reverse)})
         (folder / PARTS).mkdir(exist_ok=True)
         remove_leftovers(folder / PARTS)
-    translation = replace(translation, run=[*map(str, models)], output=str(folder / PARTS))
+    options = replace(translation.translator, run=[*map(str, models)])
+    translation = replace(translation, translator=options, output=str(folder / PARTS))
     synthesis = replace(config, reverse=reverse and str(reverse))
     if translation.ray.enabled:
         reports = partial(on_cluster, translation, PartSynthesiser, (synthesis,))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from options import translate_config
 
 from nmt.config import DecodeConfig, ModelConfig, TranslateConfig
 from nmt.errors import NMTError
@@ -31,7 +32,7 @@ def random_lines(count: int) -> list[str]:
 
 
 def config(checkpoint: str, devices: int) -> TranslateConfig:
-    return TranslateConfig([checkpoint], device="cpu", devices=devices, decode=DECODE)
+    return translate_config([checkpoint], device="cpu", devices=devices, decode=DECODE)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def two(checkpoint) -> Iterator[DeviceTranslator]:
 @pytest.mark.parametrize("buffer", [1, 7, 2000])
 def test_two_devices_give_what_one_gives_in_order(two, checkpoint, buffer):
     lines = random_lines(40)
-    expected = list(load_translator(config(checkpoint, 1), print).stream(lines, buffer))
+    expected = list(load_translator(config(checkpoint, 1).translator, print).stream(lines, buffer))
     assert len({translations[0].text for translations in expected}) > 20
     assert list(two.stream(lines, buffer)) == expected
 
@@ -136,7 +137,7 @@ def with_positions(checkpoint: str, folder: Path, positions: int) -> str:
 
 
 def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoint, tmp_path):
-    settings = TranslateConfig(
+    settings = translate_config(
         [with_positions(checkpoint, tmp_path, 12)], device="cpu", devices=2, decode=DECODE, split="never"
     )
     with on_devices(settings, ["cpu", "cpu"]) as translator:
@@ -155,7 +156,7 @@ def test_a_line_without_positions_is_an_error_after_the_lines_before_it(checkpoi
 )
 def test_devices_by_hand(monkeypatch, device, gpus, devices, expected):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    assert device_names(TranslateConfig(device=device, devices=devices, decode=DECODE)) == expected
+    assert device_names(translate_config(device=device, devices=devices, decode=DECODE)) == expected
 
 
 @pytest.mark.parametrize(
@@ -172,4 +173,4 @@ def test_devices_by_hand(monkeypatch, device, gpus, devices, expected):
 def test_more_devices_than_there_are_are_refused(monkeypatch, device, gpus, named):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     with pytest.raises(NMTError, match=f"^{named}"):
-        device_names(TranslateConfig(device=device, devices=4, decode=DECODE))
+        device_names(translate_config(device=device, devices=4, decode=DECODE))

@@ -14,7 +14,9 @@ import torch
 
 pytest.importorskip("ctranslate2")
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from options import translator_options
+
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import EXPORTED, ModelDescription, sha256, write_model_directory
 from nmt.model import Transformer
@@ -60,7 +62,7 @@ def said(model: Path, **settings) -> list[str]:
 
 
 def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -> list[str]:
-    config = TranslateConfig(str(checkpoint), decode=GREEDY, **{"engine": "ctranslate2", "threads": 1, **settings})
+    config = translator_options(str(checkpoint), decode=GREEDY, **{"engine": "ctranslate2", "threads": 1, **settings})
     translator = load_translator(config, notices.append if notices is not None else lambda words: None)
     return [translations[0].text for translations in translator.translate(LINES)]
 
@@ -237,7 +239,7 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
 def test_what_the_engine_cannot_do_is_said_in_one_line(model, tmp_path, settings, words):
     write(model, tmp_path / "out", "float32")
     checkpoint = {0: str(tmp_path / "out"), 2: [str(model), str(model)]}.get(settings.pop("checkpoint", 1), str(model))
-    config = TranslateConfig(checkpoint, **{"engine": "ctranslate2", "decode": GREEDY, **settings})
+    config = translator_options(checkpoint, **{"engine": "ctranslate2", "decode": GREEDY, **settings})
     with pytest.raises(NMTError, match=words) as refused:
         load_translator(config, lambda words: None)
     assert "\n" not in str(refused.value)
@@ -249,7 +251,7 @@ def test_jsonl_has_the_details_of_torch(model, tmp_path, exported):
     write(model, tmp_path / "out", "float32")
     decode = DecodeConfig(beam_size=3, n_best=2, max_extra_length=3)
     ours, theirs = (
-        load_translator(TranslateConfig(str(name), engine=engine, format="jsonl", decode=decode), lambda words: None)
+        load_translator(translator_options(str(name), "tokens", engine=engine, decode=decode), lambda words: None)
         for name, engine in ((model, "torch"), (folder, "ctranslate2"))
     )
     same = 0

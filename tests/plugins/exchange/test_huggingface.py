@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from options import translator_options
 from torch.nn.functional import cross_entropy
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig, TranslateConfig
+from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, load_model, sha256, write_model_directory
 from nmt.model import Transformer
@@ -96,7 +97,7 @@ def trained(tokenizer, tmp_path_factory) -> tuple[Path, Path]:
 
 
 def ours(folder: Path, lines: list[str], decode: DecodeConfig) -> list[str]:
-    translator = load_translator(TranslateConfig(str(folder), device="cpu", decode=decode, protect="none"), print)
+    translator = load_translator(translator_options(str(folder), device="cpu", decode=decode, protect="none"), print)
     return [translations[0].text for translations in translator.translate(lines)]
 
 
