@@ -29,8 +29,8 @@ from nmt.files import (
     whole_folder,
 )
 from nmt.model import Transformer, sinusoids
-from nmt.plugins.exchange.agreement import Scores
 from nmt.plugins.exchange.ctranslate2_load import check_model, longest_sequence
+from nmt.plugins.exchange.foreign import Scores
 from nmt.plugins.exchange.names import layer_table
 from nmt.search import Pair, aligning_layer
 from nmt.text import SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, Tokenizer

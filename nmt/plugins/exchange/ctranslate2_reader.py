@@ -82,16 +82,12 @@ def read_settings(folder: Path, variables: Variables) -> Settings:
     """The settings of a model; NMTError where they are missing or of another type."""
     if variables.version == VERSIONS[-1]:
         return build(Settings, settings_in(folder), str(folder / "config.json"))
-    start, end = variables.text("bos_token", SYMBOLS[BOS]), variables.text("eos_token", SYMBOLS[EOS])
-    begins = variables.scalar("with_target_bos", 1)
-    return Settings(
-        unk_token=variables.text("unk_token", SYMBOLS[UNK]),
-        bos_token=start,
-        eos_token=end,
-        decoder_start_token=None if variables.scalar("user_decoder_start_tokens", 0) else start if begins else end,
-        add_source_bos=bool(variables.scalar("with_source_bos", 0)),
-        add_source_eos=bool(variables.scalar("with_source_eos", 0)),
-    )
+    names = {"unk_token": UNK, "bos_token": BOS, "eos_token": EOS}
+    unknown, start, end = (variables.text(name, SYMBOLS[id]) for name, id in names.items())
+    first = None if variables.scalar("user_decoder_start_tokens", 0) else start
+    first = first if variables.scalar("with_target_bos", 1) or first is None else end
+    ends = (bool(variables.scalar(f"with_source_{symbol}", 0)) for symbol in ("bos", "eos"))
+    return Settings(unknown, start, end, first, *ends)
 
 
 def vocabulary_file(folder: Path, side: str) -> Path:
@@ -124,23 +120,8 @@ def checked_files(folder: Path) -> dict[str, bytes]:
     return {**files, "config.json": json.dumps(settings).encode()}
 
 
-@dataclass
-class Order:
-    """A vocabulary in the order of our ids."""
-
-    tokens: list[str]
-    rows: NDArray[np.int64]
-    """Row of the model's matrix for each of our ids; -1 for a symbol that the model lacks."""
-
-    def sort(self, array: Matrix) -> Matrix:
-        """The rows of a matrix in our order, zeros for what the model lacks."""
-        sorted_array = array[self.rows]
-        sorted_array[self.rows < 0] = 0
-        return sorted_array
-
-
-def our_order(tokens: list[str], settings: Settings, where: Path) -> Order:
-    """Our order of a vocabulary: padding, start, end and unknown, then the others as they are."""
+def our_order(tokens: list[str], settings: Settings, where: Path) -> tuple[list[str], NDArray[np.int64]]:
+    """The tokens in our order: padding, start, end and unknown first; and their rows, -1 for what the model lacks."""
     ids = {token: number for number, token in enumerate(tokens)}
     require(len(ids) == len(tokens), f"{where}: its vocabulary has an entry twice")
     padding = next((token for token in PADDINGS if token in ids), SYMBOLS[PAD])
@@ -148,13 +129,18 @@ def our_order(tokens: list[str], settings: Settings, where: Path) -> Order:
     others = [token for token in tokens if token not in symbols]
     differ = len(set(symbols)) == len(symbols) and not set(others) & set(SYMBOLS)
     require(differ, f"{where}: its symbols are not those of config.json: {' '.join(symbols)}")
-    return Order([*symbols, *others], np.array([ids.get(token, -1) for token in [*symbols, *others]]))
+    return [*symbols, *others], np.array([ids.get(token, -1) for token in [*symbols, *others]])
+
+
+def in_order(array: Matrix, rows: NDArray[np.int64]) -> Matrix:
+    """These rows of an array, zeros for -1."""
+    return np.where(rows.reshape(-1, *[1] * (array.ndim - 1)) < 0, np.float32(0), array[rows])
 
 
 def read_model(folder: Path, values: bool = True) -> CTranslate2Model:
     """The model in a folder; NMTError where it is none, is damaged, or has what our Transformer does not have.
 
-    Without `values`, only shapes and settings are checked: all weights are zeros, and positions count as learned.
+    Without `values`, only shapes and settings are checked: there are no weights, and positions count as learned.
     """
     path = folder / "model.bin"
     with opened(path) as file:
@@ -166,72 +152,76 @@ class Reader:
 
     def __init__(self, folder: Path, variables: Variables) -> None:
         self.folder, self.variables, self.settings = folder, variables, read_settings(folder, variables)
-        if self.settings.quantization_type:
-            raise self.refuse("quantized by AWQ, which nmt cannot undo")
+        self.require(not self.settings.quantization_type, "quantized by AWQ, which nmt cannot undo")
         tokens = [read_vocabulary(folder, side) for side in SIDES]
         self.shared = tokens[0] == tokens[1]
-        self.source, self.target = (our_order(side, self.settings, folder) for side in tokens)
+        self.tokens, self.rows = zip(*(our_order(side, self.settings, folder) for side in tokens), strict=True)
         newer, older = "encoder/embeddings_0/weight", "encoder/embeddings/weight"
-        names = (newer if newer in variables else older), "decoder/embeddings/weight", "decoder/projection/weight"
-        first = variables.array(names[0], len(tokens[0]), None)
-        self.d_model = first.shape[1]
-        self.matrices = (first, *(variables.array(name, len(tokens[1]), self.d_model) for name in names[1:]))
+        source = variables.array(newer if newer in variables else older, len(tokens[0]), None)
+        self.d_model = source.shape[1]
+        names = "decoder/embeddings/weight", "decoder/projection/weight"
+        self.matrices = source, *(variables.array(name, len(tokens[1]), self.d_model) for name in names)
         self.zero_start = bool(variables.scalar("decoder/start_from_zero_embedding", 0))
 
-    def refuse(self, reason: str) -> NMTError:
-        return NMTError(f"{self.folder}: {reason}")
+    def require(self, condition: bool, problem: str) -> None:
+        require(condition, f"{self.folder}: {problem}")
 
     def read(self) -> CTranslate2Model:
         self.check_symbols()
-        config = self.architecture()
-        positions, columns, weights = self.positions()
+        config, variables, weights = self.architecture(), self.variables, dict[str, Matrix]()
+        positions, columns = self.positions(weights)
         for row in layer_table(config):
+            cuts = [row.shape[0]] if len(row.ctranslate2) == 1 else [self.d_model, row.shape[0] - self.d_model]
             if config.attention_bias or not row.ours.endswith("_bias"):
-                arrays = self.parts(row.ctranslate2, row.shape)
-                if self.variables.values:
+                arrays = [
+                    variables.array(name, length, *row.shape[1:])
+                    if name in variables or not name.endswith("/bias")
+                    else np.zeros(length, np.float32)
+                    for name, length in zip(row.ctranslate2, cuts, strict=True)
+                ]
+                if variables.values:
                     array = np.concatenate(arrays)
                     weights[row.ours] = array if row.axis is None or columns is None else array.take(columns, row.axis)
         settings = {**positions, **self.embeddings(weights, columns), **self.output_bias(weights)}
-        for name in sorted(self.variables.left):
-            if not IRRELEVANT.fullmatch(name):
-                raise self.refuse(f"it has {name[:80]!r}, which nmt's Transformer does not have")
-        precision = self.variables.stored["decoder/layer_0/ffn/linear_0/weight"].type
-        tokens = self.source.tokens, self.target.tokens
-        return CTranslate2Model(replace(config, **settings), weights, tokens, precision)
+        unknown = next((name for name in sorted(variables.left) if not IRRELEVANT.fullmatch(name)), None)
+        self.require(unknown is None, f"it has {str(unknown)[:80]!r}, which nmt's Transformer does not have")
+        precision = variables.stored["decoder/layer_0/ffn/linear_0/weight"].type
+        return CTranslate2Model(replace(config, **settings), weights, self.tokens, precision)
 
     def check_symbols(self) -> None:
         """NMTError where the symbols do not do what ours do."""
-        source, target, settings = self.source.rows, self.target.rows, self.settings
-        if settings.add_source_bos:
-            raise self.refuse("its sources begin with a start symbol, which nmt's do not")
-        if target[EOS] < 0 or target[UNK] < 0 or source[UNK] < 0 or (settings.add_source_eos and source[EOS] < 0):
-            raise self.refuse("its vocabulary lacks the end symbol or the symbol for unknown tokens")
-        if not self.zero_start and (settings.decoder_start_token != settings.bos_token or target[BOS] < 0):
-            start = settings.decoder_start_token
-            raise self.refuse(f"its translations start from {start!r}, not from a symbol of their own, as in nmt")
+        (source, target), settings = self.rows, self.settings
+        self.require(not settings.add_source_bos, "its sources begin with a start symbol, which nmt's do not")
+        needed = [target[EOS], target[UNK], source[UNK], *([source[EOS]] if settings.add_source_eos else [])]
+        self.require(min(needed) >= 0, "its vocabulary lacks the end symbol or the symbol for unknown tokens")
+        start = settings.decoder_start_token
+        self.require(
+            self.zero_start or (start == settings.bos_token and target[BOS] >= 0),
+            f"its translations start from {start!r}, not from a symbol of their own, as in nmt",
+        )
 
     def architecture(self) -> ModelConfig:
         """What the scalars say; they must be the same for encoder and decoder."""
         variables, stacks = self.variables, ("encoder", "decoder")
         defaults = {"num_heads": 8, "pre_norm": 1, "activation": 0}
-        scalars, others = (
+        scalars = [
             [int(variables.attribute(side, name, default)) for name, default in defaults.items()] for side in stacks
-        )
-        if scalars != others:
-            raise self.refuse("its decoder has other heads, norms or activations than its encoder, which nmt's has not")
-        heads, pre_norm, activation = scalars
-        if activation not in ACTIVATIONS:
-            raise self.refuse(f"its activation is number {activation}; nmt has {', '.join(ACTIVATIONS.values())}")
+        ]
+        problem = "its decoder has other heads, norms or activations than its encoder, which nmt's has not"
+        self.require(scalars[0] == scalars[1], problem)
+        heads, pre_norm, activation = scalars[0]
+        problem = f"its activation is number {activation}; nmt has {', '.join(ACTIVATIONS.values())}"
+        self.require(activation in ACTIVATIONS, problem)
         for name, usual in (("encoder/multi_query_attention", 0), ("decoder/alibi", 0), ("decoder/scale_outputs", 1)):
-            if variables.scalar(name, usual) != usual:
-                raise self.refuse(f"it has {name}, which nmt's Transformer does not have")
+            same = variables.scalar(name, usual) == usual
+            self.require(same, f"it has {name}, which nmt's Transformer does not have")
         for side in stacks:
             self.check_scale(side)
         layers = {f"{stack}_layers": self.count_layers(stack) for stack in stacks}
         # CTranslate2 does not check which layer and heads it aligns by, and crashes.
         for name, default, fewest, end in (("layer", -1, -1, layers["decoder_layers"]), ("heads", 1, 0, heads + 1)):
-            if not fewest <= variables.attribute("decoder", f"alignment_{name}", default) < end:
-                raise self.refuse(f"its alignment_{name} is not one of its own")
+            there = fewest <= variables.attribute("decoder", f"alignment_{name}", default) < end
+            self.require(there, f"its alignment_{name} is not one of its own")
         epsilon = self.settings.layer_norm_epsilon
         settings = {
             **layers,
@@ -247,33 +237,20 @@ class Reader:
 
     def check_scale(self, side: str) -> None:
         """NMTError unless embeddings are multiplied by sqrt(d_model)."""
-        names = [f"{side}/scale_embeddings", f"{side}/embeddings/multiply_by_sqrt_depth"]
-        names.append(f"{side}/embeddings_0/multiply_by_sqrt_depth")
-        name = next((name for name in names if name in self.variables), names[0])
-        is_flag = name not in self.variables or self.variables.stored[name].type == "int8"
-        scale = self.variables.scalar(name, 1)
-        if not (scale if is_flag else math.isclose(scale, math.sqrt(self.d_model), rel_tol=1e-6)):
-            raise self.refuse(f"its {side} does not multiply embeddings by the square root of their width, as in nmt")
+        names = ("scale_embeddings", "embeddings/multiply_by_sqrt_depth", "embeddings_0/multiply_by_sqrt_depth")
+        name = next((f"{side}/{name}" for name in names if f"{side}/{name}" in self.variables), "")
+        scale, is_flag = self.variables.scalar(name, 1), not name or self.variables.stored[name].type == "int8"
+        scaled = bool(scale) if is_flag else math.isclose(scale, math.sqrt(self.d_model), rel_tol=1e-6)
+        self.require(scaled, f"its {side} does not multiply embeddings by the square root of their width, as in nmt")
 
     def count_layers(self, stack: str) -> int:
         pattern = re.compile(rf"{stack}/layer_(\d+)/self_attention/linear_0/weight")
         numbers = {int(match[1]) for match in map(pattern.fullmatch, self.variables.stored) if match}
-        if not numbers or numbers != set(range(len(numbers))):
-            raise self.refuse(f"the layers of its {stack} are not numbered from 0")
+        self.require(numbers == set(range(len(numbers) or 1)), f"the layers of its {stack} are not numbered from 0")
         return len(numbers)
 
-    def parts(self, names: tuple[str, ...], shape: tuple[int, ...]) -> list[Matrix]:
-        """The arrays of a parameter; a bias that the model lacks is zeros."""
-        rows = [shape[0]] if len(names) == 1 else [self.d_model, shape[0] - self.d_model]
-        return [
-            np.zeros(length, np.float32)
-            if name.endswith("/bias") and name not in self.variables
-            else self.variables.array(name, length, *shape[1:])
-            for name, length in zip(names, rows, strict=True)
-        ]
-
-    def positions(self) -> tuple[dict[str, Any], NDArray[np.int64] | None, dict[str, Matrix]]:
-        """What positions are, the columns of all weights in our order if they are in another, and learned positions.
+    def positions(self, weights: dict[str, Matrix]) -> tuple[dict[str, Any], NDArray[np.int64] | None]:
+        """What positions are, and our order of the columns of all weights, if it is another; adds learned positions.
 
         They are sinusoids if both tables are, in some order of their columns, and else learned.
         """
@@ -281,46 +258,39 @@ class Reader:
         for side in ("encoder", "decoder"):
             name = f"{side}/position_encodings/encodings"
             stored = self.variables.stored.get(name)
-            table = self.variables.array(name, None, self.d_model) if stored else generated_positions(self.d_model)
-            tables.append(table)
-            kinds.append(sinusoid_kind(table, ROUNDING.get(stored.type, 0.0)) if stored and values else None)
+            tables.append(self.variables.array(name, None, self.d_model) if stored else generated(self.d_model))
+            kinds.append(sinusoid_kind(tables[-1], ROUNDING.get(stored.type, 0.0)) if stored and values else None)
         if kinds[0] and kinds[0] == kinds[1]:
             kind, halved = kinds[0]
-            return {"positions": kind}, halves(self.d_model).argsort() if halved else None, {}
+            return {"positions": kind}, halves(self.d_model).argsort() if halved else None
         length = min(map(len, tables))
-        weights = {
-            f"{side}_embedding.positions.table": table[:length] for side, table in zip(SIDES, tables, strict=True)
-        }
-        return {"positions": "learned", "max_positions": length}, None, weights
+        for side, table in zip(SIDES, tables, strict=True):
+            weights[f"{side}_embedding.positions.table"] = table[:length]
+        return {"positions": "learned", "max_positions": length}, None
 
     def embeddings(self, weights: dict[str, Matrix], columns: NDArray[np.int64] | None) -> dict[str, Any]:
         """Add the three matrices of section 3.4, and say which of them are one."""
         source, target, output = self.matrices
-        tied_target = np.array_equal(target, output)
-        tied_all = self.shared and tied_target and np.array_equal(source, target)
-
-        def sort(order: Order, array: Matrix) -> Matrix:
-            array = order.sort(array)
-            return array if columns is None else array[:, columns]
-
+        tied = np.array_equal(target, output)
+        all_tied = self.shared and tied and np.array_equal(source, target)
         if self.variables.values:
-            embedding = weights["target_embedding.weight"] = sort(self.target, target)
-            weights["source_embedding.weight"] = embedding if tied_all else sort(self.source, source)
-            weights["output.weight"] = embedding if tied_target else sort(self.target, output)
+            columns = np.arange(self.d_model) if columns is None else columns
+            embedding = weights["target_embedding.weight"] = in_order(target, self.rows[1])[:, columns]
+            weights["source_embedding.weight"] = embedding if all_tied else in_order(source, self.rows[0])[:, columns]
+            weights["output.weight"] = embedding if tied else in_order(output, self.rows[1])[:, columns]
         # Where only target and output are tied, the source has a vocabulary of its own, if with the same tokens.
-        separate = not self.shared or (tied_target and not tied_all)
-        size = len(self.source.tokens) if separate else None
-        return {"tied_embeddings": tied_target, "source_vocabulary_size": size}
+        separate = not self.shared or (tied and not all_tied)
+        return {"tied_embeddings": tied, "source_vocabulary_size": len(self.tokens[0]) if separate else None}
 
     def output_bias(self, weights: dict[str, Matrix]) -> dict[str, Any]:
         """Add the bias on the logits, and say which of our first symbols have no probability."""
-        order, name = self.target, "decoder/projection/bias"
-        bias, never = np.zeros(len(order.rows), np.float32), order.rows < 0
+        rows, name = self.rows[1], "decoder/projection/bias"
+        bias, never = np.zeros(len(rows), np.float32), rows < 0
         if name in self.variables:
-            bias = order.sort(self.variables.array(name, int((order.rows >= 0).sum())))
+            bias = in_order(self.variables.array(name, int((rows >= 0).sum())), rows)
             never |= bias < NEVER
-        if self.zero_start and self.variables.values and not never[[PAD, BOS]].all():
-            raise self.refuse("it starts from zeros, yet gives padding and start symbol a probability")
+        starts = not self.zero_start or not self.variables.values or bool(never[[PAD, BOS]].all())
+        self.require(starts, "it starts from zeros, yet gives padding and start symbol a probability")
         bias[[PAD, BOS] if self.zero_start else [PAD] if never[PAD] else []] = 0  # ours have none either
         if bias.any():
             weights["output.bias"] = bias
@@ -333,7 +303,7 @@ def halves(d_model: int) -> NDArray[np.int64]:
     return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))
 
 
-def generated_positions(d_model: int, length: int = GENERATED_POSITIONS) -> Matrix:
+def generated(d_model: int, length: int = GENERATED_POSITIONS) -> Matrix:
     """The positions of CTranslate2 for a model without a table: from 1 on, sines first, then cosines."""
     from nmt.model import sinusoids
 

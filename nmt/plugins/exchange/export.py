@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
 from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, require, require_choice
-from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from nmt.files import ModelDescription
-    from nmt.plugins.exchange.agreement import Program, Sample
+    from nmt.plugins.exchange.foreign import Program, Sample
 
 SAMPLE_LINES = 200
 """Lines of the validation set to compare."""
@@ -51,24 +50,21 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     `status` is called with the current step. Raises NMTError if the model cannot be written in that format.
     """
     from nmt.files import certified, expected_search, find_model_directory, is_exported, read_description, write_file
-    from nmt.plugins.exchange.agreement import agreement
+    from nmt.plugins.exchange.foreign import agreement
     from nmt.translation import load_translator
 
     folder = find_model_directory(config.run)
-    if is_exported(folder):
-        raise NMTError(f"run={config.run}: exported already; pass the run or model directory")
+    require(not is_exported(folder), f"run={config.run}: exported already; pass the run or model directory")
     description = read_description(folder)
     sample = sample_of(config, description)
     decode = expected_search(replace(config.decode, n_best=1), description)
+    name, precision = config.format, ""
+    if config.format == "ctranslate2":
+        name, precision = f"ctranslate2-{config.precision}", f" precision={config.precision}"
+    output = Path(config.output or folder / name)
     status("writing")
-    ctranslate2 = config.format == "ctranslate2"
-    output = Path(config.output or folder / (f"ctranslate2-{config.precision}" if ctranslate2 else "huggingface"))
-    program = (
-        write_ctranslate2(folder, output, config.precision, decode)
-        if ctranslate2
-        else write_huggingface(folder, output, decode)
-    )
-    yield f"{output}: {folder} with format={config.format}" + (f" precision={config.precision}" if ctranslate2 else "")
+    program = write(config, folder, output, decode)
+    yield f"{output}: {folder} with format={config.format}{precision}"
     if not sample.lines:
         yield f"no sample was compared: {sample.origin}; pass sample=FILE"
         return
@@ -80,46 +76,41 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     write_file(card, certified(card.read_text(encoding="utf-8"), lines))
 
 
-def write_huggingface(folder: Path, output: Path, decode: DecodeConfig) -> "Program":
-    from nmt.plugins.exchange.huggingface import write
-    from nmt.plugins.exchange.transformers_program import exported
+def write(config: ExportConfig, folder: Path, output: Path, decode: DecodeConfig) -> "Program":
+    """Write the model, and load it in the program that it is for."""
+    if config.format == "huggingface":
+        from nmt.plugins.exchange import huggingface, transformers_program
 
-    write(folder, output)
-    return exported(folder, output, decode)
-
-
-def write_ctranslate2(folder: Path, output: Path, precision: str, decode: DecodeConfig) -> "Program":
+        huggingface.write(folder, output)
+        return transformers_program.exported(folder, output, decode)
     from nmt.plugins.exchange.ctranslate2_load import require_ctranslate2
-    from nmt.translation import load_translator
 
     require_ctranslate2("format")
-    from nmt.plugins.exchange.ctranslate2 import CTranslate2Program, write
+    from nmt.plugins.exchange import ctranslate2
+    from nmt.translation import load_translator
 
-    write(folder, output, precision)
+    ctranslate2.write(folder, output, config.precision)
     settings = TranslatorOptions([str(output)], Compute("ctranslate2"), decode=decode)
-    return CTranslate2Program(load_translator(settings, lambda words: None))
+    return ctranslate2.CTranslate2Program(load_translator(settings, lambda words: None))
 
 
 def sample_of(config: ExportConfig, description: "ModelDescription") -> "Sample":
     """The lines to compare and where they come from, or no lines and the reason."""
     from nmt.files import within
-    from nmt.plugins.exchange.agreement import Sample
+    from nmt.plugins.exchange.foreign import Sample
+    from nmt.text import read_texts
 
-    path, count = Path(config.sample or ""), None
-    if config.sample is None:
-        prepared = within(description.training, "config", "prepared")
-        if not isinstance(prepared, str):
-            return Sample([], "the model does not say what it was trained on")
-        path, count = Path(prepared) / f"valid.{description.source}", SAMPLE_LINES
-        if not path.is_file():
-            return Sample([], f"{path} is not there")
-    try:
-        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-            lines = [line.rstrip("\r\n") for line in islice(file, count)]
-    except OSError as error:
-        raise NMTError(f"sample={path}: {error.strerror}") from error
-    origin = f"the first lines of {path}" if count else str(path)
-    return Sample(lines, origin if lines else f"{path} is empty")
+    if config.sample is not None:
+        lines = list(read_texts(config.sample))
+        return Sample(lines, config.sample if lines else f"{config.sample} is empty")
+    prepared = within(description.training, "config", "prepared")
+    if not isinstance(prepared, str):
+        return Sample([], "the model does not say what it was trained on")
+    path = Path(prepared) / f"valid.{description.source}"
+    if not path.is_file():
+        return Sample([], f"{path} is not there")
+    lines = list(islice(read_texts(str(path)), SAMPLE_LINES))
+    return Sample(lines, f"the first lines of {path}" if lines else f"{path} is empty")
 
 
 def run(config: ExportConfig) -> None:

@@ -1,73 +1,64 @@
-"""A model of another program, as it was read from files that may come from anyone."""
+"""Models of other programs, and how far these agree with this one: log P of a sample's tokens, and translations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 from torch import Tensor
 
-from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, matches, require, shown
+from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError, one_line
-from nmt.files import read_bytes
+from nmt.files import read_text
 from nmt.model import Transformer
-from nmt.plugins.exchange.agreement import Program
-from nmt.text import MarianTokenizer, Tokenizer, marian_tokenizer
+from nmt.search import Pair
+from nmt.text import Tokenizer
+from nmt.translation import Translator, encode_pairs, score_pairs
 
 Weights = dict[str, Tensor]
+Scores = Sequence[Sequence[float]]
+"""For each pair the log probabilities of the target's tokens and of the end symbol; none for a pair without a score."""
+SHOWN_LINES = 2
+"""Lines with different translations to print."""
+
+
+class Program(Protocol):
+    """Another program with the same model."""
+
+    name: str
+
+    def scores(self, pairs: Sequence[Pair]) -> Iterable[tuple[str, Scores]]:
+        """The log probabilities of pairs of our ids, with whose they are, such as "that of Marian"."""
+
+    def translate(self, lines: Sequence[str]) -> Sequence[str]:
+        """The translations of lines; empty if the program has none."""
 
 
 @dataclass
 class Foreign:
-    """A model under our names, and the program that it comes from."""
+    """A model that was read from files of another program, under our names."""
 
     origin: str
     """What it is, for its card."""
     config: ModelConfig
     weights: Weights
     tokenizer: Tokenizer
-    package: str
-    """The Python module of the program."""
-    program: Callable[[DecodeConfig], Program]
-    """The program with the original model, to compare with."""
     length_penalty: float = 1.0
     """alpha."""
     length_penalty_kind: str = "marian"
     languages: tuple[str, str] = ("und", "und")
     training: dict[str, Any] = field(default_factory=dict)
     """What an exported model says of its training."""
+    package: str | None = None
+    """The Python module of the program that can be compared with, if there is one."""
+    program: Callable[[DecodeConfig], Program] | None = None
+    """The program, with the model as it was read."""
 
     def model(self) -> Transformer:
         model = Transformer(self.config, self.tokenizer.vocabulary_size)
         model.load_state_dict(self.weights)
         return model.eval()
-
-    def description(self) -> dict[str, Any]:
-        """`training` of the imported model."""
-        penalty = {"length_penalty": self.length_penalty, "length_penalty_kind": self.length_penalty_kind}
-        return {**self.training, "imported": self.origin, **penalty}
-
-
-def setting(where: Path, tree: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
-    """The value of a key, whose default also stands for null; NMTError where it is missing or of another type."""
-    value = default if tree.get(key) is None else tree[key]
-    require(matches(value, kind), f"{where}: {key}={shown(repr(value))} is missing or of another type")
-    return value
-
-
-def check_settings(where: Path, tree: dict[str, Any], supported: dict[str, tuple[Any, ...]]) -> None:
-    """NMTError for a setting that changes what is computed; a missing one has its first supported value."""
-    for key, values in supported.items():
-        value = values[0] if tree.get(key) is None else tree[key]
-        fits = any(value == one and type(value) is type(one) for one in values)
-        only = " or ".join(str(value) or "nothing" for value in values)
-        require(fits, f"{where}: {key}={shown(value)}: only {only} can be imported")
-
-
-def length_penalty(where: Path, tree: dict[str, Any], key: str, default: float) -> float:
-    alpha = setting(where, tree, key, float, default)
-    require(0 <= alpha <= 10, f"{where}: {key}={shown(alpha)}: it must be between 0 and 10")
-    return float(alpha)
 
 
 def language(code: Any) -> str:
@@ -75,16 +66,66 @@ def language(code: Any) -> str:
     return code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und"
 
 
-def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
-    """The entries of a vocabulary in the order of their numbers; NMTError unless these are 0, 1, 2 and so on."""
-    if sorted(map(str, numbers.values())) != sorted(map(str, range(len(numbers)))):
-        raise NMTError(f"{path}: the numbers of its entries are not 0, 1, 2 and so on, each once")
-    return sorted(numbers, key=lambda entry: int(numbers[entry]))
+@dataclass
+class Sample:
+    """Lines on which two programs are compared."""
+
+    lines: list[str]
+    origin: str
+    references: list[str] | None = None
+    """Translations to score; None for our own."""
 
 
-def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool) -> MarianTokenizer:
-    """The tokenizer of the sentencepiece models of source and target, and of one table or one for each."""
+@dataclass
+class PrintedScores:
+    """What `marian score --word-scores` printed for the pairs of a sample."""
+
+    path: str
+    name: str = "Marian"
+
+    def scores(self, pairs: Sequence[Pair]) -> Iterator[tuple[str, Scores]]:
+        yield "that of Marian", word_scores(read_text(Path(self.path)), self.path)
+
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        return []
+
+
+def word_scores(text: str, where: str) -> list[list[float]]:
+    """The log probabilities in the output of `marian score --word-scores`."""
     try:
-        return marian_tokenizer([read_bytes(path) for path in models], tables, tags)
-    except ValueError as error:
-        raise NMTError(f"{models[0].parent}: no tokenizer ({one_line(error)})") from error
+        return [[float(word) for word in line.split(" ||| WordScores= ")[1].split()] for line in text.splitlines()]
+    except (IndexError, ValueError) as error:
+        raise NMTError(f"{where}: not what `marian score --word-scores` prints ({one_line(error)})") from error
+
+
+def agreement(translator: Translator, program: Program, sample: Sample) -> Iterator[str]:
+    """Lines that say how far `program` agrees with the model of `translator`, an engine of torch."""
+    ours = [translations[0].text for translations in translator.translate(sample.lines)]
+    pairs = list(zip(sample.lines, ours if sample.references is None else sample.references, strict=True))
+    expected = [score.token_log_probabilities for score in score_pairs(translator, pairs)]
+    for whose, scores in program.scores(encode_pairs(translator.tokenizer, pairs)):
+        tokens, largest = largest_difference(expected, scores)
+        yield f"log P of {tokens:,} tokens is {whose} within {largest:.1e} a token"
+    if theirs := program.translate(sample.lines):
+        yield from same_translations(sample, ours, theirs, program.name)
+
+
+def largest_difference(ours: Scores, theirs: Scores) -> tuple[int, float]:
+    """The number of scored tokens, and the largest |difference of log P| of one."""
+    pairs = [(own, other) for own, other in zip(ours, theirs, strict=False) if len(other)]
+    same_tokens = len(ours) == len(theirs) and all(len(own) == len(other) for own, other in pairs)
+    require(same_tokens, f"the scores are of other lines or tokens: {len(theirs)} of {len(ours)} lines")
+    differences = [np.abs(np.subtract(own, other)).max() for own, other in pairs]
+    return sum(len(own) for own, _ in pairs), float(max(differences, default=0.0))
+
+
+def same_translations(sample: Sample, ours: Sequence[str], theirs: Sequence[str], name: str) -> Iterator[str]:
+    """The share of lines that both programs translate alike, and some lines that they do not."""
+    count = len(sample.lines)
+    different = [index for index in range(count) if ours[index] != theirs[index]]
+    same, width = count - len(different), len(name) + 1
+    yield f"{same:,} of {count:,} lines ({same / max(count, 1):.1%}) are translated as by {name}: {sample.origin}"
+    for index in different[:SHOWN_LINES]:
+        yield f"line {index + 1}: {sample.lines[index]}"
+        yield f"  {name + ':':{width}} {theirs[index]}"
+        yield f"  {'nmt:':{width}} {ours[index]}"

@@ -21,7 +21,8 @@ from nmt.files import expected_search, is_exported, opened, parse_json, read_des
 from nmt.plugins.exchange.ctranslate2 import CTranslate2Program
 from nmt.plugins.exchange.ctranslate2_load import MAX_POSITIONS
 from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model, checked_files, read_model
-from nmt.plugins.exchange.foreign import Foreign, language, tokenizer_of
+from nmt.plugins.exchange.foreign import Foreign, language
+from nmt.plugins.exchange.marian_weights import tokenizer_of
 from nmt.text import MARIAN_SYMBOLS, SYMBOLS, TAG, MarianTokenizer, Tokenizer
 from nmt.translation import Translator
 
@@ -148,4 +149,4 @@ def foreign_of(folder: Path, model: CTranslate2Model, tokenizer: Tokenizer) -> F
     rounded = "" if model.precision == "float32" else f", dequantized from {model.precision}"
     weights = {name: torch.from_numpy(array) for name, array in model.weights.items()}
     origin = f"a model of CTranslate2{rounded}"
-    return Foreign(origin, model.config, weights, tokenizer, "ctranslate2", program)
+    return Foreign(origin, model.config, weights, tokenizer, package="ctranslate2", program=program)

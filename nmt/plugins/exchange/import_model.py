@@ -13,8 +13,8 @@ from nmt.config import MISSING, Command, DecodeConfig, require, require_choice
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
-    from nmt.plugins.exchange.agreement import Sample
-    from nmt.plugins.exchange.foreign import Foreign
+    from nmt.model import Transformer
+    from nmt.plugins.exchange.foreign import Foreign, Program, Sample
     from nmt.text import Tokenizer
 
 SAMPLE_LINES, SAMPLE_TOKENS = 50, (3, 15)
@@ -66,13 +66,15 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     status("reading")
     foreign = read(config)
     status("comparing")
-    model, languages = foreign.model(), (config.source or foreign.languages[0], config.target or foreign.languages[1])
-    lines = list(compare(config, foreign, model))
+    model, tokenizer = foreign.model(), foreign.tokenizer
+    penalty = {"length_penalty": foreign.length_penalty, "length_penalty_kind": foreign.length_penalty_kind}
+    lines = list(compare(config, foreign, model, replace(config.decode, n_best=1, **penalty)))
+    languages = config.source or foreign.languages[0], config.target or foreign.languages[1]
+    training = {**foreign.training, "imported": foreign.origin, **penalty}
     with TemporaryDirectory() as folder:
         file = Path(folder) / "tokenizer.model"
-        foreign.tokenizer.save(file)
-        size = foreign.tokenizer.vocabulary_size
-        training = foreign.description()
+        tokenizer.save(file)
+        size = tokenizer.vocabulary_size
         description = ModelDescription(asdict(model.config), size, *languages, sha256(file), training)
         card = imported_card(description, sum(parameter.numel() for parameter in model.parameters()))
         write_model_directory(output, model, file, description, certified(card, lines))
@@ -91,57 +93,55 @@ def read(config: ImportConfig) -> "Foreign":
         require(value is None, f"{key}={value}: not for {path}; leave it out")
     if by_ctranslate2:
         return read_ctranslate2(path, config.sentencepiece)
-    if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
-        from nmt.plugins.exchange.marian import read_marian
+    from nmt.plugins.exchange.marian import read_hub, read_marian
 
+    if path.suffix == ".npz" or any(path.glob("*decoder.yml")):
         require(config.trained_by != "transformers", f"trained_by=transformers: {path} is a model of Marian itself")
         return read_marian(path)
-    from nmt.plugins.exchange.marian_hub import read_hub
-
     require(path.is_dir(), f"{path}: no such folder, and no .npz of Marian")
     names = "neither config.json of MarianMT there, nor decoder.yml of Marian, nor model.bin of CTranslate2"
     require((path / "config.json").is_file(), f"{path}: {names}")
     return read_hub(path, config.trained_by)
 
 
-def compare(config: ImportConfig, foreign: "Foreign", model: Any) -> Iterator[str]:
+def compare(config: ImportConfig, foreign: "Foreign", model: "Transformer", decode: DecodeConfig) -> Iterator[str]:
     """What the original program makes of a sample, beside what the imported model does."""
-    from nmt.plugins.exchange.agreement import PrintedScores, agreement
+    from nmt.plugins.exchange.foreign import PrintedScores, agreement
     from nmt.search import TorchEngine
     from nmt.translation import Translator
 
-    penalty = {"length_penalty": foreign.length_penalty, "length_penalty_kind": foreign.length_penalty_kind}
-    decode = replace(config.decode, n_best=1, **penalty)
-    if config.scores is None and importlib.util.find_spec(foreign.package) is None:
+    if config.scores:
+        program: Program = PrintedScores(config.scores)
+    elif foreign.program is None:
+        yield "not compared with Marian: scores=FILE takes what its scorer printed"
+        return
+    elif importlib.util.find_spec(foreign.package or "") is None:
         yield f"not compared: {foreign.package} is not installed"
         return
-    program = PrintedScores(config.scores) if config.scores else foreign.program(decode)
+    else:
+        program = foreign.program(decode)
     translator = Translator(TorchEngine([model], decode), foreign.tokenizer)
     yield from agreement(translator, program, sample_of(config, foreign.tokenizer))
 
 
 def sample_of(config: ImportConfig, tokenizer: "Tokenizer") -> "Sample":
     """The clean lines to compare on; NMTError where their files cannot be read, or are not parallel."""
-    from nmt.plugins.exchange.agreement import Sample
+    from nmt.plugins.exchange.foreign import Sample
     from nmt.text import read_texts
-
-    def clean_lines(key: str, name: str) -> list[str]:
-        lines = [tokenizer.clean(line) for line in read_texts(name)]
-        require(bool(lines), f"{key}={name}: empty")
-        return lines
 
     if config.sample is None:
         draw, ids = random.Random(1), range(4, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size)
         drawn = [draw.choices(ids, k=draw.randint(*SAMPLE_TOKENS)) for _ in range(SAMPLE_LINES)]
         lines = (tokenizer.clean(tokenizer.decode(row, side=0)) for row in drawn)
         return Sample([line for line in lines if line], f"{SAMPLE_LINES} lines of random words of its vocabulary")
-    sample = Sample(clean_lines("sample", config.sample), config.sample)
-    if config.reference is not None:
-        sample.references = clean_lines("reference", config.reference)
-        lengths = len(sample.references), len(sample.lines)
-        problem = f"reference={config.reference}: {lengths[0]} lines, but sample has {lengths[1]}"
-        require(lengths[0] == lengths[1], problem)
-    return sample
+    lines, references = (
+        [tokenizer.clean(line) for line in read_texts(name)] if name is not None else None
+        for name in (config.sample, config.reference)
+    )
+    require(bool(lines), f"sample={config.sample}: empty")
+    same = references is None or len(references) == len(lines)
+    require(same, f"reference={config.reference}: not as many lines as in sample, {len(lines):,}")
+    return Sample(lines, config.sample, references)
 
 
 def run(config: ImportConfig) -> None:

@@ -1,9 +1,22 @@
-"""Models of Marian (https://marian-nmt.github.io), which may come from anyone.
+"""Models of Marian (https://marian-nmt.github.io), which may come from anyone, in its own files:
 
 model.npz               weights, and the settings of training
 decoder.yml             the names of model and vocabularies, the length penalty
 vocab.yml, *.spm        the vocabularies
 source.spm, target.spm  the sentencepiece models, unless the vocabularies are such models themselves
+
+and in folders of MarianMT as on the Hugging Face hub:
+
+config.json                            settings
+model.safetensors, pytorch_model.bin   weights; the second is read where the first is missing
+vocab.json                             the numbers of the pieces; with target_vocab.json, those of the source alone
+source.spm, target.spm                 the sentencepiece models
+generation_config.json                 the length penalty, if it is there
+tokenizer_config.json                  the languages, if it is there
+
+Marian computes other sinusoids than transformers, has an epsilon of 1e-6, and its decoder starts from zeros. So does
+the imported model, unless transformers trained it: then the row of <pad>, from which the decoder starts there, is not
+zero.
 """
 
 import io
@@ -15,23 +28,36 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor
 
 from nmt.config import require, shown
 from nmt.errors import NMTError, one_line
-from nmt.files import check_members, check_regular, parse_yaml, read_bytes, read_mapping, read_text
-from nmt.plugins.exchange.foreign import (
-    Foreign,
-    Weights,
+from nmt.files import (
+    LARGE,
+    check_members,
+    check_regular,
+    load_plain,
+    parse_json,
+    parse_yaml,
+    read_bytes,
+    read_mapping,
+    read_text,
+    stored_shapes,
+)
+from nmt.plugins.exchange.foreign import Foreign, Weights, language
+from nmt.plugins.exchange.marian_weights import (
+    VOCABULARY,
     check_settings,
     entries_by_number,
     length_penalty,
+    read_weights,
     setting,
     tokenizer_of,
 )
-from nmt.plugins.exchange.marian_program import Marian
-from nmt.plugins.exchange.marian_weights import VOCABULARY, read_weights
-from nmt.text import MarianTokenizer
+from nmt.plugins.exchange.transformers_program import original
+from nmt.text import MARIAN_SYMBOLS, MarianTokenizer
 
 SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "input-types": ([],)},
@@ -56,6 +82,12 @@ NORMS = {("", "an", ""): "post", ("n", "a", "n"): "pre"}
 EXACT_GELU = (1, 12, 3)
 """The version of Marian since which its gelu is not x sigmoid(1.702 x)."""
 SPECIAL = "special:model.yml"
+HUB_SUPPORTED: dict[str, tuple[object, ...]] = {
+    **{"model_type": ("marian",), "scale_embedding": (True,), "add_final_layer_norm": (False,)},
+    **{"normalize_before": (False,), "normalize_embedding": (False,), "static_position_embeddings": (True,)},
+    "activation_function": ("relu", "swish", "silu", "gelu", "quick_gelu"),
+}
+"""Keys of config.json, and the values that are supported."""
 
 
 def read_marian(path: Path) -> Foreign:
@@ -67,7 +99,8 @@ def read_marian(path: Path) -> Foreign:
         raise NMTError(f"{folder}: no decoder.yml, which names the vocabularies")
     tree = read_mapping(decoder, parse_yaml)
     # Only the names of the paths count: nothing outside of the folder is read.
-    models, names = ([folder / Path(str(name)).name for name in tree.get(key) or ()] for key in ("models", "vocabs"))
+    lists = (setting(decoder, tree, key, list, []) for key in ("models", "vocabs"))
+    models, names = ([folder / Path(str(name)).name for name in paths] for paths in lists)
     require(path != folder or len(models) == 1, f"{decoder}: name the .npz of one model, of {len(models)} there")
     require(len(names) == 2, f"{decoder}: it does not name two vocabularies, but {len(names)}")
     file = path if path != folder else models[0]
@@ -76,15 +109,8 @@ def read_marian(path: Path) -> Foreign:
     weights = {name: tensor_of(file, name, array) for name, array in arrays.items()}
     tokenizer = read_vocabularies(folder, names)
     config, ours = read_weights(file, settings, "marian", tokenizer, *split_vocabulary(weights))
-    return Foreign(
-        "trained by marian",
-        config,
-        ours,
-        tokenizer,
-        "_pymarian",
-        lambda decode: Marian(file, options(settings, weights), weights, tokenizer, decode),
-        length_penalty(decoder, tree, "normalize", 0.0),
-    )
+    alpha = length_penalty(decoder, tree, "normalize", 0.0)
+    return Foreign("trained by marian", config, ours, tokenizer, alpha)
 
 
 def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
@@ -162,21 +188,6 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     return {**sizes, "activation": "quick_gelu" if quick else activation, "norm": NORMS[operations]}
 
 
-def options(settings: dict[str, Any], weights: Weights) -> dict[str, Any]:
-    """special:model.yml for our settings. Every other option has Marian's default."""
-    norms = next(operations for operations, norm in NORMS.items() if norm == settings["norm"])
-    shared, output = "Wemb" in weights, any(name.startswith("decoder_ff_logit_out_W") for name in weights)
-    return {
-        "type": "transformer",
-        **{key: settings[name] for name, key in SIZES.items()},
-        **dict(zip(OPERATIONS, norms, strict=True)),
-        "transformer-ffn-activation": settings["activation"].removeprefix("quick_"),
-        "tied-embeddings-all": shared and not output,
-        "tied-embeddings-src": shared and output,
-        "tied-embeddings": not shared and not output,
-    }
-
-
 def tensor_of(path: Path, name: str, array: np.ndarray[Any, Any]) -> Tensor:
     """An array in float32; NMTError for other numbers than a model has."""
     if array.dtype not in (np.float16, np.float32):
@@ -194,3 +205,75 @@ def split_vocabulary(weights: Weights) -> tuple[Weights, Weights]:
     output = output if columns is None else columns.T
     tensors = source, target, output, layers.pop("decoder_ff_logit_out_b", None)
     return layers, {name: tensor for name, tensor in zip(VOCABULARY, tensors, strict=True) if tensor is not None}
+
+
+def read_hub(folder: Path, trained_by: str | None) -> Foreign:
+    """The model of a folder. `trained_by` is marian or transformers; None: by the row of <pad>."""
+    where = folder / "config.json"
+    tree = read_mapping(where, parse_json)
+    require("model_type" in tree, f"{where}: it has no model_type")
+    check_settings(where, tree, HUB_SUPPORTED)
+    for key in ("attention_heads", "ffn_dim"):
+        one, other = (setting(where, tree, f"{stack}_{key}", int) for stack in ("encoder", "decoder"))
+        require(one == other, f"{where}: encoder_{key} and decoder_{key} differ, {one} and {other}")
+    activation = setting(where, tree, "activation_function", str)
+    settings = {
+        **{key: setting(where, tree, key, int) for key in ("encoder_layers", "decoder_layers", "d_model")},
+        "d_ff": tree["encoder_ffn_dim"],
+        "heads": tree["encoder_attention_heads"],
+        "dropout": setting(where, tree, "dropout", float, 0.1),
+        "activation": "swish" if activation == "silu" else activation,
+    }
+    names = ["vocab.json", *(["target_vocab.json"] if (folder / "target_vocab.json").exists() else [])]
+    tables = [entries_by_number(folder / name, read_mapping(folder / name, parse_json, LARGE)) for name in names]
+    tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
+    require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
+    layers, vocabulary = split_hub_vocabulary(tensors(folder))
+    padding = tables[-1].index(MARIAN_SYMBOLS[2])
+    embedding = vocabulary.get(VOCABULARY[1])
+    is_marians = embedding is None or embedding.dim() != 2 or not embedding[padding : padding + 1].any()
+    trained_by = trained_by or ("marian" if is_marians else "transformers")
+    config, weights = read_weights(folder, settings, trained_by, tokenizer, layers, vocabulary)
+    search = folder / "generation_config.json"
+    penalty = (search, read_mapping(search, parse_json)) if search.exists() else (where, tree)
+    path = folder / "tokenizer_config.json"
+    languages = read_mapping(path, parse_json) if path.exists() else {}
+    foreign = Foreign(f"trained by {trained_by}", config, weights, tokenizer)
+    foreign.length_penalty = length_penalty(*penalty, "length_penalty", 1.0)
+    foreign.languages = language(languages.get("source_lang")), language(languages.get("target_lang"))
+    foreign.package = "transformers"
+    foreign.program = lambda decode: original(config, {**layers, **vocabulary}, tokenizer, decode)
+    return foreign
+
+
+def tensors(folder: Path) -> Weights:
+    """The tensors of a folder, of float numbers."""
+    path = folder / "model.safetensors"
+    if path.exists():
+        stored_shapes(path)
+        try:
+            return load_file(path)
+        except (OSError, SafetensorError) as error:
+            raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    path = folder / "pytorch_model.bin"
+    try:
+        content: Any = load_plain(path)
+    except ValueError as error:
+        raise NMTError(f"{path}: not loaded, because {error}") from error
+    if not isinstance(content, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) and tensor.is_floating_point()
+        for name, tensor in content.items()
+    ):
+        raise NMTError(f"{path}: not a mapping of names to tensors of float numbers")
+    return dict(content)
+
+
+def split_hub_vocabulary(weights: Weights) -> tuple[Weights, Weights]:
+    """The weights of the layers, and those of VOCABULARY; without positions, which are sinusoids."""
+    for stack in ("encoder", "decoder"):
+        weights.pop(f"model.{stack}.embed_positions.weight", None)
+    shared = weights.pop("model.shared.weight", None)
+    source, target, output, bias = (weights.pop(name, None) for name in VOCABULARY)
+    source, target = (shared if matrix is None else matrix for matrix in (source, target))
+    tensors = source, target, (target if output is None else output), bias
+    return weights, {name: tensor for name, tensor in zip(VOCABULARY, tensors, strict=True) if tensor is not None}

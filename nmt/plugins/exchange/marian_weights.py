@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt.config import BOS, EOS, UNK, ModelConfig, build, require, shown
-from nmt.files import EMBEDDINGS
+from nmt.config import BOS, EOS, UNK, ModelConfig, build, matches, require, shown
+from nmt.errors import NMTError, one_line
+from nmt.files import EMBEDDINGS, read_bytes
 from nmt.plugins.exchange.foreign import Weights
 from nmt.plugins.exchange.names import layer_table
-from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer
+from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer, marian_tokenizer
 
 VOCABULARY = (
     *("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
@@ -29,6 +30,43 @@ COMPUTED_BY: dict[str, dict[str, Any]] = {
     "transformers": {"padding_probability": False},
 }
 """What a program that trains such models computes otherwise than the paper."""
+
+
+def setting(where: Path, tree: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
+    """The value of a key, whose default also stands for null; NMTError where it is missing or of another type."""
+    value = default if tree.get(key) is None else tree[key]
+    require(matches(value, kind), f"{where}: {key}={shown(repr(value))} is missing or of another type")
+    return value
+
+
+def check_settings(where: Path, tree: dict[str, Any], supported: dict[str, tuple[Any, ...]]) -> None:
+    """NMTError for a setting that changes what is computed; a missing one has its first supported value."""
+    for key, values in supported.items():
+        value = values[0] if tree.get(key) is None else tree[key]
+        fits = any(value == one and type(value) is type(one) for one in values)
+        only = " or ".join(str(value) or "nothing" for value in values)
+        require(fits, f"{where}: {key}={shown(value)}: only {only} can be imported")
+
+
+def length_penalty(where: Path, tree: dict[str, Any], key: str, default: float) -> float:
+    alpha = setting(where, tree, key, float, default)
+    require(0 <= alpha <= 10, f"{where}: {key}={shown(alpha)}: it must be between 0 and 10")
+    return float(alpha)
+
+
+def entries_by_number(path: Path, numbers: dict[str, Any]) -> list[str]:
+    """The entries of a vocabulary in the order of their numbers; NMTError unless these are 0, 1, 2 and so on."""
+    if sorted(map(str, numbers.values())) != sorted(map(str, range(len(numbers)))):
+        raise NMTError(f"{path}: the numbers of its entries are not 0, 1, 2 and so on, each once")
+    return sorted(numbers, key=lambda entry: int(numbers[entry]))
+
+
+def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool) -> MarianTokenizer:
+    """The tokenizer of the sentencepiece models of source and target, and of one table or one for each."""
+    try:
+        return marian_tokenizer([read_bytes(path) for path in models], tables, tags)
+    except ValueError as error:
+        raise NMTError(f"{models[0].parent}: no tokenizer ({one_line(error)})") from error
 
 
 def halves(d_model: int) -> Tensor:

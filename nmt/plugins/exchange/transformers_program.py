@@ -15,8 +15,7 @@ from nmt.config import EOS, DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError, how_to_install
 from nmt.files import read_description, read_tokenizer
 from nmt.model import sinusoids
-from nmt.plugins.exchange.agreement import Scores
-from nmt.plugins.exchange.foreign import Weights
+from nmt.plugins.exchange.foreign import Scores, Weights
 from nmt.plugins.exchange.marian_weights import COMPUTED_BY, halves, rows_of
 from nmt.search import Pair
 from nmt.text import MARIAN_SYMBOLS, SOURCE, TARGET, MarianTokenizer, Tokenizer

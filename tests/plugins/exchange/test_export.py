@@ -20,11 +20,11 @@ from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import EXPORTED, ModelDescription, sha256, write_model_directory
 from nmt.model import Transformer
-from nmt.plugins.exchange.agreement import largest_difference, same_translations, word_scores
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_file import read_index
 from nmt.plugins.exchange.ctranslate2_load import converted_folder
 from nmt.plugins.exchange.export import ExportConfig, export
+from nmt.plugins.exchange.foreign import Sample, largest_difference, same_translations, word_scores
 from nmt.text import train_tokenizer
 from nmt.translation import load_translator
 
@@ -106,10 +106,9 @@ def said_again(model: Path, tmp_path: Path) -> str:
 
 
 def test_lines_that_differ_are_shown():
-    ours, theirs = ["1", "2", "3", "4", "5"], ["1", "zwei", "drei", "vier", None]
-    assert list(same_translations(["one", "two", "three", "four", "five"], ours, theirs, "Marian", "x")) == [
-        "1 of 4 lines (25.0%) are translated as by Marian: x, without 1 that Marian does not end within the limit of "
-        "length",
+    sample = Sample(["one", "two", "three", "four"], "x")
+    assert list(same_translations(sample, ["1", "2", "3", "4"], ["1", "zwei", "drei", "vier"], "Marian")) == [
+        "1 of 4 lines (25.0%) are translated as by Marian: x",
         *("line 2: two", "  Marian: zwei", "  nmt:    2"),
         *("line 3: three", "  Marian: drei", "  nmt:    3"),
     ]
@@ -157,7 +156,7 @@ def test_what_is_there_is_replaced_only_where_it_is_an_exported_model(model, tmp
     ("settings", "words"),
     [
         ({"checkpoint": "exported"}, "exported already"),
-        ({"sample": "missing"}, "sample=missing: No such file"),
+        ({"sample": "missing"}, "missing: No such file"),
     ],
 )
 def test_what_cannot_be_exported_is_named(model, tmp_path, monkeypatch, settings, words):

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file, save_file
 
 from nmt.errors import NMTError
@@ -288,67 +287,6 @@ def test_only_a_model_directory_is_replaced(nmt, folder, tmp_path):
 
 
 # What other programs and libraries see of a folder that may come from anyone.
-
-COMMAND = "x; touch pwned; cat vocab.yml |"
-"""A name of a file, which Marian would hand to a shell."""
-FAKE = """
-import os, shutil, sys
-
-def main(words):
-    shutil.copytree(".", os.environ["RECORD"])
-    open(os.path.join(os.environ["RECORD"], "words"), "w").write("\\n".join(words))
-    print("[2026-01-01] Error: no model today", file=sys.stderr)
-    return 1
-"""
-
-
-def hostile(folder: Path) -> None:
-    """Commands in the place of names, and options of Marian that write files."""
-    for name in ("vocab.yml", "model.npz"):
-        shutil.copy(folder / name, folder / COMMAND.replace("vocab.yml", name))
-    vocabulary = f"vocabs: ['{COMMAND}', '{COMMAND}']\n"
-    (folder / "decoder.yml").write_text(f"models: [model.npz]\n{vocabulary}normalize: 1\nlog: pwned\n")
-    (folder / "pwned.py").write_text("")
-    lists = dict.fromkeys(("vocabs", "shortlist"), f"['{COMMAND}']")
-    rewrite(folder, {"log": "pwned", "output": "pwned", "dump-config": "pwned", **lists})
-
-
-def test_marian_gets_no_name_and_no_option_of_the_folder(nmt, folder, tmp_path, monkeypatch):
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "_pymarian.py").write_text(FAKE)
-    Path("_pymarian.py").write_text("open('pwned', 'w')")  # the folder where the command runs may be a stranger's, too
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
-    monkeypatch.setenv("RECORD", str(tmp_path / "record"))
-    hostile(folder)
-    refused(nmt, folder, "model.npz", "Marian ended with code 1: no model today", keys=("decode.max_extra_length=3",))
-    words = (tmp_path / "record" / "words").read_text().splitlines()
-    assert not [word for word in words if "/" in word or "|" in word]
-    files = {"model.npz", "source.yml", "target.yml", "source", "target"}
-    assert {path.name for path in (tmp_path / "record").iterdir()} == {*files, "words"}
-    with np.load(tmp_path / "record" / "model.npz") as stored:
-        options = json.loads(stored["special:model.yml"].tobytes().rstrip(b"\0"))
-        assert set(stored) - {"special:model.yml"} == set(np.load(FIXTURES / "tied" / "model.npz")) - {
-            "special:model.yml"
-        }
-    assert set(options) == {
-        *("type", "dim-vocabs", "enc-depth", "dec-depth", "dim-emb", "transformer-dim-ffn", "transformer-heads"),
-        *("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top"),
-        *("transformer-ffn-activation", "tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"),
-    }
-    table = json.loads((tmp_path / "record" / "target.yml").read_text())
-    assert table == {
-        entry: int(id) for entry, id in yaml.load((folder / "vocab.yml").read_text(), yaml.BaseLoader).items()
-    }
-
-
-def test_marian_itself_runs_no_command_of_a_folder(nmt, folder):
-    pytest.importorskip("_pymarian")
-    hostile(folder)
-    done = nmt("import", str(folder), "output=out", "decode.max_extra_length=3")
-    assert done.code == 0, done.err
-    assert "is that of Marian within" in done.out
-    assert not list(Path().rglob("pwned"))
 
 
 def test_ctranslate2_and_transformers_open_nothing_but_what_was_read(nmt, hub, folder):

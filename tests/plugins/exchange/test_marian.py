@@ -16,9 +16,8 @@ import sentencepiece
 import torch
 
 from nmt.config import BOS, PAD, UNK, DecodeConfig
-from nmt.plugins.exchange.agreement import word_scores
-from nmt.plugins.exchange.marian import read_marian
-from nmt.plugins.exchange.marian_hub import read_hub
+from nmt.plugins.exchange.foreign import word_scores
+from nmt.plugins.exchange.marian import read_hub, read_marian
 from nmt.search import TorchEngine
 from nmt.text import SOURCE, TARGET, load_tokenizer
 from nmt.translation import Translator, score_pairs
@@ -130,7 +129,7 @@ def test_token_ids_are_those_of_transformers(transformers, pieces):
 
 
 def ours_of(folder: Path):
-    from nmt.plugins.exchange.foreign import entries_by_number, tokenizer_of
+    from nmt.plugins.exchange.marian_weights import entries_by_number, tokenizer_of
 
     path = folder / "vocab.json"
     table = entries_by_number(path, json.loads(path.read_text()))
@@ -317,30 +316,6 @@ def test_an_imported_model_translates_scores_and_is_exported(nmt, tmp_path, monk
         monkeypatch.chdir("ct2")
         alone = subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, check=True)
         assert alone.stdout.strip() == nmt("translate", ".", "engine=ctranslate2", f"text={line}").out.strip()
-
-
-@pytest.mark.parametrize(
-    ("name", "alike"), [("tied", "23 of 23 lines"), ("separate", "24 of 24 lines"), ("tagged", "of 23 lines")]
-)
-def test_marian_itself_certifies(nmt, name, alike):
-    """Lines that Marian does not end within our limit are no disagreements; its search of pre-norm models is wrong."""
-    pytest.importorskip("_pymarian")
-    done = nmt("import", str(FIXTURES / name), "output=opus", f"sample={FIXTURES / name / 'test.src'}")
-    assert done.code == 0, done.err
-    assert float(done.out.split("within ")[1].split()[0]) < 5e-5
-    assert alike in done.out
-
-
-def test_marian_has_the_limit_of_length_of_nmt():
-    """What it ends within the limit is what it writes without one; None stands for what it cuts."""
-    pytest.importorskip("_pymarian")
-    found, lines = read_marian(FIXTURES / "tied"), [*lines_of(FIXTURES / "tied" / "test.src")[-3:], "", "ka"]
-    settings = {"length_penalty": 1.0, "length_penalty_kind": "marian"}
-    *short, whole = (
-        found.program(DecodeConfig(max_extra_length=extra, **settings)).translate(lines) for extra in (0, 1, 200)
-    )
-    assert [sum(text is not None for text in texts) for texts in (*short, whole)] == [1, 1, 4]
-    assert all(text in (None, end) for texts in short for text, end in zip(texts, whole, strict=True))
 
 
 def test_an_alpha_needs_its_kind_for_a_model_that_expects_another(nmt, tmp_path):
