@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import shutil
 import urllib.request
 import zipfile
@@ -136,18 +135,6 @@ def test_lines_stay_lines_and_are_copied_so(page, address):
     playwright.expect(text_of(page)).to_be_focused()
 
 
-@pytest.mark.slow
-def test_a_new_text_gives_up_the_request_for_the_old_one(page, details):
-    given_up: list[str] = []
-    page.on("requestfailed", lambda request: given_up.append(request.failure))
-    text_of(page).fill("\n".join([LINE] * 1000))
-    with page.expect_request("**/translate"):
-        text_of(page).press("Control+Enter")
-    translate(page)
-    playwright.expect(translation_of(page)).to_have_text(details["translation"])
-    assert set(given_up) <= {"net::ERR_ABORTED"}  # none, where the answer came before
-
-
 DROP = """([name, content]) => {
     const data = new DataTransfer();
     data.items.add(new File([Uint8Array.from(content)], name, { type: "text/plain" }));
@@ -167,38 +154,17 @@ def archive(text: str) -> bytes:
     return written.getvalue()
 
 
-WORDS = '<w:d xmlns:w="w"><w:body><w:p><w:r><w:t xml:space="preserve">{}</w:t></w:r></w:p></w:body></w:d>'
-DOCUMENTS = {
-    "html": "<!-- x --><p class='y'>{}</p>",
-    "md": "# {}\n",
-    "po": '#, fuzzy\nmsgid "va so"\nmsgstr "{}"\n',
-    "srt": "1\n00:00:01,000 --> 00:00:02,000\n{}\n",
-    "xliff": '<x><segment id="1" state="translated"><source>va so</source><target>{}</target></segment></x>',
-    "tmx": '<tmx><header srclang="en"/><tu><tuv xml:lang="en"><seg>va so</seg></tuv>'
-    '<tuv xml:lang="de" creationtool="nmt"><seg>{}</seg></tuv></tu></tmx>',
-    "docx": WORDS,
-}
-"""By suffix, a document with a translation; without it and what comes with it, the document is that to translate."""
+DOCUMENT = '<w:d xmlns:w="w"><w:body><w:p><w:r><w:t xml:space="preserve">{}</w:t></w:r></w:p></w:body></w:d>'
 
 
-@pytest.mark.parametrize("suffix", list(DOCUMENTS))
-def test_a_dropped_document_of_any_format_comes_back_with_its_markup(page, address, tmp_path, suffix):
+def test_a_dropped_document_comes_back_with_its_markup(page, address, tmp_path):
     expected = post(address, "translate", q="va so", source="en", target="de")["translatedText"]
-    text = DOCUMENTS[suffix]
-    bare = {
-        "po": 'msgid "va so"\nmsgstr ""\n',
-        "xliff": text.replace("<target>{}</target>", "").replace(' state="translated"', ""),
-        "tmx": re.sub('<tuv xml:lang="de".*?</tuv>', "", text),
-    }.get(suffix, text.replace("{}", "va so"))
-    drop(page, f"a.{suffix}", archive(bare) if suffix == "docx" else bare.encode())
+    drop(page, "a.docx", archive(DOCUMENT.format("va so")))
     with page.expect_download() as waiting:
-        page.get_by_role("link", name=f"Download a_de.{suffix}").click()
+        page.get_by_role("link", name="Download a_de.docx").click()
     waiting.value.save_as(tmp_path / "a")
-    if suffix == "docx":
-        found = zipfile.ZipFile(tmp_path / "a").read("word/document.xml").decode()
-    else:
-        found = (tmp_path / "a").read_text()
-    assert found == text.replace("{}", expected)
+    written = zipfile.ZipFile(tmp_path / "a").read("word/document.xml").decode()
+    assert f">{expected}</w:t>" in written
 
 
 def test_a_dropped_file_comes_back_as_a_download(page, address, tmp_path):
@@ -233,17 +199,6 @@ def test_a_word_is_replaced_by_mouse(page, address, details):
     playwright.expect(page.locator("#translation > div").first).to_have_text(other["translation"])
     page.get_by_role("combobox", name="From").select_option("auto")
     playwright.expect(page.locator("#translation > div").first).to_have_text(details["translation"])
-
-
-def test_the_menu_is_that_of_the_word_clicked_last(page, address, details):
-    words = translate(page)
-    words.nth(1).click(no_wait_after=True)
-    words.nth(4).click()
-    before = " ".join(details["words"][:4])
-    found = post(address, "alternatives", q=LINE, source="en", target="de", before=before, count=6)["alternatives"]
-    names = page.get_by_role("menu", name="Alternatives").locator("bdi")
-    playwright.expect(names).to_have_text([each["word"] for each in found])
-    assert marked(page, "translation") == [4]
 
 
 def test_a_word_is_replaced_by_keyboard_alone(page, details):
@@ -338,19 +293,6 @@ def test_a_hostile_source_runs_nothing(page, text):
     assert page.title() == "Translate"
     assert page.locator("img, main script").count() == 0
     assert text_of(page).input_value() == text
-
-
-@pytest.mark.slow
-def test_the_longest_text_is_translated_and_a_longer_one_refused(page):
-    line = "ka lo mi nu pe ri so tu va we " * 6 + "\n"
-    longest = (line * 200)[:20_000]
-    text_of(page).fill(longest + "s")
-    playwright.expect(page.get_by_role("alert")).to_contain_text("The text has 20,001 of 20,000 characters")
-    translate(page, longest)
-    playwright.expect(page.get_by_role("alert")).to_have_count(0)
-    assert page.locator("#translation > div").count() == longest.count("\n") + 1
-    boxes = [page.locator(f"#{part}").bounding_box() for part in ("mirror", "text")]
-    assert boxes[0] == boxes[1]
 
 
 def test_languages_are_detected_swapped_and_remembered(page, address):

@@ -152,33 +152,26 @@ def test_a_killed_command_goes_on_and_writes_the_same_files(make, mono, checkpoi
 
 
 @pytest.mark.parametrize("kind", ["back_translation", "distillation"])
-def test_the_next_command_takes_the_pairs(make, nmt, checkpoint, kind):
-    tag = ["tag=BT"] * (kind == "back_translation")
-    result = nmt("synthesise", "mono", f"run={checkpoint}", *SEARCH, "output=my bt", f"kind={kind}", *tag)
-    command = next(line for line in result.out.splitlines() if line.startswith("nmt preprocess"))
-    config = compose("preprocess", shlex.split(command)[2:])
-    data = config.data
+def test_the_next_commands_take_the_pairs_and_the_vocabulary_of_the_teacher(nmt, mono, finished, kind):
+    words = [f"kind={kind}", *(["tag=BT"] if kind == "back_translation" else [])]
+    search = [*SEARCH, "decode.min_length=2", "flagged=keep"]
+    result = nmt("synthesise", "mono", f"run={finished}", *search, "output=my bt", *words)
+    prepare, train = (line for line in result.out.splitlines() if line.startswith("nmt "))
+    config, settings = (
+        compose("preprocess", shlex.split(prepare)[2:]),
+        yaml.safe_load((finished / "config.yaml").read_text()),
+    )
     if kind == "distillation":
-        assert (data.train, data.source, data.target) == (["my bt/train"], "en", "de")
-        assert config.init == str(checkpoint)
+        assert (config.data.train, config.data.source, config.data.target) == (["my bt/train"], "en", "de")
+        assert config.init == str(finished)
         return
-    sources = sources_of(data)
-    assert (data.source, data.target) == ("de", "en")
+    sources = sources_of(config.data)
+    assert (config.data.source, config.data.target) == ("de", "en")
     assert [source.data.tag for source in sources] == [None, "<BT>"]
     assert sources[1].data.train == ["my bt/train"]
-
-
-def test_the_next_commands_have_the_vocabulary_and_the_size_of_the_teacher(nmt, mono, finished):
-    result = nmt("synthesise", "mono", f"run={finished}", *SEARCH, "output=bt", "flagged=keep", "decode.min_length=2")
-    assert result.code == 0, result.err
-    prepare, train = (line for line in result.out.splitlines() if line.startswith("nmt "))
-    ours = compose("preprocess", shlex.split(prepare)[2:])
-    settings = yaml.safe_load((finished / "config.yaml").read_text())
-    assert (ours.tokenizer.kind, ours.tokenizer.vocabulary_size) == (
-        settings["tokenizer"]["kind"],
-        settings["tokenizer"]["vocabulary_size"],
-    )
-    assert train == f"nmt train data/bt model={settings['model']['name']}"
+    for key in ("kind", "vocabulary_size"):
+        assert getattr(config.tokenizer, key) == settings["tokenizer"][key]
+    assert train == f"nmt train 'data/my bt' model={settings['model']['name']}"
 
 
 def test_parts_are_one_table_whatever_their_flags(make, monkeypatch):
