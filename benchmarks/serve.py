@@ -49,7 +49,7 @@ def translate_here(connection: Connection, model: str, options: list[str]) -> No
     from nmt.translation import load_translator
 
     known = [option for option in options if option.split("=")[0] in ("engine", "precision", "threads", "decode")]
-    translator = load_translator(compose("translate", [f"run={model}", *known]), lambda words: None)
+    translator = load_translator(compose("translate", [f"run={model}", *known]).translator, lambda words: None)
     translator.translate(["a"])
     while lines := connection.recv():
         begun = time.perf_counter()

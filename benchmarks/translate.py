@@ -70,7 +70,7 @@ def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Tran
     alone, precision = precision == "alone", precision.replace("alone", "float32")
     options = [f"run={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
     config = compose("translate", options)
-    translator = load_translator(config, print) if alone else open_translator(config, WORKERS)
+    translator = load_translator(config.translator, print) if alone else open_translator(config, WORKERS)
 
     def translate(lines: list[str]) -> int:
         start = time.perf_counter()

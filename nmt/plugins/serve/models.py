@@ -182,7 +182,7 @@ class ModelWorker(Worker):
     """A process with a model."""
 
     def __init__(self, name: str, config: ServeConfig) -> None:
-        self.directions = read_directions(name, config.translation.engine)
+        self.directions = read_directions(name, config.translator.compute.engine)
         target = next((target for target, tag in self.directions.tags.items() if tag), None)
         super().__init__("model", (config.options_for(name, target),), config.limits.seconds)
         self.batches = 0
@@ -202,7 +202,7 @@ class ServedModel:
     def __init__(self, name: str, config: ServeConfig, make_room: Callable[[int], Awaitable[None]]) -> None:
         self.name, self.config, self.make_room = name, config, make_room
         self.state = self.seen = state_of(name)
-        self.directions = read_directions(name, config.translation.engine)
+        self.directions = read_directions(name, config.translator.compute.engine)
         self.failure, self.next_try = Failed(503, ""), -math.inf
         """Why the model could not be loaded, and until when requests fail for it."""
         self.problem = ""
@@ -338,7 +338,8 @@ class ServedModel:
                 self.keep(before.end(when_idle=True))
                 self.directions = self.worker.directions
             else:
-                self.directions = await asyncio.to_thread(read_directions, self.name, self.config.translation.engine)
+                engine = self.config.translator.compute.engine
+                self.directions = await asyncio.to_thread(read_directions, self.name, engine)
 
     async def unload(self) -> None:
         """Give the memory back."""

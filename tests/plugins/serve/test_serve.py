@@ -40,7 +40,7 @@ def server(word_model: Path) -> Iterator[Server]:
 def by_command(model: Path, lines: list[str], *words: str) -> list[str]:
     """What `nmt translate` makes of lines."""
     config = compose("translate", [f"run={model}", "engine=ctranslate2", *words])
-    return [row[0].text for row in load_translator(config, lambda notice: None).translate(lines)]
+    return [row[0].text for row in load_translator(config.translator, lambda notice: None).translate(lines)]
 
 
 @pytest.fixture(scope="module")

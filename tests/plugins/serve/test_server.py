@@ -138,7 +138,7 @@ def test_two_threads_take_turns():
 
 def test_batches_of_torch_take_turns(checkpoint):
     tasks = ModelTasks.load(
-        compose("serve", ["device=cpu", "decode.batch_tokens=64"]).translating(str(checkpoint), None)
+        compose("serve", ["device=cpu", "decode.batch_tokens=64"]).options_for(str(checkpoint), None)
     )
     turns, entered = tasks.translator.engine.turn, []
     turns.__class__ = type("Counted", (Turns,), {"__enter__": lambda self: entered.append(Turns.__enter__(self))})
