@@ -4,7 +4,7 @@ from typing import Any
 
 from nmt import __version__
 from nmt.files.description import ModelDescription
-from nmt.files.markdown import block, cell, code, plain
+from nmt.files.foreign import block, cell, code, plain
 
 
 def duration(seconds: float) -> str:
@@ -34,59 +34,56 @@ def weights_in_words(updates: list[int], losses: dict[str, float]) -> str:
     return f"{text}: validation loss {losses[name]:.3f}, the lowest of {len(losses)} candidates ({rest})"
 
 
+def card(title: str, text: str, rows: dict[str, str], command: str) -> str:
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    return f"# {title}\n\n{text}\n\n| | |\n|---|---|\n{table}\n\n{block(command)}\n"
+
+
+def size(model: dict[str, Any]) -> str:
+    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers, d_model {model['d_model']}"
+    return f"{layers}, d_ff {model['d_ff']}, {model['heads']} heads, {plain(model['norm'])}-norm"
+
+
 def imported_card(description: ModelDescription, parameters: int) -> str:
     """Origin and size of an imported model, in Markdown."""
-    model, source, target = description.model, plain(description.source), plain(description.target)
-    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers"
-    size = f"{layers}, d_model {model['d_model']}, d_ff {model['d_ff']}, {model['heads']} heads"
-    kind = f"length penalty {description.training['length_penalty']} ({description.training['length_penalty_kind']})"
-    return f"""# {source}-{target}, imported
-
-A Transformer that translates from {source} to {target}, {plain(description.training["imported"])},
-imported with nmt {__version__}.
-
-| | |
-|---|---|
-| Vocabulary | {description.vocabulary_size:,} |
-| Model | {size}, {plain(model["norm"])}-norm, {plain(model["activation"])}; {parameters:,} parameters; {kind} |
-
-{block(f"nmt translate run=THIS_FOLDER < input.{description.source}")}
-"""
+    model, training = description.model, description.training
+    source, target = plain(description.source), plain(description.target)
+    kind = f"length penalty {training['length_penalty']} ({training['length_penalty_kind']})"
+    rows = {
+        "Vocabulary": f"{description.vocabulary_size:,}",
+        "Model": f"{size(model)}, {plain(model['activation'])}; {parameters:,} parameters; {kind}",
+    }
+    origin = f"{plain(training['imported'])},\nimported with nmt {__version__}."
+    text = f"A Transformer that translates from {source} to {target}, {origin}"
+    command = f"nmt translate run=THIS_FOLDER < input.{description.source}"
+    return card(f"{source}-{target}, imported", text, rows, command)
 
 
 def certified(card: str, certificate: list[str]) -> str:
-    """A card with what was found when the model was compared with that of another program."""
+    """A card with the result of a comparison with the model of another program."""
     return f"{card}\nCompared with the original:\n\n{block(chr(10).join(certificate))}\n"
 
 
 def model_card(description: ModelDescription, parameters: int) -> str:
     """Data, size, training, cost and quality of a model, in Markdown."""
     training, model = description.training, description.model
-    config = training["config"]
+    config, init = training["config"], training.get("init")
+    seed = config["seed"]
     data, kind = plain(config["data"]["name"]), plain(config["data"]["kind"])
-    layers = f"{model['encoder_layers']} + {model['decoder_layers']} layers"
-    size = f"{layers}, d_model {model['d_model']}, d_ff {model['d_ff']}, {model['heads']} heads"
     source, target = plain(description.source), plain(description.target)
-    parses = config["data"]["kind"] == "treebank"
+    parses = kind == "treebank"
+    rows = {
+        "Corpus": f"{data} ({kind}), fingerprint {cell(code(training['corpus'][:16]))}",
+        "Vocabulary": f"{description.vocabulary_size:,} ({plain(config['tokenizer']['kind'])}, joint)",
+        "Model": f"{size(model)}; {parameters:,} parameters",
+        "Training": f"{training['updates']:,} updates, {training['tokens']:,} target tokens, seed {plain(seed)}",
+        **({"Start": f"{plain(config['init'])}, weights {code(init[:16])}"} if init else {}),
+        "Cost": f"{duration(training['seconds'])} on {plain(training['devices'])}",
+        "Weights": cell(weights_in_words(training["averaged"], training.get("candidates", {}))),
+        "Quality": cell(quality(training.get("score"))),
+    }
     does = "parses sentences" if parses else f"translates from {source} to {target}"
+    program = plain(training["versions"].get("nmt", __version__))
+    text = f"A Transformer (Vaswani et al. 2017) that {does}.\nTrained with nmt {program}."
     command = f"nmt {'parse' if parses else 'translate'} run=THIS_FOLDER < input.{description.source}"
-    counts = f"{training['updates']:,} updates, {training['tokens']:,} target tokens, seed {plain(config['seed'])}"
-    init = training.get("init")
-    start = f"| Start | {plain(config['init'])}, weights {code(init[:16])} |\n" if init else ""
-    return f"""# {data}, {plain(model["name"])}: {source}-{target}
-
-A Transformer (Vaswani et al. 2017) that {does}.
-Trained with nmt {plain(training["versions"].get("nmt", __version__))}.
-
-| | |
-|---|---|
-| Corpus | {data} ({kind}), fingerprint {cell(code(training["corpus"][:16]))} |
-| Vocabulary | {description.vocabulary_size:,} ({plain(config["tokenizer"]["kind"])}, joint) |
-| Model | {size}, {plain(model["norm"])}-norm; {parameters:,} parameters |
-| Training | {counts} |
-{start}| Cost | {duration(training["seconds"])} on {plain(training["devices"])} |
-| Weights | {cell(weights_in_words(training["averaged"], training.get("candidates", {})))} |
-| Quality | {cell(quality(training.get("score")))} |
-
-{block(command)}
-"""
+    return card(f"{data}, {plain(model['name'])}: {source}-{target}", text, rows, command)

@@ -6,13 +6,16 @@ tokenizer.model     sentencepiece, or word-piece as JSON
 README.md           model card
 """
 
+import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
 from nmt.config import DecodeConfig, ModelConfig, build, matches
-from nmt.errors import NMTError
-from nmt.files.foreign import check_version, parse_json, read_mapping, sha256
+from nmt.errors import NMTError, one_line
+from nmt.files.foreign import check_regular, check_version, parse_json, read_mapping, sha256
 from nmt.text import Tokenizer, load_tokenizer
 
 FORMAT_VERSION = 1
@@ -132,11 +135,6 @@ def positions(description: ModelDescription) -> int | None:
     return int(description.model["max_positions"]) - 1 if description.model["positions"] == "learned" else None
 
 
-def source_vocabulary_size(description: ModelDescription) -> int:
-    """The number of entries of the source's vocabulary, which mostly is the target's, too."""
-    return ModelConfig(**description.model).source_vocabulary_size or description.vocabulary_size
-
-
 def expected_search(decode: DecodeConfig, description: ModelDescription) -> DecodeConfig:
     """The search with the length penalty that a model expects, unless its kind is given.
 
@@ -156,17 +154,57 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
 def read_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
     path = folder / "tokenizer.model"
-    tokenizer = load_tokenizer(path)
-    description = read_description(folder)
+    tokenizer, description = load_tokenizer(path), read_description(folder)
     if sha256(path) != description.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
     size = description.vocabulary_size
-    for found, wanted in (
-        (tokenizer.vocabulary_size, size),
-        (tokenizer.source_vocabulary_size or tokenizer.vocabulary_size, source_vocabulary_size(description)),
-    ):
-        if found != wanted:
-            raise NMTError(
-                f"{path} has {found:,} entries, but config.json beside it says {wanted:,}: copy the directory again"
-            )
+    described = size, ModelConfig(**description.model).source_vocabulary_size or size
+    entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
+    if entries != described:
+        raise NMTError(
+            f"{path} has {entries[0]:,} target and {entries[1]:,} source entries, but config.json says "
+            f"{described[0]:,} and {described[1]:,}: copy the directory again"
+        )
     return tokenizer
+
+
+Shapes = dict[str, tuple[int, ...]]
+"""Name of a parameter -> its shape."""
+FLOATS = {"F64", "F32", "F16", "BF16"}
+TABLE_NUMBERS = 2**24
+"""Most numbers in a table of sinusoids, unless a matrix of the model has more."""
+EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
+"""The matrices that may be one (section 3.4)."""
+
+
+def tied(model: ModelConfig) -> tuple[str, ...]:
+    """The matrices that are one: not that of the source, if it has a vocabulary of its own."""
+    return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
+
+
+def stored_as(name: str, stored: Shapes, model: ModelConfig) -> str:
+    """The name under which a file holds a parameter: of tied matrices it holds only one."""
+    if name in stored or name not in tied(model):
+        return name
+    return next((other for other in tied(model) if other in stored), name)
+
+
+def check_positions(model: ModelConfig, stored: Shapes, problem: str) -> None:
+    """NMTError, beginning with `problem`, for a table of sinusoids that is too large for the model."""
+    if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
+        raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
+
+
+def stored_shapes(path: Path) -> Shapes:
+    """Names and shapes of tensors in a safetensors file, checked by its reader; NMTError where they are no weights."""
+    check_regular(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            kinds = {str(part.get_dtype()) for part in slices.values()}
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+    except (OSError, SafetensorError) as error:
+        raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+    if not kinds <= FLOATS:
+        raise NMTError(f"{path}: holds numbers of type {min(kinds - FLOATS)}; weights are {', '.join(sorted(FLOATS))}")
+    return shapes

@@ -1,12 +1,14 @@
 """Readers for files that may come from anyone: they follow no link, trust no size or depth, and run nothing.
 
-Whatever a file holds, they return its content with the expected types, or raise an NMTError of one line.
+Whatever a file holds, they return its content with the expected types, or raise an NMTError of one line. The functions
+at the end keep the text of strangers text in the Markdown that we write.
 """
 
 import hashlib
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -146,3 +148,44 @@ def check_version(path: Path, found: Any, wanted: int, advice: str = "use the nm
     """NMTError where a file has another format version than the one that is read."""
     if found != wanted:
         raise NMTError(f"{path}: format version {repr(found)[:20]}, but this nmt reads {wanted}: {advice}")
+
+
+SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
+
+
+def printable(text: str) -> str:
+    """A text on one line without what would move a cursor or turn the order of letters."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def plain(text: object) -> str:
+    """Escape a text for a sentence, a heading or a table, on one line, so that it makes no HTML, link or cell."""
+    return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
+
+
+def code(text: object) -> str:
+    """Format a text as inline code, on one line; a table also needs `cell`."""
+    line = " ".join(str(text).split())
+    marks = "`" * (longest_backquotes(line) + 1)
+    blank = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{marks}{blank}{line}{blank}{marks}"
+
+
+def block(text: str) -> str:
+    """Format a text as a code block."""
+    fence = "`" * max(3, longest_backquotes(text) + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def cell(markdown: str) -> str:
+    """Escape Markdown for a table."""
+    return markdown.replace("|", "\\|")
+
+
+def on_one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+def longest_backquotes(text: str) -> int:
+    """Length of the longest run of backquotes."""
+    return max(map(len, re.findall("`+", text)), default=0)

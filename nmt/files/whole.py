@@ -1,22 +1,33 @@
 """Writing files and folders atomically: after a kill, a full disk or a power cut, each is either complete or absent.
 
 Each is written under a temporary name, synced to the disk, and renamed; then its folder is synced, too. A temporary
-name is `.NAME.RANDOM.nmt-tmp`, so that the leftovers of a killed process can be recognised.
+name is `.NAME.RANDOM.nmt-tmp`, so that the leftovers of a killed process can be recognised. Locks keep other processes
+from doing the same work.
 """
 
+import fcntl
 import os
 import re
 import secrets
 import shutil
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 
 from nmt.errors import NMTError, one_line
 
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.nmt-tmp")
+LOCK = ".lock"
+WAIT_SECONDS = 1
+"""The workers of a killed process, which also hold its locks, take less to end."""
+
+
+def cache_folder() -> Path:
+    """$XDG_CACHE_HOME/nmt or ~/.cache/nmt: downloads and conversions, kept for the next time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nmt"
 
 
 def temporary_name(path: Path) -> Path:
@@ -92,10 +103,8 @@ def write_zip(
 
 def check_replaceable(folder: Path) -> None:
     """Raise NMTError, before any work, where a folder could not be replaced."""
-    if folder.is_symlink():
-        raise NMTError(f"{folder} is a link, which is not written through: name the folder itself, or remove the link")
-    if folder.exists() and not folder.is_dir():
-        raise NMTError(f"{folder} is not a folder: move it away")
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise NMTError(f"{folder} is {'a link' if folder.is_symlink() else 'not a folder'}: move it away")
 
 
 @contextmanager
@@ -126,15 +135,67 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, names: str = ".*") -> None:
-    """Remove the temporary files and folders that killed processes left in a folder, if their own names match `names`.
+    """Remove the temporary files and folders that killed processes left in a folder, of names that match `names`.
 
     Links stay. To be called only where no other process can be writing.
     """
     for path in folder.iterdir() if folder.is_dir() else ():
-        found = TEMPORARY.fullmatch(path.name)
-        if found is None or not re.fullmatch(names, found["name"]) or path.is_symlink():
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        leftover = TEMPORARY.fullmatch(path.name)
+        if leftover and re.fullmatch(names, leftover["name"]) and not path.is_symlink():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked_file(path: Path, replace: bool, refusal: str) -> Iterator[None]:
+    """Keep a file as it is for all who lock it, or with `replace`, for this process alone.
+
+    Raises NMTError(refusal) where another process holds the other lock. Death frees a lock. The file itself holds it,
+    so that readers need no permission to write; a file that is missing, or on a file system without locks, is not
+    locked.
+    """
+    kind = fcntl.LOCK_EX if replace else fcntl.LOCK_SH
+    deadline = time.monotonic() + WAIT_SECONDS
+    file = None
+    while file is None and path.is_file():
+        file = path.open("r+b" if replace else "rb")  # anew for each try, because another process may have replaced it
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            file = None
+            if time.monotonic() > deadline:
+                raise NMTError(refusal) from error
+            time.sleep(0.1)
+        except OSError:
+            break
+    try:
+        yield
+    finally:
+        if file:
+            file.close()
+
+
+@contextmanager
+def only_process(folder: Path, key: str, replaced: bool = False) -> Iterator[None]:
+    """Hold the lock of `folder`, which `key` names; NMTError where another process holds it. Death frees the lock.
+
+    The lock is a file in the folder, which is made, and removed again if nothing else was written there. For a folder
+    that is to be `replaced`, it is a file beside it.
+    """
+    path = folder.with_name(f".{folder.name}{LOCK}") if replaced else folder / LOCK
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise NMTError(f"cannot write {folder} ({error.strerror}): pass {key}=FOLDER elsewhere") from error
+    with locked_file(path, True, f"{folder}: another nmt is at work there; let it end, or pass {key}=OTHER"):
+        try:
+            yield
+        finally:
+            if not replaced and [file.name for file in folder.iterdir()] == [LOCK]:
+                with suppress(OSError):
+                    path.unlink()
+                    folder.rmdir()

@@ -10,8 +10,7 @@ from plan import HERE, read_yaml
 from results import Result
 
 import nmt
-from nmt.files import plain, write_file
-from nmt.files.markdown import block, code
+from nmt.files import block, code, plain, write_file
 from nmt.plugins.report.numbers import duration
 
 NOTES = read_yaml("notes.yaml")

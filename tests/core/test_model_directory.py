@@ -123,27 +123,6 @@ def test_tied_matrices_are_stored_once_and_stay_tied(tmp_path):
     assert stored == [sum(p.numel() for p in model.parameters()) for model in (tied, untied)]
 
 
-def test_a_model_directory_holds_four_files_that_others_may_read(written):
-    assert {path.name for path in written.iterdir()} == {
-        "README.md",
-        "config.json",
-        "model.safetensors",
-        "tokenizer.model",
-    }
-    assert written.stat().st_mode & 0o055 == 0o055
-    assert {path.name: oct(path.stat().st_mode) for path in written.iterdir()} == {
-        path.name: oct((written / "README.md").stat().st_mode) for path in written.iterdir()
-    }
-    assert (written / "README.md").read_text() == "# A card\n"
-
-
-def test_a_description_is_read_as_it_was_written(written):
-    description = read_description(written)
-    assert (description.source, description.target, description.training) == ("en", "de", {"updates": 7})
-    assert description.format_version == FORMAT_VERSION
-    assert description.tokenizer == sha256(written / "tokenizer.model")
-
-
 def test_writing_replaces_the_directory_that_was_there_and_leaves_nothing_else(tmp_path):
     folder = tmp_path / "runs" / "model"
     folder.mkdir(parents=True)
@@ -170,30 +149,13 @@ def test_another_format_version_is_refused_with_both_versions(folder, version):
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.model"])
-def test_a_missing_file_is_named(folder, file):
-    (folder / file).unlink()
-    assert_refused(folder, file)
-
-
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.model"])
-@pytest.mark.parametrize("keep", [0.0, 0.02, 0.5, 0.98])
-def test_a_truncated_file_is_named(folder, file, keep):
+@pytest.mark.parametrize("keep", [None, 0.0, 0.5, 0.98])
+def test_a_missing_or_truncated_file_is_named(folder, file, keep):
     content = (folder / file).read_bytes()
-    (folder / file).write_bytes(content[: int(keep * len(content))])
+    (folder / file).unlink()
+    if keep is not None:
+        (folder / file).write_bytes(content[: int(keep * len(content))])
     assert_refused(folder, file)
-
-
-@pytest.mark.parametrize("content", ["[]", "{}", "null", '{"format_version": 1}', '{"format_version": 1, "odd": 2}'])
-def test_a_config_that_describes_no_model_is_named(folder, content):
-    (folder / "config.json").write_text(content)
-    assert_refused(folder, "config.json")
-
-
-@pytest.mark.parametrize("changes", [{"unheard_of": 1}, {"heads": 0}], ids=str)
-def test_a_config_with_an_impossible_model_is_named(folder, changes):
-    model = json.loads((folder / "config.json").read_text())["model"]
-    change_config(folder, model={**model, **changes})
-    assert_refused(folder, "config.json")
 
 
 def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder, tmp_path):
@@ -239,11 +201,7 @@ def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tie
         ({"encoder_layers": 10**9}, "model.encoder_layers=1000000000: must be a whole number between"),
         ({"encoder_layers": 1000}, "'encoder_layers.1.self_attention.input' is nothing"),
         ({"d_ff": 10**6}, "feed_forward"),
-        ({"max_positions": 10**12}, "model.max_positions=1000000000000: must be a whole number between"),
-        ({"d_ff": -1}, "model.d_ff=-1"),
-        ({"d_ff": "16"}, "model.d_ff=16: must be"),
         ({"d_model": None}, "model.d_model=null: must be"),
-        ({"attention": "a\nb"}, "model.attention=a b"),
         ({"attention": "additive"}, "self_attention.v' is nothing"),
         ({"unknown": 1}, "unknown key model.unknown"),
     ],
@@ -261,8 +219,9 @@ def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, change
     ("changes", "words"),
     [
         ({"training": {"updates": "many"}}, "updates is of another type"),
-        ({"training": []}, "training=[]: must be a mapping"),
         ({"vocabulary_size": 354.5}, "vocabulary_size=354.5: must be a whole number"),
+        ({"vocabulary_size": 2**62}, "vocabulary_size=4611686018427387904"),
+        ({"vocabulary_size": 0}, "vocabulary_size=0: must be positive"),
         ({"source": "../../etc"}, "its languages are not names"),
         ({"model": 3}, "model=3: must be a mapping"),
     ],
@@ -271,13 +230,6 @@ def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, change
 def test_a_description_of_other_types_is_one_line(folder, changes, words):
     change_config(folder, **changes)
     with pytest.raises(NMTError, match=re.escape(words)):
-        read_description(folder)
-
-
-@pytest.mark.parametrize("size", [2**62, -1, 0])
-def test_an_impossible_vocabulary_is_one_line(folder, size):
-    change_config(folder, vocabulary_size=size)
-    with pytest.raises(NMTError, match=r"vocabulary_size|not the weights"):
         load_model(folder)
 
 
@@ -294,33 +246,16 @@ def test_a_link_in_a_model_directory_is_not_followed(folder, tmp_path):
         find_model_directory(str(tmp_path))
 
 
-def test_a_run_and_a_model_directory_both_lead_to_the_model(folder, tmp_path):
-    assert find_model_directory(str(tmp_path)) == folder
-    assert find_model_directory(str(folder)) == folder
-    assert find_model_directory(f"{folder}/") == folder
-
-
-def test_a_run_without_an_averaged_model_says_how_to_get_one(tmp_path):
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "step=00000010.ckpt").touch()
-    with pytest.raises(NMTError, match=r"^run=.*not averaged yet.*nmt average run="):
-        find_model_directory(str(tmp_path))
-
-
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(NMTError, match=r"^run=.*/nowhere: no such folder$"):
-        find_model_directory(str(tmp_path / "nowhere"))
-
-
-def test_without_any_run_the_first_steps_are_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(NMTError, match=r"^run=runs/latest: .*nmt preprocess.*nmt train"):
-        find_model_directory("runs/latest")
-
-
-def test_a_folder_of_something_else_is_neither_run_nor_model(tmp_path):
-    (tmp_path / "notes.txt").touch()
-    with pytest.raises(NMTError, match=r"neither a run nor a model directory"):
-        find_model_directory(str(tmp_path))
-    with pytest.raises(NMTError, match=r"neither a run nor a model directory"):
-        find_model_directory(str(tmp_path / "notes.txt"))
+def test_a_run_or_a_model_directory_leads_to_the_model_and_any_other_says_what_is_missing(folder, tmp_path):
+    for path in (tmp_path, folder, f"{folder}/"):
+        assert find_model_directory(str(path)) == folder
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "run" / "checkpoints" / "step=00000010.ckpt").touch()
+    (tmp_path / "notes").mkdir()
+    for path, words in (
+        (tmp_path / "run", r"^run=.*not averaged yet.*nmt average run="),
+        (tmp_path / "nowhere", r"^run=.*/nowhere: no such folder$"),
+        (tmp_path / "notes", "neither a run nor a model directory"),
+    ):
+        with pytest.raises(NMTError, match=words):
+            find_model_directory(str(path))

@@ -1,0 +1,256 @@
+"""Files are whole, or as they were before; those of strangers are read with care, and their text stays text."""
+
+import fcntl
+import html
+import os
+import re
+import zipfile
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from nmt.config import ModelConfig
+from nmt.errors import NMTError
+from nmt.files import (
+    ModelDescription,
+    locked_file,
+    model_card,
+    only_process,
+    parse_json,
+    parse_yaml,
+    plain,
+    read_bytes,
+    read_mapping,
+    remove_leftovers,
+    whole_file,
+    whole_folder,
+    write_file,
+    write_zip,
+)
+from nmt.files.foreign import block, cell, code
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_replaced_whole_or_stays(tmp_path):
+    (tmp_path / "other").write_text("precious")
+    (tmp_path / "a").symlink_to("other")
+    write_file(tmp_path / "a", "one")  # a link is replaced, not written through
+    write_file(tmp_path / "a", b"two")
+
+    def write_half() -> None:
+        with whole_file(tmp_path / "a") as temporary:
+            temporary.write_text("half")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(NMTError, match=r"cannot write .*No space"):
+        write_half()
+    assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["two", "precious"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_the_umask_is_respected(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        write_file(tmp_path / "a", "")
+        with whole_folder(tmp_path / "b") as folder:
+            (folder / "c").touch(0o600)
+    finally:
+        os.umask(before)
+    for name, mode in (("a", 0o666), ("b", 0o777), ("b/c", 0o666)):
+        assert (tmp_path / name).stat().st_mode & 0o777 == mode & ~umask
+
+
+def test_all_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    """The order that survives a power cut: content, name, and the folder that holds the name."""
+    calls, fsync, replace = [], os.fsync, Path.replace
+
+    def recorded_fsync(descriptor):
+        calls.append(("sync", str(Path(f"/proc/self/fd/{descriptor}").readlink())))
+        fsync(descriptor)
+
+    def recorded_replace(self, target):
+        calls.append(("rename", str(self)))
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(Path, "replace", recorded_replace)
+    write_file(tmp_path / "a", "content")
+    (_, temporary) = calls[0]
+    assert calls == [("sync", temporary), ("rename", temporary), ("sync", str(tmp_path))]
+
+
+def test_a_folder_is_replaced_whole_and_nothing_but_a_folder(tmp_path):
+    for content in ("one", "two"):
+        with whole_folder(tmp_path / "a") as folder:
+            (folder / content).write_text(content)
+    assert names(tmp_path) == ["a"]
+    assert names(tmp_path / "a") == ["two"]
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("a")
+    for name, words in (("pipe", "not a folder"), ("link", "a link")):
+        with pytest.raises(NMTError, match=f"is {words}"), whole_folder(tmp_path / name):
+            pytest.fail("the work began")
+
+
+def test_leftovers_are_known_by_name_and_links_are_not_followed(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / ".b.0123abcd.nmt-tmp").mkdir()
+    (tmp_path / ".b.0123abcd.nmt-tmp" / "file").touch()
+    (tmp_path / ".a.0123abcd.nmt-tmp").touch()
+    (tmp_path / ".a.0123abce.nmt-tmp").symlink_to("other")
+    others = [".c.0123abcd.nmt-tmp", ".a.tmp", "a", ".a.0123abcd.nmt-tmp.bak"]
+    for name in others:
+        (tmp_path / name).touch()
+    remove_leftovers(tmp_path, "a|b")
+    assert names(tmp_path) == sorted([*others, ".a.0123abce.nmt-tmp", "other"])
+
+
+def test_one_process_works_in_a_folder_and_an_empty_one_goes_with_its_lock(tmp_path):
+    with only_process(tmp_path / "run", "run"):
+        with pytest.raises(NMTError, match="another nmt is at work there; let it end, or pass run=OTHER"):
+            only_process(tmp_path / "run", "run").__enter__()
+        assert names(tmp_path / "run") == [".lock"]
+    assert names(tmp_path) == []
+    with only_process(tmp_path / "data", "prepared", replaced=True):
+        assert names(tmp_path) == [".data.lock"]
+
+
+def test_a_file_has_many_readers_or_one_that_replaces_it(tmp_path):
+    file = tmp_path / "a"
+    file.touch()
+    shared = locked_file(file, False, "x"), locked_file(file, False, "x")
+    with shared[0], shared[1], pytest.raises(NMTError, match=r"^refused$"):
+        locked_file(file, True, "refused").__enter__()
+    with locked_file(file, True, "refused"), file.open("rb") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    with locked_file(tmp_path / "missing", True, "refused"):
+        pass
+
+
+def test_a_zip_has_the_same_bytes_whenever_it_is_written(tmp_path):
+    (tmp_path / "b").write_bytes(b"two")
+    contents = []
+    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        for time in (1, 2_000_000_000):
+            os.utime(tmp_path / "b", (time, time))
+            buffer = BytesIO()
+            write_zip({"x/a": b"one", "x/b": tmp_path / "b"}, buffer, compression, b"comment")
+            contents.append(buffer.getvalue())
+            with zipfile.ZipFile(buffer) as archive:
+                assert {name: archive.read(name) for name in archive.namelist()} == {"x/a": b"one", "x/b": b"two"}
+                assert archive.comment == b"comment"
+    assert contents[0] == contents[1] != contents[2] == contents[3]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[" * 100_000, "[" * 100 + "]" * 100, "1" * 5000, "1e999", "NaN", "[-Infinity]", str(2**63), "", "{", '{"a"}'],
+    ids=lambda text: text[:12],
+)
+def test_json_that_no_program_of_ours_wrote_is_refused(content):
+    assert parse_json('{"a": 1, "b": [1.5, null, "x"]}') == {"a": 1, "b": [1.5, None, "x"]}
+    with pytest.raises(ValueError):  # noqa: PT011
+        parse_json(content)
+
+
+BOMB = "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [BOMB, "!!python/object/apply:os.system [true]", "[" * 2000, "a: [", "- " * 60 + "1"],
+    ids=lambda t: t[:9],
+)
+def test_yaml_that_no_program_of_ours_wrote_is_refused(content):
+    assert parse_yaml("a: [1, x]") == {"a": [1, "x"]}
+    with pytest.raises(ValueError):  # noqa: PT011
+        parse_yaml(content)
+
+
+@pytest.mark.parametrize("content", ["[1]", "text", "1: 2", "null"])
+def test_what_is_no_mapping_is_refused(tmp_path, content):
+    (tmp_path / "a").write_text(content)
+    with pytest.raises(NMTError, match="not a mapping"):
+        read_mapping(tmp_path / "a", parse_yaml)
+
+
+def test_links_devices_and_large_files_are_not_read(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    assert read_bytes(tmp_path / "file", 5) == b"12345"
+    refusals = {"folder": "regular", "file": "larger", "link": "link", "pipe": "regular", "none": "No such file"}
+    for name, words in refusals.items():
+        with pytest.raises(NMTError, match=words):
+            read_bytes(tmp_path / name, 4)
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a\n# b",
+    "a | b",
+    "`a` ``b``",
+    "[x](javascript:y) ![](z)",
+    "**a** ~~b~~",
+    "&lt;b&gt; &#60;",
+    r"a\|b \<i> \\",
+    "quickstart_en_de & Co. (x) 日本 #1",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_is_shown_as_it_is_on_one_line(text):
+    escaped = plain(text)
+    # As CommonMark reads it: what is not escaped is no markup, and escapes are the characters themselves.
+    assert not re.search(r"[`*\[\]<>|~]|&#?\w+;", re.sub(r"\\[!-/:-@\[-`{-~]", "", escaped))
+    shown = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", lambda match: f"&#{ord(match[1])};", escaped))
+    assert shown == " ".join(text.split())
+
+
+def test_letters_that_hide_are_replaced():
+    assert plain("a\0b\x1b[31m\u202ec\x7f") == "a\ufffdb\ufffd\\[31m\ufffdc\ufffd"
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "`", "``` ````", ""])
+def test_code_ends_where_it_should(text):
+    span = code(text)
+    marks = re.match("`+", span)[0]
+    inner = span[len(marks) : -len(marks)]
+    assert marks not in re.findall("`+", inner)
+    assert inner.strip() == " ".join(text.split())
+    fence, *lines, last = block(text).split("\n")
+    assert fence == last
+    assert "\n".join(lines) == text
+    assert not any(line.strip().startswith(fence) for line in lines)
+    assert cell(code("nrefs:1|case:mixed")) == r"`nrefs:1\|case:mixed`"
+
+
+def test_names_stay_words_in_a_model_card():
+    name = "<script>a|b`c\n# d"
+    training = {
+        "updates": 3,
+        "averaged": [1, 3],
+        "tokens": 7000,
+        "seconds": 60.0,
+        "devices": name,
+        "versions": {"nmt": name},
+        "score": {"metric": name, "name": name, "value": 1.0, "sentences": 4, "signature": "nrefs:1|case:mixed"},
+        "corpus": name,
+        "config": {"data": {"name": name, "kind": name}, "tokenizer": {"kind": name}, "seed": name},
+    }
+    model = asdict(ModelConfig(name="m", encoder_layers=1, decoder_layers=1, d_model=16, d_ff=16, heads=2))
+    text = model_card(ModelDescription(model, 300, name, name, name, training), parameters=12_345)
+    assert re.findall(r"^#.*", text.split("```")[0], flags=re.M) == [text.splitlines()[0]]
+    assert not re.search(r"(?<!\\)[<`]", re.sub(r"(?<!\\)(`+)[^`].*?\1", "", text.split("\n```\n")[0]))
+    for line in text.splitlines():
+        assert not line.startswith("|") or len(re.findall(r"(?<!\\)\|", line)) == 3, line
+    facts = ("7,000 target tokens", "60 seconds on", "updates 1, 3", "1.00 on 4 sentences, `nrefs:1", "12,345")
+    assert all(words in text for words in facts)
+    del training["score"]
+    assert "| Quality | not measured |" in model_card(ModelDescription(model, 300, "a", "b", "", training), 1)
