@@ -43,45 +43,38 @@ class Average:
 class RunningMean:
     """The mean of checkpoints of one model, summed in float64."""
 
-    def __init__(self) -> None:
+    def __init__(self, *paths: Path) -> None:
         self.sums: dict[str, Tensor] = {}
-        self.paths: list[Path] = []
         self.updates: list[int] = []
         self.identity: dict[str, Any] = {}
+        for path in paths:
+            self.add(path)
 
     def add(self, path: Path) -> None:
         """Read another checkpoint; NMTError where it is of another model."""
         checkpoint = load_checkpoint(path)
         self.state, self.skipped = RunState(**checkpoint["nmt"]), checkpoint["skipped"]
-        identity = {"model": self.state.config["model"]} | {
-            key: getattr(self.state, key) for key in ("vocabulary_size", "tokenizer")
-        }
-        self.identity = self.identity or identity
-        if identity != self.identity:
-            raise NMTError(
-                f"{path} is of another model than {self.paths[0]} ({difference(self.identity, identity)}): "
-                "they cannot be averaged"
-            )
+        model, size, tokenizer = self.state.config["model"], self.state.vocabulary_size, self.state.tokenizer
+        identity = {"model": model, "vocabulary_size": size, "tokenizer": tokenizer}
+        if changed := difference(self.identity or identity, identity):
+            raise NMTError(f"{path} is of another model than the checkpoints before it ({changed})")
+        self.identity = identity
         for name, tensor in model_weights(checkpoint).items():
             if name in self.sums:
                 self.sums[name] += tensor
             else:
                 self.sums[name] = tensor.to(torch.float64, copy=True)
-        self.paths.append(path)
         self.updates.append(checkpoint["global_step"])
 
     def average(self) -> Average:
         model = Transformer(ModelConfig(**self.state.config["model"]), self.state.vocabulary_size)
-        model.load_state_dict({name: (total / len(self.paths)).float() for name, total in self.sums.items()})
+        model.load_state_dict({name: (total / len(self.updates)).float() for name, total in self.sums.items()})
         return Average(model.eval(), [*self.updates], self.state, self.updates[-1], self.skipped)
 
 
 def averaged_model(paths: list[Path]) -> Average:
     """The mean of checkpoints (section 6.1); NMTError where they are of different models."""
-    mean = RunningMean()
-    for path in paths:
-        mean.add(path)
-    return mean.average()
+    return RunningMean(*paths).average()
 
 
 def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
@@ -90,13 +83,13 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
     if checkpoints.average == "all":
         return averaged_model(paths)
     newest, mean, best = averaged_model(paths[-1:]), RunningMean(), run / "checkpoints" / "best.ckpt"
-    smoothing = newest.state.config["optim"]["label_smoothing"]
     losses: dict[str, float] = {}
     sources: dict[str, list[Path]] = {}
 
     def consider(average: Average, paths: list[Path]) -> None:
         name = ", ".join(f"{update:,}" for update in sorted(average.updates))
         if name not in losses:
+            smoothing = newest.state.config["optim"]["label_smoothing"]
             losses[name] = validation_loss(average.model.to(device), split, smoothing)
             sources[name] = paths
 

@@ -40,8 +40,8 @@ class UpdateCallback(Callback):
 class GradientCheck(UpdateCallback):
     """Ends a run whose gradient is not finite, and names the sentences of that update.
 
-    Checks every update on a processor, but only every `every` updates elsewhere, where checking means waiting for the
-    device. It also checks before each checkpoint, so a checkpoint never holds such an update.
+    Checks every `every` updates, every update on a processor, where no device has to be waited for, and before each
+    checkpoint, which therefore never holds such an update.
     """
 
     def __init__(self, run: Path, updates: UpdateDataModule, every: int) -> None:

@@ -37,13 +37,8 @@ FORMAT_VERSION = 2
 PREFIX = "model."
 """Begins the names of the Transformer's own weights."""
 CONTENT = {
-    "global_step": int,
-    "epoch": int,
-    "sums": Tensor,
-    "skipped": int,
-    "state_dict": dict[str, Tensor],
-    "optimizer_states": list[dict[Any, Any]],
-    "callbacks": dict[str, dict[str, Any]],
+    **{"global_step": int, "epoch": int, "sums": Tensor, "skipped": int, "callbacks": dict[str, dict[str, Any]]},
+    **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 """Keys of a checkpoint beside "nmt", and the types of their values."""
 AGREEMENT_SECONDS = 0.5
@@ -71,13 +66,10 @@ class RunState:
     tokens: int = 0
     """Target tokens trained on, also since the last report."""
     seconds: float = 0.0
-    """Training time, over all restarts."""
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
-    """The state of MetricsCallback."""
     validation: dict[str, Any] = field(default_factory=dict)
-    """The state of Validation."""
     format_version: int = FORMAT_VERSION
 
 
@@ -86,10 +78,7 @@ class UnreadableCheckpoint(NMTError):
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content, memory-mapped; its check sums are verified.
-
-    Raises UnreadableCheckpoint, and NMTError where there is no such file or its format version is another.
-    """
+    """A checkpoint's content, memory-mapped and verified; UnreadableCheckpoint, or NMTError for another format."""
     if not path.is_file():
         raise NMTError(f"{path}: no such checkpoint")
     try:
@@ -143,8 +132,7 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
 class DirectCheckpointIO(TorchCheckpointIO):
     """Writes a checkpoint straight into its folder.
 
-    Lightning's own writes through memory and the system's folder for temporary files, which may be small, and where a
-    killed process leaves its file behind.
+    Lightning's own writes through memory and the system's folder for temporary files, which may be small.
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
@@ -167,10 +155,8 @@ class CheckpointCallback(UpdateCallback):
     ) -> None:
         self.config, self.state, self.validation, self.max_seconds = config, state, validation, max_seconds
         self.metrics, self.run = validation.metrics, validation.metrics.run
-        self.signal = 0
-        """The last signal that this process was sent; 0: none."""
-        self.stopped_by = 0
-        """The signal that ended the run early; 0: none."""
+        self.signal = self.stopped_by = 0
+        """The last signal that this process was sent, and the one that ended the run early; 0: none."""
         # The handlers from before training. Lightning sets its own in the meantime, and restores these.
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
@@ -247,14 +233,12 @@ class CheckpointCallback(UpdateCallback):
 
 @dataclass
 class Resumed:
-    """Where a run resumes."""
+    """Where a run resumes: at its beginning, or at a checkpoint. Newer checkpoints may be unreadable."""
 
     checkpoint: Path | None = None
-    """None: it starts from the beginning."""
     update: int = 0
     finished: bool = False
     unreadable: tuple[Path, ...] = ()
-    """Newer checkpoints, which cannot be read."""
 
 
 def decisive_files(config: ExperimentConfig, corpus: PreparedCorpus) -> dict[str, str]:
@@ -268,8 +252,7 @@ def decisive_files(config: ExperimentConfig, corpus: PreparedCorpus) -> dict[str
 def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str, files: dict[str, str]) -> Resumed:
     """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or files changed.
 
-    `init` is the SHA-256 of the weights that training starts from, empty for random ones; `files` are those of
-    `decisive_files`.
+    `init` is the SHA-256 of the weights that training starts from, empty for random ones.
     """
     check_no_links(run)
     check_ours(run / "model")

@@ -136,17 +136,11 @@ class MetricsCallback(UpdateCallback):
         self.columns = [source_column(SHARE, name) for name in updates.shares(0)]
         self.columns += [source_column(column, name) for name in domains for column in VALIDATION_COLUMNS]
         self.every: int = config["trainer"]["log_every_n_steps"]
-        self.seconds = 0.0
-        """Training time over all restarts: updates and saving, but neither memory check nor validation."""
-        self.tokens = 0
-        """Target tokens trained on up to the last report."""
-        self.flops = 0
-        """Floating-point operations of the model so far (nmt/model/flops.py)."""
-        self.cost = 0.0
-        """Seconds x devices x sustained FLOP/s so far, as in the paper (Table 2, section 6.1)."""
+        # Over all restarts: training time (updates and saving, but neither memory check nor validation), FLOPs of the
+        # model, cost (seconds x devices x sustained FLOP/s, as in Table 2), and target tokens up to the last report.
+        self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
         self.peaks: dict[str, float] = {}
-        """Peak FLOP/s of all devices together in matrix products. Measured once in a run for each setting, because a
-        machine that is busy when the run resumes would show a lower peak."""
+        """Peak FLOP/s of all devices together, by setting, measured once in a run: later the machine may be busy."""
         self.interval = NOTHING
         """Size of all updates since the last report, including skipped updates, which took as long."""
         self.measured, self.elapsed = NOTHING, 0.0

@@ -45,8 +45,8 @@ WORTHWHILE_UPDATES = 100
 """The time of fewer updates is not estimated."""
 LONG_SECONDS = 6 * 3600.0
 """For a training on a processor that takes longer, the report names a shorter one."""
+DTYPES = (torch.float32, torch.bfloat16)
 FEW_ROWS = 64
-"""Rows of the first product: where the device has none of bfloat16, large ones take torch seconds."""
 TOKENS, LENGTH = 1024, 32
 """Most target tokens, and those of a sentence, in the layer that is measured for trainer.precision=auto."""
 ROUNDS = 3
@@ -65,16 +65,6 @@ def synchronize(device: torch.device) -> None:
 def precision_dtype(precision: str | int | None) -> torch.dtype:
     """The type of matrix products for a precision flag of Trainer, such as 32-true or bf16-mixed."""
     return PRECISIONS[str(precision or 32).split("-")[0]]
-
-
-def fastest(measure: Callable[[], float]) -> float:
-    """The lowest of repeated measurements, until several in a row were no lower: other programs may disturb some."""
-    least, idle, end = inf, 0, time.monotonic() + MAX_SECONDS
-    while idle < IDLE_ROUNDS and time.monotonic() < end:
-        seconds = measure()
-        idle = 0 if seconds < 0.98 * least else idle + 1
-        least = min(least, seconds)
-    return least
 
 
 def seconds_of(work: Callable[[], object], device: torch.device) -> float:
@@ -97,8 +87,13 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
         matrices.append(matrices[0].float())
     products: list[tuple[Callable[[Tensor, Tensor], Tensor], Tensor]] = [(torch.mm, x) for x in matrices]
     products += [(product, x) for x in matrices if has_fast_product(x, x)]
-    works = [partial(multiply, x, x) for multiply, x in products * 2]
-    return 2.0 * size**3 / fastest(lambda: min(seconds_of(work, device) for work in works))
+    least, idle, end = inf, 0, time.monotonic() + MAX_SECONDS
+    # Until several rounds were no faster, because other programs may disturb some.
+    while idle < IDLE_ROUNDS and time.monotonic() < end:
+        seconds = min(seconds_of(partial(multiply, x, x), device) for multiply, x in products * 2)
+        idle = 0 if seconds < 0.98 * least else idle + 1
+        least = min(least, seconds)
+    return 2.0 * size**3 / least
 
 
 def require_one_process(setting: str, instead: str) -> None:
@@ -217,19 +212,15 @@ class BeforeTraining(Callback):
 
 def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
     """SameForAll where a line has more tokens than the model has learned positions: training would fail hours later."""
-    if model.positions != "learned":
-        return
-    for name, text in (("valid", f"{corpus.folder / 'valid'}.{{language}}"), ("train", "the training corpus")):
+    for name in ("valid", "train") if model.positions == "learned" else ():
         split = corpus.split(name)
-        for language, lengths in (
-            (corpus.source_language, split.source_lengths), (corpus.target_language, split.target_lengths)
-        ):  # fmt: skip
+        for side, lengths in (("source", split.source_lengths), ("target", split.target_lengths)):
             longest = int(lengths.argmax())
             if lengths[longest] > model.max_positions:
                 line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
                 raise SameForAll(
-                    f"line {line:,} of {text.format(language=language)} has {lengths[longest]:,} tokens with its end "
-                    f"symbol, but model.positions=learned has model.max_positions={model.max_positions}: pass "
+                    f"line {line:,} of {name} has {lengths[longest]:,} {side} tokens with its end symbol, but "
+                    f"model.positions=learned has model.max_positions={model.max_positions}: pass "
                     f"model.max_positions={lengths[longest]}, or prepare the corpus without that line"
                 )
 
@@ -318,8 +309,10 @@ def settle_precision(config: ExperimentConfig, console: Console) -> ExperimentCo
         return with_precision(str(saved))
     require_one_process("trainer.precision=auto", "32-true or bf16-mixed")
     device = make_trainer(with_precision("32-true")).strategy.root_device
-    rows = max(min(TOKENS, config.batching.tokens_per_update // (config.batching.micro_batches or 1)) // LENGTH, 1)
-    work, float32, bfloat16 = f"a product of {FEW_ROWS} rows", *by_turns(few_rows(config.model.d_model, device), device)
+    tokens = min(TOKENS, config.batching.tokens_per_update // (config.batching.micro_batches or 1))
+    rows = max(tokens // LENGTH, 1)
+    work = f"a product of {FEW_ROWS} rows"
+    float32, bfloat16 = by_turns(few_rows(config.model.d_model, device), device)
     if bfloat16 <= 2 * float32:
         work = f"a decoder layer for {rows * LENGTH:,} tokens, with its gradients,"
         float32, bfloat16 = by_turns(layer_step(config.model, rows, device), device)
@@ -333,18 +326,15 @@ def settle_precision(config: ExperimentConfig, console: Console) -> ExperimentCo
 
 def by_turns(work: Callable[[torch.dtype], object], device: torch.device) -> tuple[float, float]:
     """The least seconds of `work` with float32 and with bfloat16, after a first time that is not counted."""
-    seconds: dict[torch.dtype, list[float]] = {torch.float32: [], torch.bfloat16: []}
-    for _ in range(1 + ROUNDS):
-        for dtype, times in seconds.items():
-            times.append(seconds_of(partial(work, dtype), device))
-    return min(seconds[torch.float32][1:]), min(seconds[torch.bfloat16][1:])
+    rounds = [[seconds_of(partial(work, dtype), device) for dtype in DTYPES] for _ in range(1 + ROUNDS)]
+    float32, bfloat16 = (min(seconds) for seconds in zip(*rounds[1:], strict=True))
+    return float32, bfloat16
 
 
 def few_rows(width: int, device: torch.device) -> Callable[[torch.dtype], object]:
-    """A small product with a square matrix."""
-    factors = torch.randn(FEW_ROWS, width, device=device), torch.randn(width, width, device=device)
-    typed = {dtype: [x.to(dtype) for x in factors] for dtype in (torch.float32, torch.bfloat16)}
-    return lambda dtype: linear(*typed[dtype])
+    """A small product: where the device has none of bfloat16, large ones take torch seconds."""
+    factors = [torch.randn(rows, width, device=device) for rows in (FEW_ROWS, width)]
+    return lambda dtype: linear(*(x.to(dtype) for x in factors))
 
 
 def layer_step(model: ModelConfig, rows: int, device: torch.device) -> Callable[[torch.dtype], object]:
