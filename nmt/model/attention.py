@@ -25,39 +25,29 @@ def neighbourhood(length: int, r: int, device: torch.device, causal: bool = Fals
     return (ahead > -r) & (ahead <= 0) if causal else (ahead >= -(r // 2)) & (ahead < r - r // 2)
 
 
-def slow_gradients(x: Tensor) -> bool:
-    """True where torch 2.13 has slow kernels for attention's gradients; float32's were three times as fast."""
-    return x.device.type == "cpu" and x.dtype == torch.bfloat16 and x.requires_grad
-
-
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention (section 3.2.2, figure 2 right); without biases, as in the authors' code, unless asked for.
+    """Multi-head attention (section 3.2.2, figure 2 right); by default without biases, as in the authors' code.
 
     The projections of queries, keys and values are one matrix, so self-attention computes them in one product.
 
-    `model.attention` chooses the score of a query and a key in each head (section 3.2.1):
-
-    - scaled_dot_product: q k^T / sqrt(d_k), the paper's (equation 1);
-    - dot_product: q k^T;
-    - additive: v^T tanh(W q + U k) (Bahdanau et al. 2015), where W q and U k are this head's projections. Separate W
-      and U would only be multiplied with W_i^Q and W_i^K, so these alone are as expressive. The only new parameter is
-      v, with d_k numbers for each head.
+    `model.attention` chooses the score of a query and a key in each head (section 3.2.1): scaled_dot_product, q k^T /
+    sqrt(d_k) (equation 1); dot_product, q k^T; or additive, v^T tanh(W q + U k) (Bahdanau et al. 2015). There W q and
+    U k are this head's projections: separate W and U would only be multiplied with W_i^Q and W_i^K. The only new
+    parameter is v, with d_k numbers for each head.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         assert config.d_k is not None
         assert config.d_v is not None
-        self.kind = config.attention
-        self.heads = config.heads
+        self.kind, self.heads = config.attention, config.heads
         self.widths = [config.heads * config.d_k, config.heads * config.d_k, config.heads * config.d_v]
         self.input = nn.Parameter(torch.empty(sum(self.widths), config.d_model))
         self.output = nn.Parameter(torch.empty(config.d_model, self.widths[2]))
         for matrix in (*self.input.split(self.widths), self.output):
             nn.init.xavier_uniform_(matrix)
-        biased = config.attention_bias
-        self.input_bias = nn.Parameter(torch.zeros(sum(self.widths))) if biased else None
-        self.output_bias = nn.Parameter(torch.zeros(config.d_model)) if biased else None
+        self.input_bias = nn.Parameter(torch.zeros(sum(self.widths))) if config.attention_bias else None
+        self.output_bias = nn.Parameter(torch.zeros(config.d_model)) if config.attention_bias else None
         if self.kind == "additive":
             self.v = nn.Parameter(torch.empty(config.heads, config.d_k))
             for vector in self.v.split(1):
@@ -112,7 +102,8 @@ class MultiHeadAttention(nn.Module):
             x_BHTV = self.weights(q_BHTK, k_BHSK, mask, causal) @ v_BHSV
         else:
             scale = 1.0 if self.kind == "dot_product" else None
-            slow = slow_gradients(q_BHTK)
+            # On processors, torch 2.13 has slow kernels for gradients of bfloat16; float32's were three times as fast.
+            slow = q_BHTK.device.type == "cpu" and q_BHTK.dtype == torch.bfloat16 and q_BHTK.requires_grad
             with torch.autocast("cpu", enabled=False) if slow else nullcontext():
                 q, k, v = (x.float() if slow else x for x in (q_BHTK, k_BHSK, v_BHSV))
                 x_BHTV = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale).to(q_BHTK)

@@ -22,9 +22,7 @@ def without_numbers() -> bool:
 
 def random_matrix(rows: int, d_model: int) -> Tensor:
     """[rows, d_model] normal numbers with standard deviation d_model^-0.5."""
-    if without_numbers():
-        return torch.empty(rows, d_model)
-    return torch.randn(rows, d_model) * d_model**-0.5  # type: ignore[no-any-return]
+    return torch.empty(rows, d_model) if without_numbers() else torch.randn(rows, d_model) * d_model**-0.5
 
 
 def sinusoids(length: int, d_model: int, start: int = 0, kind: str = "sinusoidal") -> Tensor:

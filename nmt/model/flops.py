@@ -1,13 +1,9 @@
-"""Floating-point operations of training, counted from the architecture (Table 2, "Training Cost").
+"""Floating-point operations of training: multiplications and additions of all matrix products, without padding.
 
-The paper estimates the cost of a run as seconds x devices x sustained FLOP/s of the device. This module instead counts
-the multiplications and additions of all matrix products, for real tokens without padding.
+The paper estimates them as seconds x devices x sustained FLOP/s of the device (Table 2, "Training Cost").
 """
 
 from nmt.config import ModelConfig
-
-BACKWARD = 2
-"""Products in the backward pass for each product of the forward pass: one for the gradient of each factor."""
 
 
 def training_flops(
@@ -16,8 +12,7 @@ def training_flops(
     """FLOPs to train on `tokens` (source, target) once, for Table 2's training cost.
 
     `pairs`: pairs of query and key in the encoder, in the decoder, and from the decoder to the encoder. Each costs
-    d_k + d_v in every head. In additive attention the same holds: the product is v^T tanh(q + k), and q + k and tanh
-    are not counted.
+    d_k + d_v in every head, also in additive attention, whose q + k and tanh are not counted.
     """
     c = config
     assert c.d_k is not None
@@ -34,4 +29,5 @@ def training_flops(
         + target * c.d_model * (vocabulary_size - c.unpredicted)
         + (c.encoder_layers * encoder + c.decoder_layers * (decoder + cross)) * c.heads * (c.d_k + c.d_v)
     )
-    return 2 * (1 + BACKWARD) * products
+    # A multiplication and an addition, in the forward pass and for the gradient of each factor.
+    return 2 * 3 * products

@@ -19,10 +19,9 @@ from nmt.model.layers import DecoderLayer, EncoderLayer, LayerCache
 
 @dataclass
 class DecoderCache:
-    """The state of incremental decoding: a cache for each layer, and masks for their attention.
+    """The state of incremental decoding: a cache for each layer, and masks that all layers and heads share.
 
-    The keys and values of the layers never move. Reordering the beam only reorders the rows of `ancestors`, a mask that
-    all layers and heads share.
+    Keys and values never move. Reordering the beam only reorders the rows of `ancestors`.
     """
 
     layers: list[LayerCache]
@@ -66,9 +65,8 @@ class Transformer(nn.Module):
         self.encoder_layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         # A post-norm layer already ends in a norm; only a pre-norm stack needs one on top.
-        pre_norm = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
+        norms = [nn.LayerNorm(config.d_model, config.norm_epsilon) for _ in range(2)]
+        self.encoder_norm, self.decoder_norm = norms if config.norm == "pre" else (nn.Identity(), nn.Identity())
         self.output = Linear(config.d_model, vocabulary_size, bias=False)
         if not without_numbers():
             nn.init.normal_(self.output.weight, std=config.d_model**-0.5)

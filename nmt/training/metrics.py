@@ -120,7 +120,7 @@ def flops_of(module: TranslationModule, size: UpdateSize) -> int:
 
 
 class MetricsCallback(UpdateCallback):
-    """Reports loss, perplexity (without smoothing) and speed of every `every` updates, and the run's cost so far."""
+    """Reports loss, unsmoothed perplexity and speed of every `every` updates, and its time and cost (section 5.2)."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt.config import CheckpointConfig, ExperimentConfig, difference, shown, to_tree
+from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, shown, to_tree
 from nmt.data import Manifest, as_prepared
 from nmt.errors import NMTError, how_to_install, one_line
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, read_text, write_file
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # These decide the weights after n updates; everything else may change within a run.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision")
 DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
-GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
 VALIDATION = "validation.jsonl"
@@ -87,9 +86,10 @@ def read_config(run: Path) -> dict[str, Any]:
     """The configuration of a run; NMTError where it cannot be read, or is none."""
     path = run / "config.yaml"
     tree = read_mapping(path, parse_yaml)
-    for group in GROUPS:
-        if not isinstance(tree.get(group, {}), dict):
-            raise NMTError(f"{path}: not the configuration of a run ({group} is not a group)")
+    for group in ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer"):
+        require(
+            isinstance(tree.get(group, {}), dict), f"{path}: not the configuration of a run ({group} is not a group)"
+        )
     return tree
 
 

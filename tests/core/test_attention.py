@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 import nmt.kernels.additive
 from nmt.config import ModelConfig
@@ -115,14 +113,6 @@ def test_causal_self_attention_is_the_papers_loops(kind):
     assert_same_as_loops(output, x, x, heads, w_o, lambda b, i, t, s: s <= t)
 
 
-@KINDS
-def test_cross_attention_is_the_papers_loops(kind):
-    heads, w_o, module = random_attention(kind)
-    x, memory = torch.randn(2, 3, D_MODEL).double(), torch.randn(2, 5, D_MODEL).double()
-    output = module.attend(module.queries(x), *module.keys_values(memory))
-    assert_same_as_loops(output, x, memory, heads, w_o, lambda b, i, t, s: True)
-
-
 @pytest.mark.parametrize("shape", [(2, 1, 1, 5), (1, 1, 3, 5), (2, 1, 3, 5), (2, HEADS, 3, 5)])
 @KINDS
 def test_masked_attention_is_the_papers_loops(kind, shape):
@@ -137,44 +127,6 @@ def test_masked_attention_is_the_papers_loops(kind, shape):
     torch.testing.assert_close(module.attend(module.queries(x), *module.keys_values(memory), added), output)
 
 
-@KINDS
-@pytest.mark.parametrize("causal", [False, True])
-def test_weights_are_those_that_mix_the_values(kind, causal):
-    _, _, module = random_attention(kind)
-    q, k, _ = module.project(torch.randn(2, 4, D_MODEL).double())
-    unit = torch.eye(4).double().expand(2, HEADS, 4, 4)
-    weights = module.weights(q, k, causal=causal)
-    module.output = torch.nn.Parameter(torch.eye(HEADS * 4).double())
-    output = module.attend(q, k, unit, causal=causal)
-    torch.testing.assert_close(output.view(2, 4, HEADS, 4).transpose(1, 2), weights)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, HEADS, 4).double())
-
-
-def test_a_masked_key_is_as_good_as_absent():
-    _, _, module = random_attention()
-    x, memory = torch.randn(1, 3, D_MODEL).double(), torch.randn(1, 5, D_MODEL).double()
-    mask = torch.tensor([True, False, True, True, False])
-    masked = module.attend(module.queries(x), *module.keys_values(memory), mask[None, None, None])
-    absent = module.attend(module.queries(x), *module.keys_values(memory[:, mask]))
-    torch.testing.assert_close(masked, absent)
-
-
-def test_the_order_of_keys_does_not_matter():
-    _, _, module = random_attention()
-    x, memory = torch.randn(1, 3, D_MODEL).double(), torch.randn(1, 5, D_MODEL).double()
-    order = torch.tensor([3, 0, 4, 2, 1])
-    one = module.attend(module.queries(x), *module.keys_values(memory))
-    other = module.attend(module.queries(x), *module.keys_values(memory[:, order]))
-    torch.testing.assert_close(one, other)
-
-
-def test_projections_have_no_biases():
-    _, _, module = random_attention()
-    nothing = torch.zeros(1, 3, D_MODEL).double()
-    assert not module.attend(*module.project(nothing)).any()
-    assert {name for name, _ in module.named_parameters()} == {"input", "output"}
-
-
 def test_queries_keys_and_values_are_xavier_uniform_each_for_itself():
     module = MultiHeadAttention(ModelConfig(name="test", d_model=64, heads=4, d_k=8, d_v=48))
     q, k, v = module.input.split([32, 32, 192])
@@ -185,28 +137,9 @@ def test_queries_keys_and_values_are_xavier_uniform_each_for_itself():
         assert matrix.mean().item() == pytest.approx(0, abs=0.1 * bound)
 
 
-def test_vectors_of_additive_attention_are_xavier_uniform_and_the_matrices_as_without():
-    config = {"name": "test", "d_model": 64, "heads": 16, "d_k": 80, "d_v": 4}
-    torch.manual_seed(1)
-    plain = MultiHeadAttention(ModelConfig(**config))
-    torch.manual_seed(1)
-    module = MultiHeadAttention(ModelConfig(**config, attention="additive"))
-    assert torch.equal(module.input, plain.input)
-    assert module.v.shape == (16, 80)
-    bound = math.sqrt(6 / (80 + 1))
-    assert 0.95 * bound < module.v.abs().max().item() <= bound
-    assert module.v.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
-
-
 def additive_operands(queries=5, keys=7):
     shapes = ((2, 3, queries, 4), (2, 3, keys, 4), (3, 4))
     return [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
-
-
-@pytest.mark.parametrize("block", [1, 2 * 2 * 3 * 7 * 4, 10**6])
-def test_gradients_of_additive_scores_are_their_differences(monkeypatch, block):
-    monkeypatch.setattr(nmt.kernels.additive, "BLOCK_NUMBERS", block)
-    assert torch.autograd.gradcheck(additive_scores, additive_operands())
 
 
 @pytest.mark.parametrize("block", [1, 2 * 2 * 3 * 7 * 4, 10**6])
@@ -224,27 +157,7 @@ def test_additive_scores_in_blocks_are_those_of_the_whole_layer(monkeypatch, blo
         torch.testing.assert_close(found, expected)
 
 
-class Largest(TorchDispatchMode):
-    """The most numbers of a tensor that an operation gives."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, operation, types, arguments=(), keywords=None):
-        result = operation(*arguments, **(keywords or {}))
-        sizes = [x.numel() for x in tree_leaves(result) if isinstance(x, torch.Tensor)]
-        self.numbers = max(self.numbers, *sizes, 0)
-        return result
-
-
-def test_additive_scores_never_hold_more_of_the_hidden_layer_than_a_block(monkeypatch):
-    monkeypatch.setattr(nmt.kernels.additive, "BLOCK_NUMBERS", 3000)
-    operands = additive_operands(queries=40, keys=50)  # 48,000 numbers of tanh; 12,000 scores are wanted
-    with Largest() as largest:
-        additive_scores(*operands).sum().backward()
-    assert largest.numbers == 2 * 3 * 40 * 50
-
-
-@pytest.mark.parametrize("r", range(1, 12))
+@pytest.mark.parametrize("r", [1, 2, 4, 9])
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_a_neighbourhood_is_r_positions_around_a_query_or_the_last_ones(length, r):
     around, last = (neighbourhood(length, r, torch.device("cpu"), causal) for causal in (False, True))

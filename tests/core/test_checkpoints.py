@@ -3,9 +3,7 @@
 import pickle
 import shutil
 import struct
-import tracemalloc
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,13 +25,6 @@ def test_checkpoints_are_listed_by_their_update_whatever_their_number_of_digits(
     for name in ("step=00000900", "step=123456789", "step=00001000", "step=abc", "step=-1", "step=1 2"):
         (folder / f"{name}.ckpt").touch()
     assert [checkpoint_step(path) for path in list_checkpoints(tmp_path)] == [900, 1000, 123456789]
-
-
-def test_what_a_killed_save_left_is_no_checkpoint(tmp_path):
-    folder = tmp_path / "checkpoints"
-    folder.mkdir()
-    (folder / "step=00000010.tmp").touch()
-    assert list_checkpoints(tmp_path) == []
 
 
 def test_a_checkpoint_holds_only_tensors_numbers_and_strings(checkpoint):
@@ -72,47 +63,6 @@ def test_a_checkpoint_with_one_flipped_bit_is_named(checkpoint, share):
     assert_unreadable(checkpoint, "damaged")
 
 
-def rewrite(path: Path, change: Callable[[str, bytes], bytes], compression: int = zipfile.ZIP_STORED) -> None:
-    """Write an archive anew, with its check sums right."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        for name, content in members.items():
-            archive.writestr(name, change(name, content))
-
-
-def test_a_compressed_archive_is_not_unfolded(checkpoint):
-    rewrite(checkpoint, lambda name, content: content, zipfile.ZIP_DEFLATED)
-    assert_unreadable(checkpoint, "compressed")
-
-
-HUGE = b"J\xff\xff\xff\x7f"
-
-
-@pytest.mark.parametrize(
-    ("found", "forged"),
-    [(b"K\x0a\x85", HUGE + b"\x85"), (b"K\x0atq", HUGE + b"tq"), (b"K\x0a\x85q\x08K\x01", HUGE + b"\x85q\x08K\x00")],
-    ids=["shape", "storage", "strides"],
-)
-def test_a_tensor_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path, found, forged):
-    path = tmp_path / "step=1.ckpt"
-    torch.save({"t": torch.zeros(10)}, path)
-    rewrite(path, lambda name, content: content.replace(found, forged))
-    with zipfile.ZipFile(path) as archive:
-        assert forged in archive.read("step=1/data.pkl")
-    with pytest.raises(UnreadableCheckpoint):
-        load_checkpoint(path)
-
-
-def test_a_list_that_holds_the_same_list_many_times_takes_no_memory(tmp_path):
-    torch.save([[0] * 5000] * 5000, tmp_path / "step=1.ckpt")
-    tracemalloc.start()
-    assert_unreadable(tmp_path / "step=1.ckpt", "more than 1,048,576 values")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 50e6
-
-
 @pytest.mark.parametrize(
     "content",
     [{"state_dict": {}}, {"nmt": 1}, {"nmt": {}}, [1, 2], torch.zeros(3), "text", None, 7],
@@ -145,11 +95,6 @@ def test_a_checkpoint_runs_nothing(tmp_path, save):
         load_checkpoint(tmp_path / "step=1.ckpt")
     assert "weights_only" not in str(raised.value)
     assert not (tmp_path / "touched").exists()
-
-
-def test_a_missing_checkpoint_is_named(tmp_path):
-    with pytest.raises(NMTError, match=r"step=5\.ckpt: no such checkpoint"):
-        load_checkpoint(tmp_path / "step=5.ckpt")
 
 
 def test_a_checkpoint_of_another_format_names_both_versions(checkpoint):

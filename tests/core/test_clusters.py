@@ -95,12 +95,6 @@ def sharded(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-@pytest.mark.slow
-def test_fsdp_makes_the_updates_of_one_process(sharded, finished):
-    for step in (12, 24):
-        assert_close(checkpoint(finished, step), checkpoint(sharded, step))
-
-
 def test_a_checkpoint_of_fsdp_has_the_format_of_any_other(sharded, finished):
     def form(value: Any) -> Any:
         if isinstance(value, dict):
@@ -134,24 +128,6 @@ def test_fsdp_goes_on_as_if_never_stopped_and_from_one_process(toy, sharded, fin
         assert ended.returncode == 0, ended.stderr
     torch.testing.assert_close(state(checkpoint(Path("resumed"), 24)), state(checkpoint(sharded, 24)), rtol=0, atol=0)
     assert_close(checkpoint(finished, 24), checkpoint(Path("other"), 24))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("model.tied_embeddings=false", "model.norm=pre", "model.positions=learned"),
-        ("trainer.gradient_clip_val=0.1", "model.encoder_layers=2", "model.decoder_layers=2"),
-    ],
-    ids=["other model", "clipping"],
-)
-def test_fsdp_makes_the_updates_of_one_process_with_other_options_too(toy, nmt, options):
-    # Not many updates: once a ReLU whose input is next to zero opens on one side alone, no tolerance holds.
-    short = ("trainer.max_steps=12", "checkpoints.every_steps=12")
-    assert nmt("train", *toy, *short, *options, "run=one").code == 0
-    ended = train(*toy, *short, *options, *FSDP, "run=two")
-    assert ended.returncode == 0, ended.stderr
-    assert_close(checkpoint(Path("one"), 12), checkpoint(Path("two"), 12))
 
 
 def free_port() -> int:
@@ -191,33 +167,12 @@ def test_two_nodes_of_torchrun_make_the_updates_of_one_process(toy, finished):
     assert len(list(Path("runs/two/tensorboard").iterdir())) == 1
 
 
-@pytest.mark.slow
-def test_torchrun_with_too_many_devices_is_refused_once(toy):
-    (code, talk), (other_code, other_talk) = torchrun(
-        *toy, "batching.micro_batches=3", "trainer.num_nodes=2", "run=run"
-    )
-    assert code
-    assert other_code
-    ours = [line for line in (talk + other_talk).splitlines() if line.startswith("nmt: ")]
-    assert len(ours) == 1, talk + other_talk
-    assert "2 devices cannot share batching.micro_batches=3 evenly: use 1, 3 devices" in ours[0]
-    assert not Path("run").exists()
-
-
 def test_devices_are_counted_over_all_nodes(toy, nmt, monkeypatch):
     options = (*toy, "trainer.devices=3", "trainer.num_nodes=2", "trainer.strategy=ddp")
     nmt("train", *options).refused("6 devices", "use 1, 2, 4 devices")
     monkeypatch.setenv("NODE_RANK", "1")
     outcome = nmt("train", *options)
     assert (outcome.code, outcome.err) == (2, "")  # the first node says it
-
-
-def test_a_node_that_lacks_something_says_so(toy, nmt, monkeypatch):
-    monkeypatch.setenv("NODE_RANK", "1")
-    outcome = nmt("train", *toy[:-1], "prepared=nowhere")
-    assert outcome.code == 2
-    assert outcome.err.startswith(f"nmt: a process on {socket.gethostname()}: ")
-    assert outcome.err.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -2,14 +2,12 @@
 
 import json
 import math
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import complexity
 import pytest
 import torch
-from complexity import cases, fit, largest_bytes, lines, measure, peak_memory, powers, prepare, row, seconds
-from figure import COLOURS, draw_layers
+from complexity import cases, fit, largest_bytes, lines, peak_memory, prepare, row, seconds
 from layers import LAYERS, WrittenSelfAttention
 from plan import SCALES
 from torch import nn
@@ -92,16 +90,6 @@ def test_time_is_that_of_one_pass(monkeypatch):
     assert 3 < often / once < 40
 
 
-def test_every_point_is_measured_in_every_round(monkeypatch):
-    monkeypatch.setattr(complexity, "STRETCH_SECONDS", 0.0)
-    found = json.loads(json.dumps(measure(TINY, CPU)))
-    assert [(p["layer"], (p["n"], p["d"], p["width"])) for p in found["points"]] == [
-        (layer.name, at) for at, layer in cases(TINY)
-    ]
-    assert all(len(p["seconds"]) == 2 and min(p["seconds"]) > 0 and p["memory"] > 0 for p in found["points"])
-    assert found["setup"]["grid"] == TINY
-
-
 @pytest.mark.parametrize("name", SCALES)
 def test_a_grid_has_each_axis_through_one_point(name):
     grid = SCALES[name].layers
@@ -113,22 +101,3 @@ def test_a_grid_has_each_axis_through_one_point(name):
             assert (grid["at_n"], grid["at_d"]) in {at[:2] for _, at in line}
             upper = [x for x in grid[axis] if x * x >= min(grid[axis]) * max(grid[axis])]
             assert len(upper) >= 3, "a slope of fewer points has no error"
-
-
-def test_powers_are_shown_with_errors_that_round_to_something():
-    curve = [(2**i, 4.0**i) for i in range(4)]
-    assert powers({"n": curve, "d": [*curve[:3], (8, 80.0)]}) == "n^2.00 · d^2.32"
-
-
-def test_the_figure_draws_every_point_in_colours_of_either_ground():
-    found = json.loads(COMMITTED.read_text())["figures"]
-    svg = draw_layers(found)
-    assert draw_layers(found) == svg
-    root = ET.fromstring(svg)
-    words = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {layer.name for layer in LAYERS} <= set(words)
-    assert "Time of a forward pass, milliseconds (d = 256, 2 sequences)" in words
-    drawing = svg.split("</style>", 1)[1]
-    for variable, (light, dark) in COLOURS.items():
-        assert f"var({variable})" in drawing
-        assert svg.count(light) == svg.count(dark) == 1

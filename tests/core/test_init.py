@@ -73,30 +73,6 @@ def test_a_run_of_another_start_is_not_gone_on_with(domain, toy, finished, nmt):
     nmt("train", domain[0], *domain[2:], *from_random, *SHORT).refused("pass init, or pass name=OTHER")
 
 
-def test_a_schedule_that_ends_belongs_to_a_run(domain, nmt):
-    options = [*domain, *SHORT, "optim=adapt", "optim.warmup=1", "trainer.max_steps=3"]
-    assert nmt("train", *options).code == 0
-    nmt("train", *options, "trainer.max_steps=5").refused("optim.decay_steps: 3 -> 5")
-
-
-def test_dropout_may_be_another(domain, nmt):
-    assert nmt("train", *domain, *SHORT, "trainer.max_steps=1", "model.dropout=0.4").code == 0
-    assert json.loads(Path("run/model/config.json").read_text())["model"]["dropout"] == 0.4
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["model.d_model=32"], ["is another model", "d_model: 16 -> 32"]),
-        (["model=small"], ["is another model", "leave model out"]),
-        (["init=nowhere"], ["init=nowhere: no such folder"]),
-    ],
-)
-def test_another_model_is_refused_with_the_difference(domain, nmt, options, words):
-    nmt("train", *domain, *SHORT, *options).refused(*words)
-    assert not Path("run").exists()
-
-
 def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, finished, nmt, other_text):
     assert nmt("preprocess", *other_text, "tokenizer.vocabulary_size=310", "prepared=data/other").code == 0
     nmt("train", "data/other", *SHORT, f"init={finished}").refused(
@@ -106,11 +82,6 @@ def test_a_corpus_of_another_vocabulary_or_direction_is_refused(domain, toy, fin
     path = changed / "model/config.json"
     path.write_text(path.read_text().replace('"target": "de"', '"target": "fr"'))
     nmt("train", *domain, *SHORT, "init=changed").refused("is en to fr", "en to de")
-
-
-def test_a_vocabulary_that_was_asked_for_is_not_replaced(other_text, finished, nmt):
-    nmt("preprocess", *other_text, f"init={finished}", "tokenizer.vocabulary_size=310").refused("leave tokenizer out")
-    nmt("preprocess", *other_text, "tokenizer.kind=marian").refused("init=MODEL has one")
 
 
 @pytest.mark.parametrize("name", ["tied", "separate", "tagged"])

@@ -124,17 +124,6 @@ def test_a_run_asked_to_stop_saves_and_says_how_to_go_on(toy, nmt, start, equals
     equals_never_stopped(Path("run"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGUSR1, marks=pytest.mark.slow)])
-def test_a_signal_to_all_processes_leaves_those_that_load_batches_to_the_training(toy, start, number):
-    process = start([*toy, *LONG, "num_workers=2"], sys.executable)
-    wait_for(process, Path("run"), 20)
-    os.killpg(process.pid, number)
-    errors = process.communicate()[1]
-    assert process.returncode == 128 + number, errors
-    assert "the same command goes on" in errors
-    assert list_checkpoints(Path("run"))
-
-
 def test_the_same_checkpoints_are_averaged_however_often_a_run_was_stopped(toy, nmt, start):
     options = [*toy, *LONG, "trainer.max_steps=90", "checkpoints.every_steps=15", "checkpoints.keep=9"]
     assert nmt("train", *options, "run=whole").code == 0
@@ -291,25 +280,6 @@ def test_a_full_disk_leaves_the_earlier_checkpoints_whole(toy, run, nmt):
     assert {path: path.read_bytes() for path in (run / "checkpoints").iterdir()} == before
     assert nmt("train", *toy, *LONGER).code == 0
     assert load_checkpoint(list_checkpoints(run)[-1])["global_step"] == 80
-
-
-def test_a_full_disk_while_averaging_is_told_in_one_line(toy, run, nmt):
-    shutil.rmtree(run / "model")
-    with full_disk(20_000):
-        outcome = nmt("train", *toy, *LONGER, "trainer.max_steps=60")
-    outcome.failed("run/model")
-    assert not list(run.glob(".model*"))
-    assert nmt("train", *toy, *LONGER, "trainer.max_steps=60").code == 0
-    assert (run / "model" / "model.safetensors").is_file()
-
-
-def test_a_full_disk_at_the_start_leaves_the_configuration_whole(toy, run, nmt):
-    before = (run / "config.yaml").read_bytes()
-    with full_disk(1000):
-        outcome = nmt("train", *toy, *LONGER)
-    outcome.failed("run")
-    assert (run / "config.yaml").read_bytes() == before
-    assert nmt("train", *toy, *LONGER).code == 0
 
 
 @pytest.mark.parametrize("size", [61_000, 59_990], ids=["rewriting", "appending"])

@@ -5,12 +5,9 @@ import torch
 from complexity import count, path_length
 from layers import (
     LAYERS,
-    Convolution,
-    Recurrent,
     RestrictedSelfAttention,
     SelfAttention,
     WrittenSelfAttention,
-    dilated,
 )
 from torch import Tensor
 
@@ -51,35 +48,6 @@ def test_restricted_self_attention_is_self_attention_under_a_mask(n, r):
     torch.testing.assert_close(RestrictedSelfAttention(r)(x), torch.stack(expected))
 
 
-def test_an_lstm_goes_from_position_to_position():
-    layer, x = Recurrent(6).double(), torch.randn(2, 5, 6, dtype=torch.float64)
-    w, u, b, c = layer.all_weights[0]
-    hidden, cell, expected = torch.zeros(2, 6).double(), torch.zeros(2, 6).double(), []
-    for position in range(5):
-        i, f, g, o = (x[:, position] @ w.T + b + hidden @ u.T + c).chunk(4, 1)
-        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-        hidden = o.sigmoid() * cell.tanh()
-        expected.append(hidden)
-    torch.testing.assert_close(layer(x), torch.stack(expected, 1))
-
-
-@pytest.mark.parametrize("separable", [False, True])
-def test_a_convolution_sums_over_its_kernel(separable):
-    layer, x = Convolution(4, 5, separable).double(), torch.randn(1, 7, 4, dtype=torch.float64)
-    first, *rest = layer
-    weight = torch.zeros(4, 4, 5).double()
-    for out in range(4):
-        weight[out, out if separable else slice(None)] = first.weight[out]
-    expected = first.bias.repeat(7, 1)
-    for position in range(7):
-        for tap in range(5):
-            if 0 <= position + tap - 2 < 7:
-                expected[position] += weight[:, :, tap] @ x[0, position + tap - 2]
-    for pointwise in rest:
-        expected = expected @ pointwise.weight[:, :, 0].T + pointwise.bias
-    torch.testing.assert_close(layer(x), expected[None])
-
-
 @pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
 def test_a_result_depends_on_what_the_layer_sees(layer):
     """Seen by gradients; a recurrent layer is as many steps as there are positions."""
@@ -105,15 +73,6 @@ def test_operations_are_as_many_as_torch_counts(layer, n, d, width):
     assert count(layer, (n, d, width))[0] == FLOPS[layer.name](n, d, width)
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=NAMES)
-def test_only_the_recurrent_layer_waits_the_longer_the_sequence(layer):
-    chains = [count(layer, (n, 64, 3))[1] for n in (6, 12, 24)]
-    if "LSTM" in layer.name:
-        assert chains[2] - chains[1] == 2 * (chains[1] - chains[0]) > 0
-    else:
-        assert chains[0] == chains[1] == chains[2]
-
-
 def distance(offsets, n: int, start: int) -> dict[int, int]:
     """Steps to every position that can be reached, breadth first."""
     steps, frontier = {start: 0}, [start]
@@ -133,10 +92,3 @@ def test_the_longest_path_is_the_farthest_pair_of_the_graph(layer, n, width):
     offsets = list(layer.sees(n, width, 0))
     farthest = max(max(distance(offsets, n, start).values()) for start in range(n))
     assert path_length(layer.sees, n, width) == farthest
-
-
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_dilated_layers_reach_k_times_as_far_each(k):
-    for n in range(2, 130):
-        layers = next(layers for layers in range(10) if k**layers >= n)
-        assert path_length(dilated, n, k) == layers

@@ -52,17 +52,6 @@ def test_feed_forward_is_torchs_with_its_gradients(rows):
     )
 
 
-def test_a_transposed_weight_and_a_slice_of_one_are_taken_as_they_are():
-    x, weight = leaves((6, 8), (8, 12))
-    assert_same_with_gradients(lambda x, w: linear(x, w.t()[2:9]), lambda x, w: F.linear(x, w.t()[2:9]), [x, weight])
-
-
-def test_a_weight_used_twice_gets_both_gradients():
-    assert_same_with_gradients(
-        lambda x, w: linear(linear(x, w), w), lambda x, w: F.linear(F.linear(x, w), w), leaves((5, 8), (8, 8))
-    )
-
-
 @needs_onednn
 def test_the_fast_product_is_taken_where_it_is_right_and_only_there():
     x = torch.randn(3, 4)

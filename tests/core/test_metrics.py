@@ -2,9 +2,7 @@
 
 import csv
 import json
-import re
 import time
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +13,8 @@ import torch.nn.functional as F
 from nmt.config import BatchingConfig, ModelConfig
 from nmt.data import BatchPlanner, open_corpus
 from nmt.model import Transformer
-from nmt.training import list_checkpoints, load_checkpoint, trials
+from nmt.training import list_checkpoints, load_checkpoint
 from nmt.training.run_folder import COLUMNS, Logbook
-from nmt.training.trials import fastest
 
 PREPARED = "prepared="
 
@@ -49,27 +46,12 @@ def test_training_is_reported_every_five_updates_and_validation_every_twenty(row
     assert [int(row["step"]) for row in rows if row["valid_loss"]] == [20, 40, 60]
 
 
-def test_the_learning_rate_is_the_papers(rows):
-    for row in rows:
-        if row["loss"]:
-            step = int(row["step"])
-            expected = 16**-0.5 * min(step**-0.5, step * 20**-1.5)
-            assert float(row["learning_rate"]) == pytest.approx(expected, rel=1e-5)
-
-
 def test_the_optimizer_used_the_learning_rate_that_is_reported(finished):
     for path in list_checkpoints(finished):
         content = torch.load(path, weights_only=True)
         step = content["global_step"]
         expected = 16**-0.5 * min(step**-0.5, step * 20**-1.5)
         assert content["optimizer_states"][0]["param_groups"][0]["lr"] == pytest.approx(expected, rel=1e-12)
-
-
-def test_time_and_throughput_are_positive_and_time_goes_on(rows):
-    seconds = [float(row["seconds"]) for row in rows if row["loss"]]
-    assert seconds == sorted(seconds)
-    assert seconds[0] > 0
-    assert all(float(row["tokens_per_second"]) > 0 for row in rows if row["loss"])
 
 
 def sums(logits: torch.Tensor, targets: torch.Tensor) -> list[float]:
@@ -137,12 +119,6 @@ def test_a_row_of_several_updates_is_their_mean_over_tokens(each_update, planner
         assert float(row["perplexity"]) == pytest.approx(np.exp(nll), rel=1e-4)
 
 
-def test_the_card_tells_the_target_tokens_trained_on(finished, planner):
-    expected = sum(planner.update(number)[0].size.target_tokens for number in range(60))
-    assert f"60 updates, {expected:,} target tokens" in (finished / "model" / "README.md").read_text()
-    assert re.search(r"seconds on 1 x cpu \(\d+ threads\)", (finished / "model" / "README.md").read_text())
-
-
 def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does(finished, rows):
     training = json.loads((finished / "model" / "config.json").read_text())["training"]
     state = load_checkpoint(list_checkpoints(finished)[-1])["nmt"]
@@ -164,13 +140,6 @@ def test_a_logbook_forgets_what_lies_after_the_update_it_goes_on_from(tmp_path):
         first.log_metrics({"loss": step / 10}, step)
     Logbook(tmp_path, 12).log_metrics({"loss": 9.0}, 15)
     assert [(row["step"], row["loss"]) for row in read(path)] == [("5", "0.5"), ("10", "1"), ("15", "9")]
-
-
-def test_each_row_can_be_read_while_training_goes_on(tmp_path):
-    logbook = Logbook(tmp_path, 0)
-    for step in (1, 2):
-        logbook.log_metrics({"loss": 1.0}, step)
-        assert [row["step"] for row in read(tmp_path / "metrics.csv")] == [str(n) for n in range(1, step + 1)]
 
 
 def test_tensorboard_holds_the_same_numbers(finished, rows):
@@ -224,22 +193,3 @@ def test_a_run_that_goes_on_has_its_own_peak_and_speed_of_what_it_made(toy, nmt,
     assert float(first["mfu"]) < 2 * float(second["mfu"])
     seconds, cost = seconds_and_cost(Path("run"))
     assert np.diff(cost) == pytest.approx(np.diff(seconds) * peak, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("rounds", "expected", "taken"),
-    [
-        ([3, 3, 3, 3, 1], 3, 4),
-        ([9, 9, 5, 5, 9, 2, 2.01, 1.99, 3, 1], 1.99, 9),
-    ],
-)
-def test_a_peak_is_measured_until_it_no_longer_falls(rounds, expected, taken):
-    left = iter(rounds)
-    assert fastest(lambda: next(left)) == expected
-    assert len(rounds) - len(list(left)) == taken
-
-
-def test_a_peak_that_goes_on_falling_is_measured_for_some_seconds(monkeypatch):
-    monkeypatch.setattr(trials, "MAX_SECONDS", 0.1)
-    falling = count(100, -1)
-    assert 0 < fastest(lambda: time.sleep(0.02) or next(falling)) < 100

@@ -12,10 +12,7 @@ import torch
 from conftest import toy_options, write_toy_text
 from preloaded import python
 
-from nmt.data import fingerprint, read_manifest
-from nmt.errors import NMTError
 from nmt.text import Tokenizer, load_tokenizer
-from nmt.translation.targets import with_tags
 
 MORE = ("trainer.max_steps=24", "validation.every_steps=8", "checkpoints.every_steps=6", "validation.bleu_sentences=3")
 
@@ -106,17 +103,6 @@ def test_the_pairs_of_the_first_update_can_be_looked_at(mixture, nmt):
     assert cut > 1.3 * whole > 0
 
 
-def test_shares_and_noise_are_not_of_the_prepared_corpus(mixture, nmt):
-    prepared = Path(mixture[0])
-    before = read_manifest(prepared)
-    assert nmt("train", *mixture, *MORE, "trainer.max_steps=1", "data.temperature=3", "data.noise.upper=0.5").code == 0
-    changed = {**before.content, "data": {**before.content["data"], "temperature": 3.0, "noise": {"upper": 0.5}}}
-    assert fingerprint(changed) == before.fingerprint
-    assert fingerprint({**changed, "seed": 5}) != before.fingerprint
-    sources = [{**entry, "weight": 7, "filters": {}} for entry in before.content["data"]["sources"]]
-    assert fingerprint({**changed, "data": {**changed["data"], "sources": sources}}) != before.fingerprint
-
-
 def test_a_target_language_is_a_tag_and_a_line_may_have_its_own(mixture, nmt):
     short = nmt("train", *mixture, *MORE, "trainer.max_steps=8", "run=run")
     assert short.code == 0
@@ -144,28 +130,3 @@ def test_a_target_language_is_a_tag_and_a_line_may_have_its_own(mixture, nmt):
     assert translated("\tka lo\n\nde\tka lo\n", "target=fr", "input_format=tsv") == both
     records = '{"source": "ka lo", "line": 1}\n\n{"source": "ka lo", "target": "de"}\n'
     assert translated(records, "target=fr", "input_format=jsonl") == both
-
-
-@pytest.mark.parametrize(
-    ("format", "line", "problem"),
-    [
-        ("tsv", "ka lo", "line 2: no tab"),
-        ("tsv", "cs\tka", "line 2: target=cs: the model has de, fr"),
-        ("jsonl", '{"target": "de"}', "line 2: no text"),
-        ("jsonl", '{"source": "ka", "target": 5}', "line 2: no text"),
-        ("jsonl", "ka", "line 2: no JSON"),
-    ],
-)
-def test_a_line_without_its_columns_is_refused_by_its_number(mixture, format, line, problem):
-    lines = with_tags(["fr\tlo" if format == "tsv" else '{"source": "lo"}', line], format, tokenizer_of(mixture), 1)
-    assert next(lines).endswith("lo")
-    with pytest.raises(NMTError, match=problem):
-        next(lines)
-
-
-def test_each_source_has_test_files_of_its_own(mixture):
-    prepared = Path(mixture[0])
-    names = {path.name for path in prepared.glob("test.*")}
-    assert names == {"test.en", "test.xx", "test.german.en", "test.german.de", "test.french.en", "test.french.fr"}
-    both = (prepared / "test.german.en").read_text() + (prepared / "test.french.en").read_text()
-    assert (prepared / "test.en").read_text() == both

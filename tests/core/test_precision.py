@@ -8,9 +8,7 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
 
-from nmt.config import ModelConfig
 from nmt.training import list_checkpoints, load_checkpoint, read_config, trials
-from nmt.training.trials import by_turns, layer_step
 
 SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
 
@@ -88,26 +86,8 @@ def test_auto_is_settled_when_a_run_begins_and_stays_with_it(toy, nmt, training_
     torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "named")), rtol=0, atol=0)
 
 
-def test_auto_goes_on_as_a_run_began_whatever_is_faster_here(toy, nmt):
-    for precision in ("bf16-mixed", "auto"):
-        for steps in (2, 4):
-            options = (f"trainer.precision={precision}", f"trainer.max_steps={steps}", "run=run")
-            assert nmt("train", *toy, *options).code == 0
-            assert chosen("run") == "bf16-mixed"
-
-
-def test_processes_that_start_together_cannot_settle_it(toy, nmt, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    nmt("train", *toy, "trainer.precision=auto").refused("trainer.precision=auto", "one process")
-
-
 @pytest.mark.parametrize(("bfloat16", "precision"), [(0.5, "bf16-mixed"), (0.95, "32-true"), (9.0, "32-true")])
 def test_mixed_precision_has_to_pay(toy, nmt, monkeypatch, bfloat16, precision):
     monkeypatch.setattr(trials, "by_turns", lambda work, device: (1.0, bfloat16))
     assert nmt("train", *toy, "trainer.max_steps=2", "trainer.precision=auto", "run=run").code == 0
     assert chosen("run") == precision
-
-
-def test_a_layer_is_measured_forward_and_backward():
-    model = ModelConfig(name="small", d_model=16, d_ff=32, heads=2, d_k=8, d_v=8)
-    assert min(by_turns(layer_step(model, 2, torch.device("cpu")), torch.device("cpu"))) > 0

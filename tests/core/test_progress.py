@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from nmt.training.metrics import REPORT as WORDS, ProgressLine, clock
+from nmt.training.metrics import REPORT as WORDS, ProgressLine
 
 METRICS = {
     "loss": 3.1415,
@@ -77,9 +77,3 @@ def test_time_left_is_as_updates_were_measured_and_ends_where_the_time_does(monk
     assert line.left(501) == (max_seconds - 5 if max_seconds else None)
     now += 200
     assert line.left(601) == pytest.approx(expected)
-
-
-def test_a_clock_counts_hours_on():
-    assert [clock(seconds) for seconds in (0, 59.9, 3600, 100 * 3600 + 61)] == [
-        "0:00:00", "0:00:59", "1:00:00", "4 days, 4:01:01"
-    ]  # fmt: skip

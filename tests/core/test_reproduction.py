@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,10 +14,9 @@ import plan as planning
 import pytest
 import reproduce
 import table2
-from plan import Row, read_options
+from plan import Row
 
 import nmt as package
-from nmt.errors import NMTError
 from nmt.evaluation import score
 from nmt.training import read_metrics
 
@@ -68,31 +66,6 @@ def test_a_row_is_run_once_and_again_where_its_commands_are_others(here, monkeyp
     made_of(monkeypatch, ["--version"], [*scores, "language=en"])
     assert reproduce.main(WORDS[:2] + WORDS[3:]) == 0
     assert "2 of 2" in capfd.readouterr().err
-
-
-def test_a_result_may_be_of_other_devices():
-    row = Row("a", [["nmt", "train", "trainer.devices=8", "seed=1"]])
-    result = {"commands": ["nmt train trainer.devices=auto seed=1"]}
-    assert reproduce.is_of(result, row)
-    assert not reproduce.is_of({"commands": ["nmt train trainer.devices=auto seed=2"]}, row)
-
-
-def test_a_command_that_fails_ends_its_row_and_is_told(here, monkeypatch, capfd):
-    made_of(monkeypatch, ["score", "hypothesis=nowhere", "reference=nowhere"], ["--version"])
-    assert reproduce.main(WORDS[:2] + WORDS[3:]) == 1
-    err = capfd.readouterr().err
-    assert "nowhere: No such file or directory" in err
-    assert "failed with exit code 2: nmt score" in err
-    assert err.endswith("1 commands failed; the same command tries them again\n")
-    assert not (RESULTS / "en-de-base.json").exists()
-
-
-def test_two_reproductions_do_not_write_the_same_files(here, capfd):
-    from nmt.files import only_process
-
-    with only_process(Path("work"), "work"):
-        assert reproduce.main(WORDS) == 2
-    assert "another nmt is at work there" in capfd.readouterr().err
 
 
 def tiny_scale(toy):
@@ -158,14 +131,3 @@ def test_a_table_goes_on_from_an_interruption(toy, here, monkeypatch, capfd):
 
     assert reproduce.main(WORDS) == 0
     assert capfd.readouterr().err.count("already measured") == 2
-
-
-@pytest.mark.parametrize(("found", "message"), [(3003, ""), (2999, "its test set has 2,999 lines")])
-def test_held_out_sets_must_be_the_papers_before_training(tmp_path, monkeypatch, found, message):
-    counts = {"valid": {"kept": 3000}, "test": {"kept": found}}
-    monkeypatch.setattr(reproduce, "read_manifest", lambda folder: SimpleNamespace(counts=counts))
-    rows = reproduce.table2.rows(read_options(["table2", f"work={tmp_path}"]))
-    with pytest.raises(NMTError, match=message) if message else nullcontext():
-        reproduce.check_held_out(rows[0])
-    laptop = reproduce.table2.rows(read_options(["table2", "scale=laptop", f"work={tmp_path}"]))
-    assert laptop[0].held_out == {}

@@ -7,7 +7,7 @@ import requirements
 import torch
 from plan import read_options
 from reproduce import main, plan
-from requirements import checkpoint_bytes, corpus, disk, expected_flops, gpus, hours, layers
+from requirements import checkpoint_bytes, disk, expected_flops, gpus, hours
 
 from nmt.plugins.report.numbers import duration
 
@@ -24,25 +24,6 @@ def base(*words):
 @pytest.fixture
 def no_hub(monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-
-
-def test_a_local_copy_must_hold_what_the_table_is_made_from(tmp_path, no_hub):
-    own = options(f"work={tmp_path / 'work'}")
-    _, there, said = corpus(own, "en-fr")
-    assert not there
-    assert "wmt14=FOLDER" in said
-    local = options(f"work={tmp_path / 'work'}", f"wmt14={tmp_path}")
-    for split in ("train", "validation", "test"):
-        _, there, said = corpus(local, "en-fr")
-        assert not there
-        assert f"fr-en/{split}-*.parquet" in said
-        (tmp_path / "fr-en").mkdir(exist_ok=True)
-        (tmp_path / "fr-en" / f"{split}-00000-of-00001.parquet").touch()
-    assert corpus(local, "en-fr")[1]
-    assert not corpus(local, "en-de")[1]
-    (tmp_path / "work" / "data" / "en-de").mkdir(parents=True)
-    (tmp_path / "work" / "data" / "en-de" / "manifest.json").touch()
-    assert corpus(own, "en-de")[1]
 
 
 @pytest.mark.parametrize(
@@ -82,14 +63,6 @@ def test_disk_counts_what_lies_there_already(tmp_path, monkeypatch):
         (work / name).mkdir(parents=True)
         (work / name / "part").write_bytes(bytes(1000))
         assert disk(work, [row])[1] == there
-
-
-@pytest.mark.parametrize(("free", "there"), [(8e9, False), (9e9, True)])
-def test_layers_need_memory_for_the_largest_of_them(free, there, monkeypatch):
-    """Table 1's longest sequence: two matrices of 8 heads, 8192 x 8192, of 2 sentences in 4 bytes are 8.6 GB."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(requirements, "available_memory", lambda: int(free))
-    assert layers(options()) == ("layers", there, f"about 8.6 GB of memory, {free / 1e9:.1f} GB are free")
 
 
 def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no_hub, monkeypatch, capsys):

@@ -1,17 +1,14 @@
 """The rows of the tables: command lines that compose, the same at every scale but for its sizes."""
 
-import shlex
 from functools import cache
 
 import pytest
 import table3
-import table4
-from plan import SCALES, read_options
+from plan import read_options
 from reproduce import main, plan
 
 from nmt.commands import compose
 from nmt.config import groups
-from nmt.errors import NMTError
 
 
 @cache
@@ -40,13 +37,6 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
     assert found["translate"].output == found["score"].hypothesis
 
 
-def test_a_laptop_divides_the_papers_sizes_and_norms_before_sub_layers():
-    small = vars(composed(rows("table2", "scale=laptop")["en-fr-big"])["train"].model)
-    papers = vars(compose("train", ["model=big", "model.dropout=0.1"]).model)
-    by = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v"), 4) | dict.fromkeys(("encoder_layers", "decoder_layers"), 2)
-    assert {key: value * by[key] if key in by else value for key, value in small.items()} == {**papers, "norm": "pre"}
-
-
 def test_every_experiment_of_table_3_is_a_row():
     named = {f"table3/{row['experiment']}" for row in (*table3.VARIATIONS, *table3.COMPARISONS)}
     assert named == {option for option in groups()["experiment"] if option.startswith("table3/")}
@@ -70,39 +60,6 @@ def test_a_row_of_table_3_is_the_same_change_at_both_scales(name):
     assert papers.trainer.max_steps == (300_000 if name == "big" else 100_000)
 
 
-def test_a_dry_run_prints_each_command_once_as_a_shell_can_run_it(capsys):
-    assert main(["table3", "scale=laptop", "work=my work", "--dry-run"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + 3 * 23
-    for line in lines[:4]:
-        program, command, *words = shlex.split(line)
-        assert program == "nmt"
-        compose(command, words)
-    assert "'prepared=my work/data/en-de'" in lines[0]
-    assert sum("nmt preprocess" in line for line in lines) == 1
-
-
-def test_table_4_wants_a_treebank_that_holds_every_split(tmp_path, capsys):
-    def lacks(scale, treebank=""):
-        return table4.lacks(read_options(["table4", f"scale={scale}", f"treebank={treebank}"]))
-
-    for scale in SCALES:
-        assert "treebank=FOLDER" in lacks(scale)
-        assert "no such file or folder" in lacks(scale, "nowhere")
-        assert f"{tmp_path}: {tmp_path}" in lacks(scale, tmp_path)
-    for split in ("train", "valid"):
-        assert split in lacks("laptop", tmp_path)
-        (tmp_path / split).mkdir()
-        (tmp_path / split / "a.mrg").touch()
-    assert lacks("laptop", tmp_path) == ""
-    for section in range(24):
-        (tmp_path / f"{section:02}").mkdir()
-        (tmp_path / f"{section:02}" / "a.mrg").touch()
-    assert lacks("paper", tmp_path) == ""
-    assert main(["table4", "scale=laptop"]) == 2
-    assert "treebank=FOLDER" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -122,12 +79,3 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, expected, capsys):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert expected in err
-
-
-def test_a_broken_result_is_named(tmp_path):
-    from results import read_results
-
-    for text in ("{", "[]", "{}"):
-        (tmp_path / "broken.json").write_text(text)
-        with pytest.raises(NMTError, match=r"broken\.json: .* remove it"):
-            read_results(tmp_path, seed=1)

@@ -1,15 +1,13 @@
 """The pages of the paper's tables: its own numbers, ours where they were measured, and where these come from."""
 
 import re
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from pages import NONE, Grid, Page, render, write_pages
+from pages import NONE, render
 from plan import SCALES, TABLES
 from reproduce import MODULES
-from results import commit, origin, read_results, write_result
+from results import read_results
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 # BLEU en-de, en-fr, FLOPs en-de, en-fr; read off the paper.
@@ -82,12 +80,6 @@ def test_the_committed_pages_are_those_of_the_committed_results(table):
     assert bodies[0] == bodies[1]
 
 
-def test_table_1_has_the_papers_columns_and_says_what_was_not_run():
-    text = markdown("table1", {})
-    for printed in ("O(n² · d)", "O(n · d²)", "O(k · n · d²)", "O(r · n · d)", "O(log_k n)", "O(n/r)", "not run"):
-        assert f"| {printed} |" in text
-
-
 def test_table_2_has_the_papers_numbers_and_says_what_was_not_run():
     text = markdown("table2", {})
     bleus, costs = grid(text, "BLEU"), grid(text, "Training cost in FLOPs")
@@ -140,98 +132,3 @@ def test_differences_are_to_our_own_base():
     assert rows["N 2"]["PPL, ours"] == "not run"
     alone = markdown("table3", {"table3-c_d_ff_4096": wide})
     assert grid(alone, "Differences to base")[-7]["PPL, ours"] == "not run"  # d_ff 4096, without a base of ours
-
-
-def test_big_below_base_is_explained_where_it_is_so():
-    bleu = {"en-de-base": 16.7, "en-de-big": 10.9, "en-fr-base": 29.2, "en-fr-big": 34.8}
-    results = {row: result(row) for row in bleu}
-    assert "no finding" not in markdown("table2", results)
-    for row, value in bleu.items():
-        results[row]["scores"][0]["value"] = value
-    assert "2,400 updates are too few" in markdown("table2", results)
-    assert "no finding" not in markdown("table2", results, "paper")
-
-
-class Cells(HTMLParser):
-    """The words of every cell of the tables of figures, and every address that a page names."""
-
-    def __init__(self):
-        super().__init__()
-        self.words, self.addresses, self.inside = [], [], False
-
-    def handle_starttag(self, tag, attributes):
-        self.addresses += [value for key, value in attributes if key in ("src", "href")]
-        if tag in ("th", "td"):
-            self.inside = True
-            self.words.append("")
-
-    def handle_endtag(self, tag):
-        self.inside = self.inside and tag not in ("th", "td")
-
-    def handle_data(self, data):
-        if self.inside:
-            self.words[-1] += data
-
-
-def test_both_pages_tell_the_same():
-    page = MODULES["table3"].page(SCALES["laptop"], {"table3-base": result("table3-base", perplexity=3.0)})
-    cells, text = Cells(), render(page, "html")
-    cells.feed(text)
-    shown = [cell for one in page.grids for cells_of in (one.columns, *one.rows) for cell in cells_of]
-    assert cells.words[: len(shown)] == shown
-    assert cells.addresses == ["data:,"]
-    for page_text in (render(page, "md"), text):
-        assert "Scale: laptop" in page_text
-        assert "cannot be compared with the paper" in page_text
-
-
-def test_words_are_escaped_and_figures_go_along(tmp_path):
-    strange = result("x\n# y")
-    strange["devices"], strange["commands"] = "<b>|`z`", ["nmt train", "```", "# not a heading"]
-    hostile = [Grid("Grid", ["a", "b"], [["x|y", "<script>"]])]
-    paths = write_pages(tmp_path, Page("table1", SCALES["laptop"], "small", [], hostile, [strange], "<svg></svg>"))
-    text, html = (path.read_text() for path in paths)
-    assert grid(text, "Grid") == [{"a": "x\\|y", "b": "\\<script\\>"}]
-    assert "### x # y\n" in text
-    assert r"trained on: \<b\>\|\`z\`" in text
-    assert "````\nnmt train\n```\n# not a heading\n````" in text
-    assert "<script>" not in html
-    assert "<b>" not in html
-    assert (tmp_path / "table1-time-and-memory.svg").read_text() == "<svg></svg>"
-
-
-def test_results_are_read_as_they_were_written(tmp_path):
-    written = result("en-de-base", perplexity=3.25)
-    write_result(tmp_path, written)
-    assert read_results(tmp_path, seed=7) == {"en-de-base": written}
-    assert read_results(tmp_path, seed=1) == {}  # one seed is not compared with another
-
-
-def test_a_commit_is_said_to_be_dirty_only_where_the_code_is(tmp_path):
-    def git(*words):
-        about = ["-c", "user.name=x", "-c", "user.email=x@y"]
-        return subprocess.run(["git", *about, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-
-    (tmp_path / "nmt").mkdir()
-    (tmp_path / "nmt" / "__init__.py").write_text("")
-    assert commit(tmp_path).startswith("nmt ")  # no repository
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-qm", "one")
-    head = git("rev-parse", "HEAD").strip()
-    assert commit(tmp_path) == head
-    (tmp_path / "recipes" / "table1").mkdir(parents=True)
-    (tmp_path / "recipes" / "table1" / "result.json").write_text("")
-    assert commit(tmp_path) == head
-    (tmp_path / "nmt" / "new.py").write_text("")
-    assert commit(tmp_path) == f"{head}-dirty"
-    environment = tmp_path / ".venv"
-    (environment / "nmt").mkdir(parents=True)
-    (environment / "nmt" / "__init__.py").write_text("")
-    assert commit(environment).startswith("nmt ")  # a wheel in somebody's repository
-
-
-def test_the_origin_names_this_machine():
-    here = origin()
-    assert here["packages"]["torch"].startswith("2.")
-    assert here["machine"]["cores"] > 0

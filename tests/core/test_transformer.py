@@ -1,18 +1,14 @@
 """The Transformer against torch.nn's with the same weights, and against itself computed in other ways."""
 
 import math
-from copy import copy
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from nmt.config import BOS, EOS, PAD, ModelConfig, OptimConfig
-from nmt.data import Batch
-from nmt.model import FeedForward, MultiHeadAttention, Residual, Transformer, sinusoids
-from nmt.training.loss import label_smoothed_cross_entropy
-from nmt.training.module import TranslationModule
+from nmt.config import BOS, EOS, PAD, ModelConfig
+from nmt.model import FeedForward, MultiHeadAttention, Residual, Transformer
 
 VOCABULARY = 13
 SHAPES = pytest.mark.parametrize(
@@ -148,72 +144,6 @@ def test_torch_nn_transformer_with_the_same_weights_gives_the_same_logits(change
     torch.testing.assert_close(model(source, target), hidden @ model.output.weight.T, rtol=1e-6, atol=1e-6)
 
 
-def test_a_bias_is_added_to_the_logits():
-    model, plain = tiny_model(output_bias=True), tiny_model()
-    plain.load_state_dict({name: value for name, value in model.state_dict().items() if name != "output.bias"})
-    source, target = sentences(6, 3), prefixes(2, 5)
-    assert_close(model(source, target), plain(source, target) + model.output.bias)
-
-
-def test_sinusoids_of_tensor2tensor_are_their_definition():
-    """exp(-i ln 10000 / (d / 2 - 1)) for the i-th pair; the paper has 10000^(-2i / d)."""
-    found = sinusoids(50, 12, 7, "tensor2tensor")
-    for row, pos in zip(found.tolist(), range(7, 57), strict=True):
-        for i in range(6):
-            angle = pos * math.exp(-i * math.log(10_000) / 5)
-            assert row[2 * i : 2 * i + 2] == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-6)
-
-
-@pytest.mark.parametrize("changes", [{}, {"output_bias": True, "tied_embeddings": False}], ids=str)
-def test_a_zero_start_has_no_embedding_and_no_probability(changes):
-    model = tiny_model(zero_start=True, **changes)
-    source, target = sentences(6, 3), prefixes(2, 5)
-    logits = model(source, target)
-    assert logits[..., :2].isneginf().all()
-    assert logits[..., 2:].isfinite().all()
-    with torch.no_grad():
-        for matrix in (model.source_embedding.weight, model.target_embedding.weight, model.output.weight):
-            matrix[BOS] = 3.0
-    assert torch.equal(model(source, target), logits)
-    # Position 0 of the decoder is the encoding of that position alone.
-    first = model.target_embedding(torch.tensor([[BOS]]))
-    assert torch.equal(first[0, 0], model.target_embedding.positions(0, 1)[0])
-
-
-def test_a_zero_start_is_not_trained():
-    model = tiny_model(zero_start=True, output_bias=True)
-    with torch.no_grad():
-        for symbol in (PAD, BOS):
-            model.output.weight[symbol], model.output.bias[symbol] = 0, 0
-    module = TranslationModule.__new__(TranslationModule)
-    nn.Module.__init__(module)
-    module.model, module.optim = model, OptimConfig(warmup=1)
-    source, target = sentences(6, 3), sentences(4, 5)
-    batch = Batch(source, F.pad(target[:, :-1], (1, 0), value=BOS), target, (target.flatten() != PAD).nonzero()[:, 0])
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    losses = []
-    for _ in range(5):
-        loss, _ = module.losses(batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0]
-    assert not model.output.weight[: BOS + 1].any()
-    assert not model.output.bias[: BOS + 1].any()
-    logp = model(source, batch.target_in).log_softmax(dim=-1)
-    found = -logp.gather(2, target[:, :, None])[:, :, 0][target != PAD].sum()
-    torch.testing.assert_close(module.losses(batch)[1].double(), found, rtol=1e-5, atol=1e-5)
-
-
-def test_padding_without_probability_changes_nothing_else():
-    model, paper = tiny_model(padding_probability=False), tiny_model()
-    paper.load_state_dict(model.state_dict())
-    source, target = sentences(6, 3), prefixes(2, 5)
-    assert model(source, target)[..., PAD].isneginf().all()
-    assert torch.equal(model(source, target)[..., 1:], paper(source, target)[..., 1:])
-
-
 @pytest.mark.parametrize("changes", [{}, {"attention_window": 3}, {"norm": "pre", "positions": "learned"}], ids=str)
 def test_without_a_source_end_the_model_is_that_of_sources_without_one(changes):
     model, paper = tiny_model(**changes, source_end=False), tiny_model(**changes)
@@ -227,12 +157,6 @@ def test_without_a_source_end_the_model_is_that_of_sources_without_one(changes):
     full = sentences(4, 4)
     hidden = model.decoder_states(full, target, padded=False)  # as a batch says that has no padding
     torch.testing.assert_close(hidden, paper.decoder_states(full[:, :3], target))
-
-
-def test_an_empty_source_without_end_has_a_translation():
-    model, paper = tiny_model(source_end=False), tiny_model()
-    source, target = sentences(1), prefixes(1, 4)
-    torch.testing.assert_close(model(source, target), paper(source, target))
 
 
 @SHAPES
@@ -249,17 +173,6 @@ def test_a_target_token_changes_nothing_before_it_and_everything_from_it_on(chan
 
 
 @SHAPES
-def test_every_source_token_changes_every_output(changes):
-    model = tiny_model(**changes)
-    source, target = sentences(5), prefixes(1, 6)
-    logits = model(source, target)
-    for j in range(5):
-        changed = source.clone()
-        changed[0, j] = another_word(changed[0, j])
-        assert ((model(changed, target) - logits).abs().amax(dim=-1) > 1e-6).all()
-
-
-@SHAPES
 def test_padding_changes_nothing(changes):
     model = tiny_model(**changes)
     source_lengths, target_lengths = (7, 2, 4), (3, 6, 5)
@@ -272,11 +185,8 @@ def test_padding_changes_nothing(changes):
         assert_close(logits[row, :t], alone[0])
 
 
-KINDS = pytest.mark.parametrize("attention", ["scaled_dot_product", "dot_product", "additive"])
-
-
-@KINDS
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("attention", ["scaled_dot_product", "additive"])
+@pytest.mark.parametrize("r", [1, 2, 5])
 def test_a_restricted_layer_sees_r_positions_of_the_source_and_of_the_past(attention, r):
     model = tiny_model(attention=attention, attention_window=r, encoder_layers=1, decoder_layers=1)
     source, target = sentences(8), prefixes(1, 8)
@@ -290,30 +200,6 @@ def test_a_restricted_layer_sees_r_positions_of_the_source_and_of_the_past(atten
         assert moved.tolist() == [j in range(t - r // 2, t - r // 2 + r) for t in range(8)]
         moved = (model.decode(changed[1], memory, source) - hidden)[0].abs().amax(dim=-1) > 1e-9
         assert moved.tolist() == [j in range(t - r + 1, t + 1) for t in range(8)]
-
-
-@KINDS
-@pytest.mark.parametrize("r", [15, 16, 1000])
-def test_a_neighbourhood_that_holds_everything_is_full_attention(attention, r):
-    source, target = sentences(8, 3), prefixes(2, 8)
-    full = tiny_model(attention=attention)
-    wide = tiny_model(attention=attention, attention_window=r)
-    assert torch.equal(wide(source, target), full(source, target))
-    assert torch.equal(wide.float()(source, target), full.float()(source, target))
-
-
-def test_padding_that_sees_no_word_leaves_no_gradient_that_is_no_number():
-    model = tiny_model(attention_window=3)
-    model(sentences(2, 12), prefixes(2, 4)).sum().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
-
-
-def test_sentences_of_a_batch_do_not_meet():
-    model = tiny_model()
-    source, target = sentences(5, 5), prefixes(2, 4)
-    logits = model(source, target)
-    source[1], target[1] = sentences(5)[0], prefixes(1, 4)[0]
-    assert_close(model(source, target)[0], logits[0])
 
 
 class Searched:
@@ -347,14 +233,6 @@ class Searched:
 
 @SHAPES
 @torch.no_grad()
-def test_decoding_step_by_step_is_decoding_at_once(changes):
-    searched = Searched(tiny_model(**changes), sentences(7, 3, 5), 2)
-    for _ in range(6):
-        searched.extend()
-
-
-@SHAPES
-@torch.no_grad()
 def test_a_reordered_cache_continues_the_hypotheses_chosen(changes):
     searched = Searched(tiny_model(**changes), sentences(7, 3, 5), 3)
     searched.extend()
@@ -370,17 +248,6 @@ def test_a_reordered_cache_continues_the_hypotheses_chosen(changes):
     searched.reorder([[2, 1, 0], [0, 0, 1]])
     for _ in range(3):
         searched.extend()
-
-
-@torch.no_grad()
-def test_a_selected_cache_leaves_the_first_as_it_was():
-    searched = Searched(tiny_model(), sentences(4, 6), 2)
-    searched.extend()
-    other = copy(searched)
-    other.select([0, 1])
-    other.reorder([[0, 1], [1, 0]])
-    other.extend()
-    searched.extend()
 
 
 @torch.no_grad()
@@ -433,12 +300,6 @@ def test_dropout_drops_the_output_of_a_sublayer_and_not_its_input(norm):
     torch.testing.assert_close(output, F.layer_norm(x, (8,)) if norm == "post" else x)
 
 
-def test_dropout_drops_embeddings_and_positions_alike():
-    embedding = tiny_model().source_embedding
-    embedding.dropout.p = 1.0
-    assert not embedding(sentences(5)).any()
-
-
 def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
     torch.manual_seed(3)
     shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 64, "d_ff": 96, "heads": 4}
@@ -453,32 +314,6 @@ def test_initial_matrices_are_xavier_uniform_and_embeddings_normal():
                 bound = math.sqrt(6 / (64 + 96))
                 assert 0.99 * bound < linear.weight.abs().max().item() <= bound
                 assert not linear.bias.any()
-
-
-def test_every_layer_starts_from_other_numbers():
-    torch.manual_seed(3)
-    model = Transformer(ModelConfig(name="test", encoder_layers=2, decoder_layers=2, d_model=8, d_ff=8, heads=2), 9)
-    inputs = [module.input for module in model.modules() if isinstance(module, MultiHeadAttention)]
-    assert len({round(matrix.sum().item(), 6) for matrix in inputs}) == len(inputs) == 6
-
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_one_batch_is_learnt_by_heart(norm):
-    torch.manual_seed(4)
-    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 4, "dropout": 0.0}
-    model = Transformer(ModelConfig(name="test", norm=norm, **shape), VOCABULARY)
-    source, target = sentences(5, 8, 6, 7), sentences(7, 5, 8, 6)
-    target_in = F.pad(target, (1, -1), value=BOS)
-    real = target != PAD
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9)
-    for _ in range(150):
-        states = model.decoder_states(source, target_in)
-        loss, _ = label_smoothed_cross_entropy(states[real], model.output.weight, target[real], 0.0)
-        optimizer.zero_grad()
-        (loss / real.sum()).backward()
-        optimizer.step()
-    assert loss.item() / real.sum().item() < 0.01
-    assert (model(source, target_in).argmax(dim=-1)[real] == target[real]).all()
 
 
 @SHAPES

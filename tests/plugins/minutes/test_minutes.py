@@ -76,34 +76,12 @@ def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
         assert settled.optim.learning_rate == pytest.approx(minutes.HIGHEST_RATE / chosen)
 
 
-def test_the_sizes_are_tried_in_the_precision_that_auto_comes_to(corpus, nmt):
-    words = [corpus, "minutes=0.02", "trainer.precision=auto", "model=tiny", "model.d_model=16", "model.heads=2"]
-    assert nmt("train", *words, "run=run", "logger=csv").code == 0
-    assert yaml.safe_load(Path("run/config.yaml").read_text())["trainer"]["precision"] in ("32-true", "bf16-mixed")
-
-
-def test_no_larger_size_is_tried_when_a_fifth_of_the_time_has_gone(corpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(minutes, "CHOOSING_SHARE", 0.0)
-    monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", 0.0)
-    config = compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
-    settled = settle_minutes(config, open_corpus(Path(corpus)), [size(16), size(32)])
-    assert settled.model.d_model == 16
-
-
 def test_too_little_time_is_refused_before_anything_is_written(corpus, nmt, monkeypatch):
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 10**6)
     refused = nmt("train", corpus, "minutes=0.05", "model=tiny", "run=run")
     assert refused.code == 2
     assert "which learn nothing: pass more time" in refused.err
     assert not Path("run/config.yaml").exists()
-
-
-def test_processes_that_start_together_do_not_each_settle(corpus, monkeypatch, tmp_path):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(NMTError, match=r"minutes=0\.05: processes that start together"):
-        settle_minutes(
-            compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"]), open_corpus(Path(corpus)), [size(16)]
-        )
 
 
 def test_what_minutes_settles_is_not_given_too(corpus):
