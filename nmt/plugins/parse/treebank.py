@@ -113,7 +113,7 @@ def model_sentence(line: str) -> str:
 
 
 class Treebank(Corpus):
-    """Files of bracketed trees (section 6.3). Their pairs are sentences, words separated by blanks, and trees on one line."""
+    """Files of bracketed trees (section 6.3): pairs of a sentence, separated by blanks, and a tree on one line."""
 
     structured = True
 
