@@ -11,7 +11,6 @@ import socket
 import sys
 import time
 import webbrowser
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePath
@@ -111,7 +110,7 @@ class Guard:
             await self.run(scope, receive, send_with_headers)
         except Failed as failure:
             if not status:  # an answer that has begun cannot be taken back: its connection is closed
-                await error_answer(failure)(scope, receive, send_with_headers)
+                await (await error_answer(Request(scope), failure))(scope, receive, send_with_headers)
         route = getattr(scope.get("route"), "path", "other")
         seconds = time.monotonic() - begun
         REQUESTS.labels(route, status).inc()
@@ -152,18 +151,9 @@ class Guard:
             raise Failed(403, "a page from elsewhere may not ask; cors=[https://ITS.NAME] allows it")
 
 
-def error_answer(failure: Failed) -> Response:
+async def error_answer(request: Request, error: Any) -> Response:
     """An error as LibreTranslate answers it."""
-    again = {"Retry-After": str(failure.retry_seconds)} if failure.status in (429, 503) else None
-    return JSONResponse({"error": failure.problem}, failure.status, again)
-
-
-def in_json(content: Any) -> bytes:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def answer(content: Any) -> Response:
-    return Response(in_json(content), media_type="application/json")
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
@@ -186,26 +176,6 @@ def safe_name(name: str, target: str) -> str:
     return f"{stem or 'file'}_{target}{path.suffix.lower()}"
 
 
-class Downloads(OrderedDict[str, tuple[float, bytes]]):
-    """Translated files in memory, with the time until which they are kept, by names that nobody can guess."""
-
-    def add(self, name: str, content: bytes) -> str:
-        """The name to fetch a file by."""
-        token = f"{secrets.token_urlsafe(16)}.{name}"
-        self[token] = (time.monotonic() + KEPT_SECONDS, content)
-        while self and (
-            next(iter(self.values()))[0] < time.monotonic()
-            or sum(len(content) for _, content in self.values()) > KEPT_BYTES
-        ):
-            self.popitem(last=False)
-        return token
-
-    def find(self, token: str) -> tuple[str, bytes] | None:
-        """The name and the content of a file; None if it is not kept any more."""
-        until, content = self.get(token, (0.0, b""))
-        return (token.partition(".")[2], content) if until > time.monotonic() else None
-
-
 class Server:
     """The routes, and what they share; NMTError where models, glossaries or keys cannot be used."""
 
@@ -217,7 +187,7 @@ class Server:
         for glossary in config.glossaries:
             read_glossary(glossary, log)
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
-        self.downloads, self.uploads = Downloads(), asyncio.Semaphore(UPLOADS)
+        self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
         self.service = Service(config)
 
     @asynccontextmanager
@@ -275,7 +245,7 @@ class Server:
             if asked.format != "text":
                 raise Failed(400, "stream: only plain text is streamed; send format=text")
             return await self.streamed(asked)
-        return answer(await unless_gone(request, self.service.translate_texts(asked)))
+        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
 
     async def streamed(self, asked: forms.TranslateRequest) -> Response:
         """An answer with a JSON object in each line; once begun, it can only fail by a last object `error`."""
@@ -285,11 +255,11 @@ class Server:
         async def lines() -> AsyncIterator[bytes]:
             try:
                 if first:
-                    yield in_json(first) + b"\n"
+                    yield JSONResponse(first).body + b"\n"
                 async for part in parts:
-                    yield in_json(part) + b"\n"
+                    yield JSONResponse(part).body + b"\n"
             except Failed as failure:
-                yield in_json({"error": failure.problem}) + b"\n"
+                yield JSONResponse({"error": failure.detail}).body + b"\n"
             finally:
                 await parts.aclose()
 
@@ -301,10 +271,10 @@ class Server:
         self.check_length([asked.q, asked.before])
         route = await self.service.find_route(asked.source, asked.target, asked.q)
         if route.model is None or not asked.q.strip():
-            return answer({"alternatives": []})
+            return JSONResponse({"alternatives": []})
         search = Search(alternatives=(asked.before, min(asked.count, self.limits.alternatives)))
         work = self.service.translate_lines(route, [asked.q], search)
-        return answer((await unless_gone(request, work))[0].details)
+        return JSONResponse((await unless_gone(request, work))[0].details)
 
     async def translate_file(self, request: Request) -> Response:
         """Translate a file; the answer says where to fetch the translation, within ten minutes."""
@@ -313,16 +283,24 @@ class Server:
             name, content = await forms.file_of(fields)
             work = self.service.translate_document(asked, name, content)
             target, content = await unless_gone(request, work)
-        token = self.downloads.add(safe_name(name, target), content)
-        return answer({"translatedFileUrl": str(request.url_for("download", token=token))})
+        token = self.keep(safe_name(name, target), content)
+        return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
+
+    def keep(self, name: str, content: bytes) -> str:
+        """Keep a file in memory for a while; the name to fetch it by, which nobody can guess."""
+        token = f"{secrets.token_urlsafe(16)}.{name}"
+        self.files[token] = content
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self.files.pop, token, None)
+        while sum(map(len, self.files.values())) > KEPT_BYTES:
+            self.files.pop(next(iter(self.files)))
+        return token
 
     async def download(self, token: str) -> Response:
         """A translated file."""
-        file = self.downloads.find(token)
-        if file is None:
+        if token not in self.files:
             raise Failed(404, "no such file, or no longer: translate it again")
-        headers = {"Content-Disposition": f'attachment; filename="{file[0]}"'}
-        return Response(file[1], media_type="application/octet-stream", headers=headers)
+        headers = {"Content-Disposition": f'attachment; filename="{token.partition(".")[2]}"'}
+        return Response(self.files[token], media_type="application/octet-stream", headers=headers)
 
     async def detect(self, request: Request) -> Response:
         """The likeliest languages of a text, of those that the server has."""
@@ -331,18 +309,18 @@ class Server:
         ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.models.languages())
         # LibreTranslate, too, says English where nothing can be detected.
         ranked = ranked[:3] or [("en", 0.0)]
-        return answer([{"confidence": round(100 * p), "language": code} for code, p in ranked])
+        return JSONResponse([{"confidence": round(100 * p), "language": code} for code, p in ranked])
 
     async def languages(self) -> Response:
         """The languages, and what each can be translated into."""
         pairs, codes = self.service.models.pairs(), self.service.models.languages()
-        return answer([{"code": c, "name": language_name(c), "targets": list(pairs.get(c, {}))} for c in codes])
+        return JSONResponse([{"code": c, "name": language_name(c), "targets": list(pairs.get(c, {}))} for c in codes])
 
     async def settings(self) -> Response:
         """What LibreTranslate's page asks for."""
         source, targets = next(iter(self.service.models.pairs().items()))
         first = {"source": source, "target": next(iter(targets))}
-        return answer(
+        return JSONResponse(
             {
                 "charLimit": self.limits.characters,
                 **dict.fromkeys(("apiKeys", "keyRequired"), self.keys is not None),
@@ -355,7 +333,7 @@ class Server:
 
     async def health(self) -> Response:
         """Says ok while the server answers."""
-        return answer({"status": "ok"})
+        return JSONResponse({"status": "ok"})
 
     async def metrics(self, request: Request) -> Response:
         """Counters for Prometheus; with keys, as Bearer token."""
@@ -381,13 +359,10 @@ def make_app(config: ServeConfig) -> FastAPI:
         kind = "multipart/form-data" if form is forms.FileRequest else "application/json"
         body = {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}
         app.add_api_route(f"/{endpoint.__name__}", endpoint, methods=["POST"], openapi_extra={"requestBody": body})
-    for path, get in (
-        ("/languages", server.languages),
-        ("/health", server.health),
-        ("/metrics", server.metrics),
-        ("/download_file/{token}", server.download),
-    ):
-        app.add_api_route(path, get)
+    app.add_api_route("/languages", server.languages)
+    app.add_api_route("/health", server.health)
+    app.add_api_route("/metrics", server.metrics)
+    app.add_api_route("/download_file/{token}", server.download)
     app.add_api_route("/frontend/settings", server.settings, include_in_schema=False)
     app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)
     for path, name in PAGES.items():
@@ -396,35 +371,18 @@ def make_app(config: ServeConfig) -> FastAPI:
     if config.cors:
         app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
     app.add_middleware(Guard, config=config)
-
-    @app.exception_handler(Failed)
-    async def failed(request: Request, failure: Any) -> Response:
-        return error_answer(failure)
-
-    @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: Any) -> Response:
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
+    app.add_exception_handler(HTTPException, error_answer)
     return app
 
 
-def listen(config: ServeConfig) -> socket.socket:
-    """A socket at the address; NMTError where it cannot be had."""
-    listener = socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((config.host, config.port))
-        listener.listen(2048)  # from now on, clients are accepted, though they may have to wait a moment
+def serve(config: ServeConfig) -> None:
+    """Serve until SIGTERM or Ctrl-C, and answer what was accepted before it ends; NMTError where that cannot begin."""
+    app, family = make_app(config), socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:  # from now on, clients are accepted, though they may have to wait a moment
+        listener = socket.create_server((config.host, config.port), family=family, backlog=2048)
     except OSError as error:
-        listener.close()
         reason = f"{error.strerror}; take another port, or end what listens there"
         raise NMTError(f"host={config.host} port={config.port}: {reason}") from error
-    return listener
-
-
-def serve(config: ServeConfig) -> None:
-    """Serve until SIGTERM or Ctrl-C, and answer what was accepted before it ends."""
-    app, listener = make_app(config), listen(config)
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
     server = uvicorn.Server(

@@ -141,8 +141,8 @@ class Service:
             return await (self.small if size <= SMALL_BYTES else self.large).call(method, documents, *arguments)
         except Failed as failure:
             most = f"{PARSING_SECONDS} seconds or {PARSING_BYTES // 2**20:,} MiB of memory"
-            problem = f"it takes more than {most}; divide it" if failure.lost else failure.problem
-            raise Failed(400 if failure.lost else failure.status, f"file: {problem}") from failure
+            problem = f"it takes more than {most}; divide it" if failure.lost else failure.detail
+            raise Failed(400 if failure.lost else failure.status_code, f"file: {problem}") from failure
 
     async def find_route(self, source: str, target: str, text: str) -> Route:
         """The model for two languages, in capitals or not; Failed where there is none."""

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from starlette.exceptions import HTTPException
+
 from nmt.config import TranslatorOptions, require
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.hardware import usable_cores
@@ -35,17 +37,18 @@ MOST_CLIENTS = 100_000
 """Clients whose requests are counted; the one that has been silent the longest is forgotten."""
 
 
-class Failed(Exception):
-    """A request, or a line of one, that has no answer: the HTTP status and the text for the client."""
+class Failed(HTTPException):
+    """A request, or a line of one, that has no answer: the HTTP status and the text for the client.
+
+    `lost`: a process ended before it answered, perhaps because of another task.
+    """
 
     def __init__(self, status: int, problem: str, retry_seconds: int = 5, lost: bool = False) -> None:
-        super().__init__(status, problem, retry_seconds, lost)
-        self.status, self.problem, self.retry_seconds = status, problem, retry_seconds
+        super().__init__(status, problem, {"Retry-After": str(retry_seconds)} if status in (429, 503) else None)
         self.lost = lost
-        """The process ended before it answered, perhaps because of another task."""
 
     def __str__(self) -> str:
-        return self.problem
+        return self.detail
 
 
 class Rate:

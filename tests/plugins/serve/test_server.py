@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import math
 import signal
 import time
 from collections import Counter
@@ -14,7 +13,7 @@ from hypothesis import given, strategies as st
 from nmt.commands import compose
 from nmt.errors import NMTError
 from nmt.plugins.serve import app, translation
-from nmt.plugins.serve.app import Downloads, safe_name
+from nmt.plugins.serve.app import Server, safe_name
 from nmt.plugins.serve.models import Queue, Request
 from nmt.plugins.serve.requests import add_key, digest, name_of_key, read_keys
 from nmt.plugins.serve.translation import PlainText, Service, choose, detect
@@ -203,16 +202,20 @@ def test_names_of_translated_files_are_harmless(name, safe):
     assert safe_name(name, "de") == safe
 
 
-def test_downloads_make_room_for_new_ones(monkeypatch):
-    downloads = Downloads()
-    first = downloads.add("a_de.txt", b"1")
-    assert downloads.find(first) == ("a_de.txt", b"1")
-    assert downloads.find("x.a_de.txt") is None
+@in_loop
+async def test_files_make_room_for_new_ones_and_expire(word_model, monkeypatch):
     monkeypatch.setattr(app, "KEPT_BYTES", 10)
-    second = downloads.add("b_de.txt", b"0123456789")
-    assert (downloads.find(first), downloads.find(second)) == (None, ("b_de.txt", b"0123456789"))
-    monkeypatch.setattr("time.monotonic", lambda: math.inf)
-    assert downloads.find(second) is None
+    monkeypatch.setattr(app, "KEPT_SECONDS", 0.2)
+    server = Server(compose("serve", [f"run={word_model}"]))
+    first = server.keep("a_de.txt", b"1")
+    assert (await server.download(first)).body == b"1"
+    second = server.keep("b_de.txt", b"0123456789")
+    with pytest.raises(Failed, match="no longer"):
+        await server.download(first)
+    assert (await server.download(second)).body == b"0123456789"
+    await asyncio.sleep(0.3)
+    with pytest.raises(Failed, match="no longer"):
+        await server.download(second)
 
 
 @pytest.mark.parametrize(
