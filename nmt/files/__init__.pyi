@@ -57,6 +57,7 @@ from .weights import (
 from .whole import (
     cache_folder as cache_folder,
     cannot_write as cannot_write,
+    check_output as check_output,
     check_replaceable as check_replaceable,
     locked_file as locked_file,
     only_process as only_process,

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from nmt.errors import NMTError, one_line
 
@@ -38,6 +39,19 @@ def cannot_write(path: Path, error: Exception) -> NMTError:
     """The error to raise where a file or folder could not be written."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
     return NMTError(f"cannot write {path} ({reason}): is the disk full, or is permission missing?")
+
+
+def check_output(output: Path, name: str) -> Path:
+    """Check that a file can be written, before time is spent on its content; NMTError if not. Returns it."""
+    if output.is_dir():
+        raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / name}")
+    if not output.parent.is_dir():
+        raise NMTError(f"output={output}: there is no folder {output.parent}; make it first, or write elsewhere")
+    try:
+        with TemporaryFile(dir=output.parent):
+            return output
+    except OSError as error:
+        raise NMTError(f"output={output}: cannot be written ({error.strerror}); write elsewhere") from error
 
 
 def sync(path: Path) -> None:

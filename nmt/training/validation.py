@@ -4,12 +4,11 @@ An update is validated before its checkpoint is saved, so a run that resumes has
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from nmt.data import Domain, PreparedCorpus, PreparedSplit, dummy_batch, last_st
 from nmt.errors import enough_memory_or
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.model import Transformer
-from nmt.registry import entries_of
 from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import load_tokenizer
 from nmt.training.callbacks import UpdateCallback
@@ -32,21 +30,9 @@ from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
 from nmt.training.run_folder import Texts, source_column, write_validation
 from nmt.training.trainer import whole_weights
-from nmt.translation import Translator
+from nmt.translation import Translator, kind_of_corpus
 
 BATCH_TOKENS = 4000
-
-
-def best_translations(translator: Translator, source: list[str]) -> list[str]:
-    return [best[0].text for best in translator.translate(source)]
-
-
-def kind_of(corpus: PreparedCorpus) -> tuple[Callable[[Translator, list[str]], list[str]], str, str]:
-    """How lines of this kind of corpus are translated, by which metric they are scored, and in which column."""
-    entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
-    facts = entry.facts if entry else {}
-    translate = resolve_name(facts["translate"]) if "translate" in facts else best_translations
-    return translate, facts.get("metric", "bleu"), facts.get("column", "valid_bleu")
 
 
 def translated(
@@ -58,7 +44,7 @@ def translated(
     texts = []
     for domain in domains:
         rows = domain.rows[:sentences]
-        part = kind_of(corpus)[0](translator, [domain.tag + sources[row] for row in rows[rank::world_size]])
+        part = kind_of_corpus(corpus).translate(translator, [domain.tag + sources[row] for row in rows[rank::world_size]])
         parts: list[list[str]] = [part] * world_size
         if world_size > 1:
             dist.all_gather_object(parts, part)
@@ -75,7 +61,7 @@ def together(parts: list[Texts]) -> Texts:
 
 def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
     """The score of translations and references of several domains together."""
-    return score(*together(parts), [kind_of(corpus)[1]], corpus.target_language, tokenize=tokenize)[0]
+    return score(*together(parts), [kind_of_corpus(corpus).metric], corpus.target_language, tokenize=tokenize)[0]
 
 
 def batches_of(split: PreparedSplit, rows: range) -> list[list[int]]:
@@ -110,7 +96,8 @@ class Validation(UpdateCallback):
         self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
         self.run, self.split = Path(config.run), corpus.split("valid")
         references = corpus.text("valid")[1]  # so that damage is found before training
-        _, metric, self.score_key = kind_of(corpus)
+        kind = kind_of_corpus(corpus)
+        metric, self.score_key = kind.metric, kind.column
         if self.config.bleu_sentences != 0 and metric == "bleu":  # a tokenizer that is not installed is refused
             bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)

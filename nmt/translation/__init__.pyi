@@ -15,6 +15,15 @@ from .load import (
 from .resumption import model_hash as model_hash, what_decides as what_decides
 from .segments import RefusedLine as RefusedLine, Segment as Segment, Segmenter as Segmenter, numbers as numbers
 from .targets import language_of as language_of, language_tag as language_tag, languages as languages
+from .test_set import (
+    SPLITS as SPLITS,
+    TestSet as TestSet,
+    corpus_of_model as corpus_of_model,
+    held_out_text as held_out_text,
+    kind_of_corpus as kind_of_corpus,
+    read_test_set as read_test_set,
+    translate_lines as translate_lines,
+)
 from .token_scores import Details as Details
 from .translate import (
     SUMMARIES as SUMMARIES,

@@ -10,8 +10,7 @@ from plan import HERE, read_yaml
 from results import Result
 
 import nmt
-from nmt.files import block, code, plain, write_file
-from nmt.plugins.report.numbers import duration
+from nmt.files import block, code, duration, plain, write_file
 
 NOTES = read_yaml("notes.yaml")
 NOT_RUN = "not run"

@@ -16,7 +16,7 @@ from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
 from nmt.hardware import available_memory
 from nmt.model import Transformer, training_flops
-from nmt.plugins.report.numbers import duration
+from nmt.files import duration
 from nmt.preparation.corpora import hub_answers
 from nmt.training import peak_flops_per_second, precision_dtype
 

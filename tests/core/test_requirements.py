@@ -9,7 +9,7 @@ from plan import read_options
 from reproduce import main, plan
 from requirements import checkpoint_bytes, disk, expected_flops, gpus, hours
 
-from nmt.plugins.report.numbers import duration
+from nmt.files import duration
 
 
 def options(*words):

@@ -14,12 +14,13 @@ import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nmt.config import LANGUAGE
 from nmt.errors import NMTError, one_line
-from nmt.files import read_bytes
+from nmt.files import read_bytes, write_zip
 
 STATEMENT, SUMS = "bundle.json", "SHA256SUMS"
 NAME = re.compile(
@@ -45,13 +46,9 @@ def with_sums(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def pack(files: dict[str, bytes]) -> bytes:
-    """The archive of these files: sorted by name, dated 1980, and uncompressed, as compressors differ."""
+    """The archive of these files, sorted by name."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in sorted(files.items()):
-            member = zipfile.ZipInfo(name)
-            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, wherever it is written
-            archive.writestr(member, content)
+    write_zip(dict(sorted(files.items())), buffer)
     return buffer.getvalue()
 
 
@@ -78,16 +75,9 @@ def read_bundle(path: Path) -> Bundle:
 
 def read_folder(folder: Path) -> Bundle:
     """An unpacked bundle."""
-    names = sorted(path.name for path in folder.iterdir())
-    check_count(folder, len(names))
+    names = sorted(path.name for path in folder.iterdir())[:MOST_FILES]
     files = {name: read_bytes(folder / name) for name in names if NAME.fullmatch(name)}
-    strange = {name: "not a file of a bundle" for name in names if name not in files}
-    return Bundle(files, digest(pack(files)), strange)
-
-
-def check_count(path: Path, count: int) -> None:
-    if count > MOST_FILES:
-        raise NMTError(f"{path}: not a bundle of `nmt cite`: it holds {count:,} files")
+    return Bundle(files, digest(pack(files)), {name: "not a file of a bundle" for name in names if name not in files})
 
 
 def read_archive(path: Path) -> Bundle:
@@ -99,50 +89,31 @@ def read_archive(path: Path) -> Bundle:
     # zipfile raises these for damaged archives, and NotImplementedError for those of a later version of the format.
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
         raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged ({one_line(error)})") from error
-    check_count(path, len(members))
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise NMTError(f"{path}: compressed, which `nmt cite` does not do; unpack it, and verify the folder")
-    if sum(member.file_size for member in members) > len(content):
-        raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged (it claims to hold more than its own bytes)")
-    files, changed = dict[str, bytes](), dict[str, str]()
+    if len(members) > MOST_FILES or sum(member.file_size for member in members) > len(content):
+        raise NMTError(f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
+    bundle = Bundle({}, digest(content))
     for member in members:
         name, start = member.filename, member.header_offset + HEADER + len(member.filename.encode())
-        files[name] = content[start : start + member.file_size]
+        bundle.files[name] = content[start : start + member.file_size]
         if not NAME.fullmatch(name):
-            changed[name] = "not a file of a bundle"
-        elif zlib.crc32(files[name]) != member.CRC:
-            changed[name] = "changed: its check sum in the archive is of other bytes"
-    if not changed and (place := first_difference(content, files)):
-        changed[place[0]] = f"the archive is not as `nmt cite` writes it, first at byte {place[1]:,}"
-    return Bundle(files, digest(content), changed)
+            bundle.changed[name] = "not a file of a bundle"
+        elif zlib.crc32(bundle.files[name]) != member.CRC:
+            bundle.changed[name] = "changed: its check sum in the archive is of other bytes"
+    if not bundle.changed and pack(bundle.files) != content:
+        bundle.changed["archive"] = "not as `nmt cite` writes it"
+    return bundle
 
 
-def first_difference(content: bytes, files: dict[str, bytes]) -> tuple[str, int] | None:
-    """The first byte, counted from 1, that `pack` writes otherwise, and the file in whose entry it is."""
-    packed = pack(files)
-    if packed == content:
-        return None
-    pairs = enumerate(zip(content, packed, strict=False))
-    place = next((at for at, (found, wanted) in pairs if found != wanted), min(len(content), len(packed)))
-    end = 0
-    for name, data in sorted(files.items()):
-        end += HEADER + len(name.encode()) + len(data)
-        if place < end:
-            return f"{name}, its entry in the archive", place + 1
-    return "the index of the archive", place + 1
-
-
-def differing(files: dict[str, bytes]) -> list[tuple[str, str]]:
+def differing(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
     """Every file that is not as SHA256SUMS lists it, and how."""
     lines = files.get(SUMS, b"").decode(errors="replace").splitlines()[: 2 * MOST_FILES]
-    found = [SUM.fullmatch(line) for line in lines]
-    listed = {match[2]: match[1] for match in found if match}
-    problems = [(SUMS, f"line {at} is no SHA-256 and name") for at, match in enumerate(found, 1) if not match]
+    matches = [SUM.fullmatch(line) for line in lines]
+    yield from ((SUMS, f"line {at} is no SHA-256 and name") for at, match in enumerate(matches, 1) if not match)
+    listed = {match[2]: match[1] for match in matches if match}
     for name in sorted({*files, *listed} - {SUMS}):
         if name not in files:
-            problems.append((name, f"missing, though {SUMS} lists it"))
+            yield name, f"missing, though {SUMS} lists it"
         elif name not in listed:
-            problems.append((name, f"not listed in {SUMS}"))
+            yield name, f"not listed in {SUMS}"
         elif digest(files[name]) != listed[name]:
-            problems.append((name, f"changed: its SHA-256 is not the one in {SUMS}"))
-    return problems
+            yield name, f"changed: its SHA-256 is not the one in {SUMS}"

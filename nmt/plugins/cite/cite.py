@@ -11,18 +11,13 @@ from nmt import __version__
 from nmt.config import Compute, DecodeConfig, TranslatorOptions, with_plugin_defaults
 from nmt.errors import NMTError
 from nmt.evaluation import score
-from nmt.files import LARGE, expected_search, read_bytes, write_file
+from nmt.files import LARGE, check_output, expected_search, parse_json, read_bytes, read_mapping, write_file
 from nmt.hardware import processor, versions
 from nmt.plugins.cite.bundle import STATEMENT, digest, pack, with_sums
-from nmt.plugins.cite.cited import Cited, find_cited, model_digests
-from nmt.plugins.cite.config import CiteConfig
-from nmt.plugins.cite.statement import Statement, search_words, text_digest, text_of
-from nmt.plugins.cite.translate import translate_lines
-from nmt.plugins.compare.systems import read_test_set
-from nmt.plugins.report.pages import check_output
-from nmt.plugins.report.run import read_object
+from nmt.plugins.cite.command import CiteConfig
+from nmt.plugins.cite.statement import Cited, Statement, find_cited, text_digest, text_of
 from nmt.search import choose_device
-from nmt.translation import find_models, language_of
+from nmt.translation import find_models, language_of, load_translator, read_test_set, translate_lines, warn
 
 SOFTWARE = f"""@software{{nmt,
   author = {{{{The nmt authors}}}},
@@ -32,103 +27,68 @@ SOFTWARE = f"""@software{{nmt,
 """The software in BibTeX."""
 
 
-def device_name(device: str) -> str:
-    """A device, and what it is."""
-    import torch
-
-    return f"{device}, {torch.cuda.get_device_name(device) if device.startswith('cuda') else processor()}"
-
-
-def find_test_set(config: CiteConfig, cited: Cited) -> tuple[str, dict[str, list[str]]]:
-    """The name of the test set, and its lines as source and reference: the given files, or that of the corpus."""
-    if not config.source and find_models([config.run])[2].tags and not config.target:
-        raise NMTError(f"run={config.run}: a model for several languages; pass source=FILE reference=FILE target=CODE")
-    found = read_test_set(str(cited.folder), config.source, config.reference, config.prepared, "test")
-    corpus, sources = found.corpus, found.sources
-    assert sources is not None, "CiteConfig wants a source for each reference"
-    if not config.source and corpus and corpus.manifest.fingerprint != cited.description.training.get("corpus"):
-        raise NMTError(
-            f"{corpus.folder} is not the corpus that {config.run} was trained on: pass source= and reference="
-        )
-    return Path(config.source).name if config.source else "test", {"source": sources, "reference": found.references}
-
-
-def find_output(config: CiteConfig, cited: Cited, name: str) -> Path:
-    """The file to write, checked before time is spent; NMTError where it is there, as somebody may have cited it."""
-    default = f"citation-{name}.zip"
-    output = check_output(Path(config.output or (cited.run or Path()) / default), default)
-    if output.exists() or output.is_symlink():
-        raise NMTError(f"{output} is there already, and may be cited: pass output=FILE, or remove it")
-    return output
-
-
 def commands(config: CiteConfig, cited: Cited, decode: DecodeConfig) -> list[str]:
     """The commands that trained the model, and that make the translations and scores of the test set's files."""
-    source, target = cited.description.source, cited.description.target
-    trained = read_object(cited.run / "environment.json").get("command") if cited.run else None
-    tag = [f"target={config.target}"] if config.target else []
-    words = shlex.join([f"run={cited.run or cited.folder}", *tag, *search_words(decode)])
+    source, target, trained = cited.description.source, cited.description.target, None
+    if cited.run and (cited.run / "environment.json").exists():
+        trained = read_mapping(cited.run / "environment.json", parse_json).get("command")
+    unset = asdict(DecodeConfig())
+    search = [f"decode.{key}={value}".lower() for key, value in asdict(decode).items() if value != unset[key]]
+    words = [f"run={cited.run or cited.folder}", *([f"target={config.target}"] if config.target else []), *search]
     keys = f"metrics=[{','.join(config.metrics)}] language={language_of(config.target or target)}"
     keys += f" tokenize={config.tokenize}" if config.tokenize else ""
     keys += " lowercase=true" if config.lowercase else ""
     return [
         *([trained] if isinstance(trained, str) else []),
-        f"nmt translate {words} < source.{source} > hypotheses.{target}",
+        f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}",
         f"nmt score hypotheses.{target} reference.{target} {keys}",
     ]
-
-
-def make_statement(
-    config: CiteConfig, cited: Cited, name: str, texts: dict[str, list[str]], files: list[str]
-) -> Statement:
-    """What the bundle with these files states: the model, the test set, the search, the scores of its hypotheses."""
-    target, decode = cited.description.target, expected_search(config.decode, cited.description)
-    scores = score(
-        *(texts["hypotheses"], texts["reference"], config.metrics),
-        *(language_of(config.target or target), config.lowercase, config.tokenize),
-    )
-    return Statement(
-        run=cited.name,
-        test_set=name,
-        source=cited.description.source,
-        target=target,
-        lines=len(texts["source"]),
-        texts={kind: text_digest(texts[kind]) for kind in ("source", "reference")},
-        model=model_digests(cited.folder),
-        decode=asdict(decode),
-        language_tag=config.target,
-        lowercase=config.lowercase,
-        scores=[asdict(each) for each in scores],
-        commands=commands(config, cited, decode),
-        device=device_name(choose_device(config.device)),
-        versions=versions(),
-        files=files,
-    )
-
-
-def files_of(cited: Cited, texts: dict[str, list[str]]) -> dict[str, bytes]:
-    """The files of a bundle but its statement; `texts` go into it, by the first part of their names."""
-    known = [(cited.folder, "README.md"), (cited.folder, "config.json")]
-    if cited.run:
-        known += [(cited.run, "config.yaml"), (cited.run, "environment.json")]
-    source, target = cited.description.source, cited.description.target
-    languages = {"source": source, "reference": target, "hypotheses": target}
-    return {
-        **{name: read_bytes(folder / name) for folder, name in known if (folder / name).exists()},
-        **{f"{kind}.{languages[kind]}": text_of(lines) for kind, lines in texts.items()},
-    }
 
 
 def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     """Translate the test set and write the bundle; its path, its SHA-256, and what it states."""
     cited = find_cited(config.run)
-    name, given = find_test_set(config, cited)
-    output = find_output(config, cited, name)
+    source, target, name = cited.description.source, cited.description.target, Path(config.source or "test").name
+    if not config.source and find_models([config.run])[2].tags and not config.target:
+        raise NMTError(f"run={config.run}: a model for several languages; pass source=FILE reference=FILE target=CODE")
+    test = read_test_set(str(cited.folder), config.source, config.reference, config.prepared)
+    default = f"citation-{name}.zip"
+    output = check_output(Path(config.output or (cited.run or Path()) / default), default)
+    if output.exists() or output.is_symlink():
+        raise NMTError(f"{output} is there already, and may be cited: pass output=FILE, or remove it")
+
+    assert test.sources is not None, "CiteConfig needs a source for each reference"
+    console.print(f"translating {len(test.sources):,} lines")
     compute = Compute("torch", device=config.device)
     options = TranslatorOptions([config.run], compute, target=config.target, decode=config.decode)
-    hypotheses = {"hypotheses": translate_lines(with_plugin_defaults(options), given["source"], console)}
-    files = files_of(cited, hypotheses | (given if config.text else {}))
-    statement = make_statement(config, cited, name, given | hypotheses, sorted(files))
+    hypotheses = translate_lines(load_translator(with_plugin_defaults(options), warn), test.sources, console)
+    parts = [(cited.folder, "README.md"), (cited.folder, "config.json")]
+    if cited.run:
+        parts += [(cited.run, "config.yaml"), (cited.run, "environment.json")]
+    files = {name: read_bytes(folder / name) for folder, name in parts if (folder / name).exists()}
+    files[f"hypotheses.{target}"] = text_of(hypotheses)
+    if config.text:
+        files |= {f"source.{source}": text_of(test.sources), f"reference.{target}": text_of(test.references)}
+    decode, device = expected_search(config.decode, cited.description), choose_device(config.device)
+    statement = Statement(
+        run=(cited.run or cited.folder).resolve().name,
+        test_set=name,
+        source=source,
+        target=target,
+        lines=len(test.sources),
+        texts={"source": text_digest(test.sources), "reference": text_digest(test.references)},
+        model=cited.digests,
+        decode=asdict(decode),
+        language_tag=config.target,
+        lowercase=config.lowercase,
+        scores=[],
+        commands=commands(config, cited, decode),
+        device=f"{device}, {gpu_name(device) if device.startswith('cuda') else processor()}",
+        versions=versions(),
+        files=sorted(files),
+    )
+    scoring = (statement.language, config.lowercase, config.tokenize)
+    statement.scores = [asdict(result) for result in score(hypotheses, test.references, config.metrics, *scoring)]
     stated = (json.dumps(asdict(statement), indent=2) + "\n").encode()
     content = pack(with_sums({STATEMENT: stated, **files}))
     if len(content) > LARGE:
@@ -137,13 +97,17 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     return output, digest(content), statement
 
 
+def gpu_name(device: str) -> str:
+    import torch
+
+    return torch.cuda.get_device_name(device)
+
+
 def words_to_paste(statement: Statement, sha256: str) -> str:
     """A sentence that cites the scores."""
-    scores = "; ".join(f"{each.name} {each.value:.2f} ({each.signature})" for each in statement.stated_scores())
-    decode = statement.search
-    search = f"beam {decode.beam_size}, length penalty {decode.length_penalty}"
-    version = statement.versions["nmt"]
+    scores = "; ".join(f"{s.name} {s.value:.2f} ({s.signature})" for s in statement.stated_scores())
+    search = f"beam {statement.search.beam_size}, length penalty {statement.search.length_penalty}"
     return (
         f"{scores}; {statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}, by"
-        f" {statement.run}, {search}, nmt {version}, bundle SHA-256 {sha256}."
+        f" {statement.run}, {search}, nmt {statement.versions['nmt']}, bundle SHA-256 {sha256}."
     )

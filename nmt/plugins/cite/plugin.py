@@ -7,12 +7,12 @@ def register(add: Callable[..., None]) -> None:
     add(
         "command",
         "cite",
-        "nmt.plugins.cite.cite_command:COMMAND",
+        "nmt.plugins.cite.command:CITE",
         summary="Write a bundle of translations and scores, which others can verify.",
     )
     add(
         "command",
         "verify",
-        "nmt.plugins.cite.verify_command:COMMAND",
+        "nmt.plugins.cite.command:VERIFY",
         summary="Check a bundle that `nmt cite` wrote: its files, its scores, its translations.",
     )

@@ -1,16 +1,24 @@
-"""What a bundle states: `bundle.json`. No torch."""
+"""What a bundle states, `bundle.json`, of which model. No torch."""
 
-import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from nmt.config import LANGUAGE, DecodeConfig, build, metric_names
+from nmt.config import LANGUAGE, DecodeConfig, build, metric_names, require
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score
-from nmt.files import check_version, parse_json
-from nmt.plugins.cite.bundle import STATEMENT
+from nmt.files import (
+    ModelDescription,
+    check_version,
+    find_model_directory,
+    is_exported,
+    is_parser,
+    parse_json,
+    read_description,
+    sha256,
+)
+from nmt.plugins.cite.bundle import STATEMENT, digest
 from nmt.text import decoded
 from nmt.translation import CONVERTED_FILES, language_of
 
@@ -31,7 +39,7 @@ class Statement:
     """Target language."""
     lines: int
     texts: dict[str, str]
-    """SHA-256 of source and reference, as `text_digest` counts it."""
+    """SHA-256 of source and reference, as `text_digest` computes it."""
     model: dict[str, str]
     """SHA-256 of each file that decides what the model translates."""
     decode: dict[str, Any]
@@ -50,11 +58,15 @@ class Statement:
     format_version: int = FORMAT_VERSION
 
     def __post_init__(self) -> None:
-        for language in (self.source, self.target, language_of(self.language_tag or self.target)):
-            if not LANGUAGE.fullmatch(language):  # these name files
-                raise NMTError(f"{language[:40]!r} is not a language code")
-        if unknown := {*self.decode} - {field.name for field in fields(DecodeConfig)}:
-            raise NMTError(f"{STATEMENT}, decode: unknown key {min(unknown)[:40]!r}")
+        for language in (self.source, self.target, self.language):
+            require(bool(LANGUAGE.fullmatch(language)), f"{language[:40]!r} is not a language code")  # they name files
+        for key in {*self.decode} - {field.name for field in fields(DecodeConfig)}:
+            raise NMTError(f"{STATEMENT}, decode: unknown key {key[:40]!r}")
+
+    @property
+    def language(self) -> str:
+        """The language of the translations."""
+        return language_of(self.language_tag or self.target)
 
     def missing(self) -> list[str]:
         """What `nmt cite` states and this does not, by the names of the keys."""
@@ -73,9 +85,9 @@ class Statement:
 
     def stated_scores(self) -> list[Score]:
         """The scores; NMTError where one has no metric that is known here."""
-        scores = [build(Score, tree, f"{STATEMENT}, scores") for tree in self.scores]
+        scores, names = [build(Score, tree, f"{STATEMENT}, scores") for tree in self.scores], metric_names("text")
         for score in scores:
-            if score.metric not in (names := metric_names("text")):
+            if score.metric not in names:
                 raise NMTError(f"{STATEMENT}, scores: metric {score.metric[:40]!r} is none of {', '.join(names)}")
         return scores
 
@@ -99,7 +111,7 @@ def text_of(lines: Iterable[str]) -> bytes:
 
 def text_digest(lines: Iterable[str]) -> str:
     """SHA-256 of a text in UTF-8 with LF at each line's end, however its file is compressed and ends its lines."""
-    return hashlib.sha256(text_of(lines)).hexdigest()
+    return digest(text_of(lines))
 
 
 def lines_of(content: bytes, where: str) -> list[str]:
@@ -107,7 +119,29 @@ def lines_of(content: bytes, where: str) -> list[str]:
     return list(decoded(content.removesuffix(b"\n").split(b"\n"), f"{where}, ")) if content else []
 
 
-def search_words(decode: DecodeConfig) -> list[str]:
-    """The overrides that make the default search this one."""
-    unset = asdict(DecodeConfig())
-    return [f"decode.{key}={value}".lower() for key, value in asdict(decode).items() if value != unset[key]]
+@dataclass
+class Cited:
+    """A model to cite: where it lies, and its description."""
+
+    folder: Path
+    """The model directory."""
+    run: Path | None
+    """The run around it, if there is one."""
+    description: ModelDescription
+    digests: dict[str, str]
+    """SHA-256 of each file that decides what the model translates."""
+
+
+def find_cited(name: str) -> Cited:
+    """The model of a run or model directory; NMTError for one that does not translate by itself."""
+    path = Path(name)
+    if path.is_symlink():  # runs/latest is another run tomorrow
+        path = path.parent / path.readlink()
+    folder = find_model_directory(str(path))
+    if is_exported(folder):
+        raise NMTError(f"run={name}: exported for another program; pass the run or model directory")
+    description = read_description(folder)
+    if is_parser(description):
+        raise NMTError(f"run={name}: a parser; nmt cite is for translations, `nmt score metrics=[brackets]` for trees")
+    run = folder.parent if folder.name == "model" and (folder.parent / "config.yaml").is_file() else None
+    return Cited(folder, run, description, {name: sha256(folder / name) for name in CONVERTED_FILES})

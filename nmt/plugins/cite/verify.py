@@ -12,15 +12,12 @@ from nmt.evaluation import Score, score, signature_tokenizer
 from nmt.files import printable
 from nmt.hardware import versions
 from nmt.plugins.cite.bundle import STATEMENT, SUMS, Bundle, digest, read_bundle
-from nmt.plugins.cite.cited import find_cited, model_digests
-from nmt.plugins.cite.config import VerifyConfig
-from nmt.plugins.cite.statement import Statement, lines_of, read_statement, text_digest
+from nmt.plugins.cite.command import VerifyConfig
+from nmt.plugins.cite.statement import Statement, find_cited, lines_of, read_statement, text_digest
 from nmt.text import read_texts
-from nmt.translation import language_of
 
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
-DESCRIPTION = "config.json"
-CARD = "README.md"
+CARD, DESCRIPTION = "README.md", "config.json"
 MODEL_AND_RUN = (CARD, DESCRIPTION, "config.yaml", "environment.json")
 ONLY_STATED = ("run", "test_set", "commands", "device", "versions")
 """Fields of the statement that nothing can show again."""
@@ -49,14 +46,14 @@ class Verification:
 
     config: VerifyConfig
     bundle: Bundle
-    statement: Statement
+    stated: Statement
     console: Console
 
     def checks(self) -> Iterator[Check]:
         """The checks of everything that is stated, and of nothing being left out."""
-        stated = self.statement
+        stated, files = self.stated, self.bundle.files
         yield from self.nothing_missing()
-        same = digest(self.bundle.files.get(DESCRIPTION, b"")) == stated.model.get(DESCRIPTION)
+        same = digest(files.get(DESCRIPTION, b"")) == stated.model.get(DESCRIPTION)
         yield Check(SAME if same else DIFFERS, DESCRIPTION, f"{'' if same else 'not '}of the model that is stated")
         hypotheses = self.lines(f"hypotheses.{stated.target}")
         if hypotheses is None:
@@ -71,17 +68,16 @@ class Verification:
 
     def nothing_missing(self) -> Iterator[Check]:
         """What is not there, though `nmt cite` writes it; and files that the statement does not name."""
-        files = {*self.bundle.files} - {STATEMENT, SUMS}
-        missing = dict.fromkeys(sorted({CARD, *self.statement.files} - files), "a file of the bundle")
-        missing |= dict.fromkeys(self.statement.missing(), f"not stated in {STATEMENT}")
-        if not self.statement.scores:
+        stated, files = self.stated, {*self.bundle.files} - {STATEMENT, SUMS}
+        missing = dict.fromkeys(sorted({CARD, *stated.files} - files), "a file of the bundle")
+        missing |= dict.fromkeys(stated.missing(), f"not stated in {STATEMENT}")
+        if not stated.scores:
             missing["unscored"] = f"{STATEMENT} states no score"
         for name, reason in missing.items():
             if name not in self.config.allow:
                 yield Check(MISSING, shown(name), f"{reason}; allow={shown(name)} accepts that")
-        source, target = self.statement.source, self.statement.target
-        texts = {f"source.{source}", f"reference.{target}", f"hypotheses.{target}"}
-        named = {*self.statement.files} & {*MODEL_AND_RUN, *texts}
+        texts = {f"source.{stated.source}", f"reference.{stated.target}", f"hypotheses.{stated.target}"}
+        named = {*stated.files} & {*MODEL_AND_RUN, *texts}
         for name in sorted(files - {*named, *self.bundle.changed}):
             yield Check(DIFFERS, name, f"not a file that {STATEMENT} names")
 
@@ -91,36 +87,41 @@ class Verification:
 
     def text(self, kind: str, language: str, given: str | None) -> Generator[Check, None, list[str] | None]:
         """The source or reference, given or in the bundle, if it is that of the test set; None if not."""
-        name, sha256 = given or f"{kind}.{language}", self.statement.texts.get(kind, "")
+        name, sha256 = given or f"{kind}.{language}", self.stated.texts.get(kind, "")
         lines = list(read_texts(given)) if given else self.lines(name)
         if lines is None:
             yield Check(UNCHECKED, kind, f"not in the bundle; pass {kind}=FILE with SHA-256 {sha256[:64]}")
             return None
-        same = text_digest(lines) == sha256 and len(lines) == self.statement.lines
-        test_set = shown(self.statement.test_set)
+        same = text_digest(lines) == sha256 and len(lines) == self.stated.lines
+        test_set = shown(self.stated.test_set)
         yield Check(SAME if same else DIFFERS, kind, f"{name} is {'' if same else 'not '}the {kind} of {test_set}")
         return lines if same else None
 
     def scores(self, hypotheses: list[str], references: list[str] | None) -> Iterator[Check]:
         """Each score, computed again."""
-        stated = self.statement
-        if not stated.stated_scores():
+        stated = self.stated
+        if not stated.scores:
             yield Check(UNCHECKED, "scores", "none is stated")
-        for each in stated.stated_scores():
+        for before in stated.stated_scores():
             if references is None:
-                yield Check(UNCHECKED, each.name, f"{text_of(each)}; needs the reference")
+                yield Check(UNCHECKED, before.name, f"{in_full(before)}; needs the reference")
+                continue
+            tokenize = signature_tokenizer(before.signature) if before.metric == "bleu" else None
+            options = ([before.metric], stated.language, stated.lowercase, tokenize)
+            [again] = score(hypotheses, references, *options)
+            if again.value == before.value and method(again) == method(before):
+                other = "" if again.signature == before.signature else f"; computed here with {again.signature}"
+                yield Check(SAME, before.name, in_full(before) + other)
             else:
-                tokenize = signature_tokenizer(each.signature) if each.metric == "bleu" else None
-                language = language_of(stated.language_tag or stated.target)
-                [found] = score(hypotheses, references, [each.metric], language, stated.lowercase, tokenize)
-                yield compare_scores(each, found)
+                here = f"computed here {again.name} {in_full(again)}"
+                yield Check(DIFFERS, before.name, f"stated {in_full(before)}; {here}")
 
     def translations(self, hypotheses: list[str], sources: list[str] | None) -> Iterator[Check]:
         """The sources, translated again by a model that must be the stated one."""
-        stated, run = self.statement, self.config.run
+        stated, run = self.stated, self.config.run
         if run:
-            found = model_digests(find_cited(run).folder)
-            other = [name for name, sha256 in found.items() if sha256 != stated.model.get(name)]
+            digests = find_cited(run).digests
+            other = [name for name, sha256 in digests.items() if sha256 != stated.model.get(name)]
             if other:
                 yield Check(DIFFERS, "model", f"{run} is not the model that is stated: another {', '.join(other)}")
                 return
@@ -131,20 +132,36 @@ class Verification:
             source = [] if sources is not None else ["the source"]
             yield Check(UNCHECKED, "translations", f"needs {' and '.join([*source, *model])}")
             return
-        from nmt.plugins.cite.translate import translate_lines
+        from nmt.translation import load_translator, translate_lines, warn
 
         compute = Compute("torch", device=self.config.device)
         options = TranslatorOptions([run], compute, target=stated.language_tag, decode=stated.search)
-        yield compare_translations(
-            stated, hypotheses, translate_lines(with_plugin_defaults(options), sources, self.console)
-        )
+        self.console.print(f"translating {len(sources):,} lines")
+        again = translate_lines(load_translator(with_plugin_defaults(options), warn), sources, self.console)
+        pairs = enumerate(zip(hypotheses, again, strict=True), 1)
+        changed = [f"line {number:,}: {one!r}, here {two!r}" for number, (one, two) in pairs if one != two]
+        count = f"{len(again) - len(changed):,} of {len(again):,} lines are the same"
+        if not changed:
+            yield Check(SAME, "translations", count)
+            return
+        old, here = stated.versions, versions()
+        libraries = [f"{name} {old.get(name)}, here {value}" for name, value in here.items() if old.get(name) != value]
+        origin = f"made on {', '.join([stated.device, *libraries])}"
+        yield Check(DIFFERS, "translations", "; ".join([count, *changed[:SHOWN_LINES], origin]))
 
 
 def verify(config: VerifyConfig, console: Console) -> Iterator[Check]:
     """Everything that can be checked with what is given, and what is missing for the rest; NMTError for no bundle."""
     path = Path(config.bundle)
     bundle = read_bundle(path)
-    yield from check_files(bundle, config.sha256)
+    if config.sha256 == bundle.sha256:
+        yield Check(SAME, "bundle", f"SHA-256 {config.sha256}, as it was published")
+    elif config.sha256 is not None:
+        yield Check(DIFFERS, "bundle", f"not the one that was published: SHA-256 {bundle.sha256}")
+    for name, problem in bundle.changed.items():
+        yield Check(DIFFERS, shown(name), problem)
+    if not bundle.changed:
+        yield Check(SAME, "files", f"all {len(bundle.files)} as {SUMS} lists them")
     confirmed = set[str]()
     try:
         statement = read_statement(bundle.files[STATEMENT], path)
@@ -173,19 +190,7 @@ def only_stated(config: VerifyConfig, bundle: Bundle, confirmed: set[str]) -> It
         yield "the model, the search and the translations"
 
 
-def check_files(bundle: Bundle, sha256: str | None) -> Iterator[Check]:
-    """The bundle as a whole, if its published hash is given, and each file of it."""
-    if sha256 == bundle.sha256:
-        yield Check(SAME, "bundle", f"SHA-256 {sha256}, as it was published")
-    elif sha256 is not None:
-        yield Check(DIFFERS, "bundle", f"not the one that was published: SHA-256 {bundle.sha256}")
-    for name, problem in bundle.changed.items():
-        yield Check(DIFFERS, shown(name), problem)
-    if not bundle.changed:
-        yield Check(SAME, "files", f"all {len(bundle.files)} as {SUMS} lists them")
-
-
-def text_of(score: Score) -> str:
+def in_full(score: Score) -> str:
     """A score with all its digits."""
     return f"{score.value!r}  {score.signature}"
 
@@ -193,25 +198,3 @@ def text_of(score: Score) -> str:
 def method(score: Score) -> list[str]:
     """What a score and its signature say of how it is computed, without the versions of libraries."""
     return [score.name, *(part for part in score.signature.split("|") if part.split(":")[0] not in VERSION_FIELDS)]
-
-
-def compare_scores(stated: Score, found: Score) -> Check:
-    """A score beside the one that was computed here: the same to the last digit, and in the same way."""
-    if found.value == stated.value and method(found) == method(stated):
-        other = "" if found.signature == stated.signature else f"; computed here with {found.signature}"
-        return Check(SAME, stated.name, text_of(stated) + other)
-    return Check(DIFFERS, stated.name, f"stated {text_of(stated)}; computed here {found.name} {text_of(found)}")
-
-
-def compare_translations(statement: Statement, stated: list[str], found: list[str]) -> Check:
-    """How many lines are the same, and the first that are not."""
-    pairs = list(enumerate(zip(stated, found, strict=True), 1))
-    other = [(number, one, two) for number, (one, two) in pairs if one != two]
-    count = f"{len(pairs) - len(other):,} of {len(pairs):,} lines are the same"
-    if not other:
-        return Check(SAME, "translations", count)
-    first = "; ".join(f"line {number:,}: {one!r}, here {two!r}" for number, one, two in other[:SHOWN_LINES])
-    old, here = statement.versions, versions()
-    changed = [f"{name} {old.get(name)}, here {value}" for name, value in here.items() if old.get(name) != value]
-    origin = ", ".join([statement.device, *changed])
-    return Check(DIFFERS, "translations", f"{count}; {first}; made on {origin}")

@@ -7,22 +7,21 @@ R resamples, K statistics of a line.
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nmt.compat import line_statistics, score_of_statistics
 from nmt.evaluation import sacrebleu_metric
-from nmt.plugins.compare.lines import FAULTS, Division, Line, divisions
+from nmt.plugins.compare.lines import FAULTS, Division, Line, divisions, training_words
 from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, Sampling, lower_is_better
-from nmt.plugins.compare.systems import TestSet
-from nmt.plugins.compare.training_words import training_words
+from nmt.translation import TestSet
 
 Numbers = npt.NDArray[np.float64]
 CHUNK = 50
 """Resamples that are drawn at once."""
 SURE = 2.0
-"""Standard deviations beyond which a difference is told of on top."""
+"""Standard deviations beyond which a difference is reported on top."""
 
 
 @dataclass
@@ -58,65 +57,52 @@ class Row:
     """Of each system after the first."""
 
 
-def line_statistics(scorer: Any, texts: list[list[str]], references: list[str]) -> list[Numbers]:
-    """The statistics [N, K] of each text's lines, of which a metric of sacreBLEU makes its score."""
-    return [np.array(scorer._extract_corpus_statistics(lines, [references]), dtype=np.float64) for lines in texts]
-
-
-def score_of(scorer: Any) -> Callable[[Numbers], Numbers]:
-    """Scores [M] of summed statistics [M, K]."""
-    return lambda sums: np.array([scorer._compute_score_from_stats(row).score for row in sums])
-
-
-def resampled(parts: list[Numbers], score: Callable[[Numbers], Numbers], sampling: Sampling) -> tuple[Numbers, Numbers]:
-    """Scores [S] of all lines, and [R, S] of resampled ones; each part is [N, K]."""
-    rng = np.random.default_rng(sampling.seed)
-    count = len(parts[0])
-    chunks = []
-    for start in range(0, sampling.resamples, CHUNK):
-        draws = rng.multinomial(count, np.full(count, 1 / count), size=min(CHUNK, sampling.resamples - start))
-        chunks.append(np.stack([score(draws @ part) for part in parts], axis=1))
-    whole = np.array([score(part.sum(0, keepdims=True))[0] for part in parts])
-    return whole, np.concatenate(chunks)
-
-
 @dataclass
 class Scale:
     """How statistics of lines become scores of systems."""
 
     unit: str
     score: Callable[[Numbers], Numbers]
+    """Scores [M] of summed statistics [M, K]."""
     lower_is_better: bool
     seeds: list[int]
     """The number of seeds of each system."""
     sampling: Sampling
 
     def gaps(self, parts: list[Numbers]) -> tuple[list[float], list[float], Numbers]:
-        """Scores of the systems, their differences to the first, and these resampled, [R, systems - 1]."""
-        whole, samples = resampled(parts, self.score, self.sampling)
-        bounds = np.cumsum([0, *self.seeds])
-        spans = [slice(*pair) for pair in pairwise(bounds)]
+        """Scores of the systems, their differences to the first, and these resampled, [R, systems - 1].
+
+        Each part is [N, K].
+        """
+        rng, count, chunks = np.random.default_rng(self.sampling.seed), len(parts[0]), []
+        for start in range(0, self.sampling.resamples, CHUNK):
+            size = min(CHUNK, self.sampling.resamples - start)
+            draws = rng.multinomial(count, np.full(count, 1 / count), size=size)
+            chunks.append(np.stack([self.score(draws @ part) for part in parts], axis=1))
+        whole, samples = np.array([self.score(part.sum(0, keepdims=True))[0] for part in parts]), np.concatenate(chunks)
+        spans = [slice(*pair) for pair in pairwise(np.cumsum([0, *self.seeds]))]
         values = [float(whole[span].mean()) for span in spans]
         means = np.stack([samples[:, span].mean(1) for span in spans], axis=1)
         return values, [value - values[0] for value in values[1:]], means[:, 1:] - means[:, :1]
 
 
-def surely(value: float, samples: Numbers) -> float:
+def in_deviations(value: float, samples: Numbers) -> float:
     """A value in standard deviations of its resamples."""
     return abs(value) / (float(samples.std()) + 1e-9)
 
 
 def row(title: str, label: str, scale: Scale, parts: list[Numbers], rest: list[Numbers] | None = None) -> Row:
     """The row of some lines, whose statistics are `parts`; for a bucket, `rest` are those of all other lines."""
-    values, own, samples = scale.gaps(parts)
+    values, differences, samples = scale.gaps(parts)
     beyond = scale.gaps(rest) if rest and len(rest[0]) >= FEWEST_LINES else None
     gaps = []
-    for index, gap in enumerate(own):
+    for index, gap in enumerate(differences):
         low, high = (float(bound) for bound in np.quantile(samples[:, index], [0.025, 0.975]))
-        strength = surely(gap, samples[:, index])
+        strength = in_deviations(gap, samples[:, index])
         if beyond:
             _, others, other_samples = beyond
-            strength = min(strength, surely(gap - others[index], samples[:, index] - other_samples[:, index]))
+            more = in_deviations(gap - others[index], samples[:, index] - other_samples[:, index])
+            strength = min(strength, more)
         elif rest is not None:  # all lines are in it, or nearly all
             strength = 0.0
         significant = len(parts[0]) >= FEWEST_LINES and (low > 0 or high < 0)
@@ -125,16 +111,18 @@ def row(title: str, label: str, scale: Scale, parts: list[Numbers], rest: list[N
 
 
 def bucket_rows(
-    lines: list[Line], systems: list[list[list[str]]], own: list[Division], metric: str, sampling: Sampling
+    lines: list[Line], systems: list[list[list[str]]], parted: list[Division], metric: str, sampling: Sampling
 ) -> list[Row]:
     """A row for each bucket that holds lines; `systems` are hypotheses, [system][seed][line]."""
-    references = [line.reference for line in lines]
-    scorer = sacrebleu_metric(metric, sampling.tokenize)
-    statistics = line_statistics(scorer, [seed for system in systems for seed in system], references)
-    seeds = [len(system) for system in systems]
-    scale = Scale(NAMES[metric], score_of(scorer), lower_is_better(metric), seeds, sampling)
+    scorer, references = sacrebleu_metric(metric, sampling.tokenize), [line.reference for line in lines]
+    statistics = [np.array(line_statistics(scorer, t, references), np.float64) for seeds in systems for t in seeds]
+
+    def score(sums: Numbers) -> Numbers:
+        return np.array([score_of_statistics(scorer, summed) for summed in sums])
+
+    scale = Scale(NAMES[metric], score, lower_is_better(metric), [len(system) for system in systems], sampling)
     rows = []
-    for division in own:
+    for division in parted:
         buckets = np.array([division.bucket(line) for line in lines])
         for index, label in enumerate(division.labels):
             inside = buckets == index
@@ -177,15 +165,15 @@ def look_closer(
     """All faults and buckets of systems, whose hypotheses are [system][seed][line]."""
     sources: list[str | None] = [None] * len(test.references) if test.sources is None else [*test.sources]
     lines = [Line(*pair) for pair in zip(sources, test.references, strict=True)]
-    frequency, counted = training_words(test, training) or (None, "")
-    own = divisions(frequency, test.sources is not None)
-    rows = fault_rows(lines, systems, sampling) + bucket_rows(lines, systems, own, metric, sampling)
-    return Details(lines, own, rows, counted)
+    frequency, counted = training_words(test, training)
+    parted = divisions(frequency, test.sources is not None)
+    rows = fault_rows(lines, systems, sampling) + bucket_rows(lines, systems, parted, metric, sampling)
+    return Details(lines, parted, rows, counted)
 
 
 def strongest(rows: list[Row], count: int) -> list[tuple[Row, int]]:
     """The rows, and systems after the first, with the differences that are surest, the surest first."""
-    found = [
-        (each, index) for each in rows for index, gap in enumerate(each.gaps) if gap.significant and gap.strength > SURE
+    sure = [
+        (row, index) for row in rows for index, gap in enumerate(row.gaps) if gap.significant and gap.strength > SURE
     ]
-    return sorted(found, key=lambda pair: -pair[0].gaps[pair[1]].strength)[:count]
+    return sorted(sure, key=lambda pair: -pair[0].gaps[pair[1]].strength)[:count]

@@ -1,12 +1,14 @@
-"""What is told of a line: properties of its source, by which lines are put into buckets, and faults of translations."""
+"""Properties of a source, by which lines are put into buckets, and faults of translations."""
 
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from nmt.plugins.report.quality import MAX_BUCKETS, length_bucket, length_label
+from nmt.plugins.report.pages import MAX_BUCKETS, length_bucket, length_label
+from nmt.text import SOURCE, load_tokenizer, read_texts
+from nmt.translation import TestSet
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 WORD = re.compile(r"\w+")
@@ -18,6 +20,8 @@ FEW_CHARACTERS = 10
 """A smaller difference in length is none."""
 FREQUENCIES = (1, 10, 100)
 """Bounds between buckets of frequency."""
+MOST_LINES = 200_000
+"""Training lines that are counted; of a larger prepared corpus, as many that are spread over it evenly."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,11 @@ class Line:
     def text(self) -> str:
         """The source, or the reference where that is unknown."""
         return self.reference if self.source is None else self.source
+
+    @property
+    def numbers(self) -> Counter[str]:
+        """The numbers that a translation should have: those of source and reference."""
+        return numbers_of(self.reference) & numbers_of(self.text)
 
 
 @dataclass(frozen=True)
@@ -51,37 +60,24 @@ class Fault:
     applies: Callable[[Line], bool] = lambda line: True
 
 
-def words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     return WORD.findall(text.casefold())
 
 
-def numbers(text: str) -> Counter[str]:
+def numbers_of(text: str) -> Counter[str]:
     """The numbers in a text, without separators, which languages write differently: 1,000 and 1.000 are one."""
     return Counter(re.sub(r"\D", "", number) for number in NUMBER.findall(text))
 
 
-def wanted_numbers(line: Line) -> Counter[str]:
-    """The numbers that a translation should have: those of source and reference."""
-    found = numbers(line.reference)
-    return found if line.source is None else found & numbers(line.source)
-
-
-def loses_number(line: Line, hypothesis: str) -> bool:
-    return bool(wanted_numbers(line) - numbers(hypothesis))
-
-
 def adds_number(line: Line, hypothesis: str) -> bool:
-    return bool(numbers(hypothesis) - (numbers(line.reference) | numbers(line.text)))
+    return bool(numbers_of(hypothesis) - (numbers_of(line.reference) | numbers_of(line.text)))
 
 
 def repetitions(text: str) -> set[tuple[str, ...]]:
     """The words, or sequences of some words, that follow upon themselves at once."""
-    found, own = set(), words(text)
-    for n in range(1, LONGEST_REPETITION + 1):
-        for start in range(len(own) - 2 * n + 1):
-            if own[start : start + n] == own[start + n : start + 2 * n]:
-                found.add(tuple(own[start : start + n]))
-    return found
+    words = words_of(text)
+    spans = [(at, n) for n in range(1, LONGEST_REPETITION + 1) for at in range(len(words) - 2 * n + 1)]
+    return {tuple(words[at : at + n]) for at, n in spans if words[at : at + n] == words[at + n : at + 2 * n]}
 
 
 def repeats(line: Line, hypothesis: str) -> bool:
@@ -100,9 +96,9 @@ def too_long(line: Line, hypothesis: str) -> bool:
 
 def wrong_case(line: Line, hypothesis: str) -> bool:
     """A word of the reference is there in another case only."""
-    found = set(WORD.findall(hypothesis))
-    folded = {word.casefold() for word in found}
-    return any(word not in found and word.casefold() in folded for word in WORD.findall(line.reference))
+    words = set(WORD.findall(hypothesis))
+    folded = {word.casefold() for word in words}
+    return any(word not in words and word.casefold() in folded for word in WORD.findall(line.reference))
 
 
 def copies(line: Line, hypothesis: str) -> bool:
@@ -111,7 +107,9 @@ def copies(line: Line, hypothesis: str) -> bool:
 
 
 FAULTS = (
-    Fault("a number is lost", loses_number, lambda line: bool(wanted_numbers(line))),
+    Fault(
+        "a number is lost", lambda line, text: bool(line.numbers - numbers_of(text)), lambda line: bool(line.numbers)
+    ),
     Fault("a number of its own", adds_number),
     Fault("words repeated", repeats),
     Fault(f"under-translated: shorter than {SHORT:.0%} of the reference", too_short),
@@ -122,8 +120,7 @@ FAULTS = (
 
 
 def casing(line: Line) -> int:
-    letters = [character for character in line.text if character.isalpha()]
-    capitals = [character.isupper() for character in letters]
+    capitals = [character.isupper() for character in line.text if character.isalpha()]
     if not any(capitals):
         return 0
     if len(capitals) > 1 and all(capitals):
@@ -134,24 +131,40 @@ def casing(line: Line) -> int:
 def divisions(frequency: Counter[str] | None, of_source: bool) -> list[Division]:
     """The divisions of a test set; `frequency` counts the words of training, None where they are unknown."""
     side = "the source" if of_source else "the reference"
-    found = [
-        Division(
-            f"Words of {side}", [length_label(n) for n in range(MAX_BUCKETS)], lambda line: length_bucket(line.text)
-        ),
+    lengths = [length_label(n) for n in range(MAX_BUCKETS)]
+    cases = ["none", "the first letter alone", "others too", "nothing but capitals"]
+    result = [
+        Division(f"Words of {side}", lengths, lambda line: length_bucket(line.text)),
         Division(f"Numbers in {side}", ["none", "some"], lambda line: bool(NUMBER.search(line.text))),
-        Division(
-            f"Capitals in {side}", ["none", "the first letter alone", "others too", "nothing but capitals"], casing
-        ),
+        Division(f"Capitals in {side}", cases, casing),
     ]
     if frequency is not None:
-        known = frequency
 
         def rarity(line: Line) -> int:
-            rarest = min((known[word] for word in words(line.text)), default=FREQUENCIES[-1])
+            rarest = min((frequency[word] for word in words_of(line.text)), default=FREQUENCIES[-1])
             return sum(rarest >= bound for bound in FREQUENCIES)
 
-        labels = ["never", *(f"{a} to {b - 1} times" for a, b in pairwise(FREQUENCIES))]
-        found.insert(
-            1, Division("Its rarest word was in training", [*labels, f"{FREQUENCIES[-1]} times or more"], rarity)
-        )
-    return found
+        times = [f"{a} to {b - 1} times" for a, b in pairwise(FREQUENCIES)]
+        labels = ["never", *times, f"{FREQUENCIES[-1]} times or more"]
+        result.insert(1, Division("Its rarest word was in training", labels, rarity))
+    return result
+
+
+def training_words(test: TestSet, training: str | None) -> tuple[Counter[str] | None, str]:
+    """The counts of words, and a phrase that says where; None where nothing is known of the training text.
+
+    `training` is a file of source lines; else those of the prepared corpus are decoded from subwords.
+    """
+    if training is not None:
+        lines = list(islice(read_texts(training), MOST_LINES))
+        where = f"the first {len(lines):,} lines of {training}"
+    elif test.corpus is None or test.sources is None:
+        return None, ""
+    else:
+        import numpy as np
+
+        tokenizer, split = load_tokenizer(test.corpus.tokenizer_file), test.corpus.split("train")
+        chosen = np.unique(np.linspace(0, len(split) - 1, min(len(split), MOST_LINES)).astype(np.int64))
+        lines = [tokenizer.decode(ids, SOURCE) for ids in split.table[chosen].column("source").to_pylist()]
+        where = f"{len(lines):,} of the {len(split):,} training sources of {test.corpus.folder}"
+    return Counter(word for line in lines for word in words_of(line)), where

@@ -1,29 +1,123 @@
-"""The page about a comparison. It needs no script to be read: a small one filters and sorts."""
+"""A comparison as JSON, as text, and as a page, which needs no script to be read: a small one filters and sorts."""
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
-import nmt.plugins.report
 from nmt.evaluation import sentence_scorer
-from nmt.plugins.compare import summary
-from nmt.plugins.compare.buckets import Details, Gap, Row, strongest
+from nmt.files import printable
+from nmt.plugins.compare.buckets import Details, strongest
 from nmt.plugins.compare.lines import FAULTS, Line
-from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, TESTS
-from nmt.plugins.compare.summary import Comparison
-from nmt.plugins.report.pages import render
-from nmt.plugins.report.quality import differences
+from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, TESTS, Numbers, Sampling
+from nmt.plugins.compare.systems import System
+from nmt.plugins.report.pages import TEMPLATES, differences, render
+from nmt.translation import TestSet
 
+STAR = "*"
+COSTS = ("sentences/s", "tokens/s", "size", "memory")
 FINDINGS = 6
 """On top of the page."""
 SHOWN = 8
 """Examples that are not folded up."""
-PLOT_WIDTH, PLOT_HEIGHT, PLOT_MARGIN = 150, 16, 5
+
+
+def as_tree(systems: list[System], test: TestSet, numbers: Numbers, sampling: Sampling) -> dict[str, Any]:
+    """All numbers but those of buckets, for programs, text and page; the first metric decides `first_is_worse`."""
+    names, decisive = [system.name for system in systems], next(iter(numbers.differences[0].values()))
+    seeds = [
+        [
+            {"path": seed.path, "scores": scores, "cost": asdict(seed.cost) if seed.cost else None}
+            for seed, scores in zip(system.seeds, rows, strict=True)
+        ]
+        for system, rows in zip(systems, numbers.scores, strict=True)
+    ]
+    rows = zip(names, numbers.means, seeds, strict=True)
+    pairs = zip(names[1:], numbers.differences, strict=True)
+    return {
+        "test_set": test.name,
+        "lines": len(test.references),
+        **asdict(sampling),
+        "signatures": numbers.signatures,
+        "systems": [{"name": name, "scores": means, "seeds": parts} for name, means, parts in rows],
+        "comparisons": [
+            {"system": name, "against": names[0], "metrics": {m: asdict(d) for m, d in by_metric.items()}}
+            for name, by_metric in pairs
+        ],
+        "first_is_worse": decisive.significant and decisive.better,
+    }
+
+
+def p_value(tree: dict[str, Any], difference: dict[str, Any], test: str) -> str:
+    """A p-value with its sign, such as = 0.0123; empty where nothing was tested."""
+    if test not in difference["p"]:
+        return ""
+    p, least = difference["p"][test], 1 / (1 + tree[{"bs": "resamples", "ar": "trials"}[test]])
+    return f"<= {least:.2g}" if p <= least else f"= {p:.4f}"
+
+
+def costs(cost: dict[str, Any] | None) -> list[str]:
+    """The COSTS as text; nothing for a file of translations."""
+    if cost is None:
+        return [""] * len(COSTS)
+    per_second = [cost[count] / cost["seconds"] if cost["seconds"] else 0.0 for count in ("lines", "tokens")]
+    speeds = [f"{speed:,.{0 if speed >= 100 else 1}f}" if speed else "" for speed in per_second]
+    sizes = (cost["size"], cost["memory"])
+    return [*speeds, *(f"{s / 1e9:,.1f} GB" if s >= 1e9 else f"{s / 1e6:,.0f} MB" if s else "" for s in sizes)]
+
+
+def how_tested(tree: dict[str, Any]) -> str:
+    """What a star means, in words."""
+    margins = f"± is the 95 % confidence interval of the bootstrap; seed {tree['seed']}"
+    if tree["lines"] < FEWEST_LINES:
+        return f"no {STAR}: tests need {FEWEST_LINES} lines, and there are {tree['lines']}; {margins}"
+    words = f"{STAR} differs from {tree['systems'][0]['name']}: both paired tests, on sentences, have"
+    words += f" p < {tree['alpha']:g}"
+    if any(len(system["seeds"]) > 1 for system in tree["systems"]):
+        words += ", for each pair of seeds (the largest p is told), and all pairs agree"
+    return f"{words}; {margins}"
+
+
+def how_translated(tree: dict[str, Any]) -> list[str]:
+    """By which keys, and where, models translated here; with their names where that differs."""
+    ways: dict[str, list[str]] = {}
+    for path, cost in ((seed["path"], seed["cost"]) for system in tree["systems"] for seed in system["seeds"]):
+        if cost:
+            ways.setdefault(f"{cost['keys']}, on {cost['device']}", []).append(path)
+    return [way if len(ways) == 1 else f"{', '.join(paths)}: {way}" for way, paths in ways.items()]
+
+
+def as_text(tree: dict[str, Any]) -> str:
+    """The numbers for a terminal or a log."""
+    metrics = list(tree["signatures"])
+    rows = [["system", *(NAMES[m] for m in metrics), *COSTS]]
+    for system, comparison in zip(tree["systems"], [None, *tree["comparisons"]], strict=True):
+        stars = {m: STAR if comparison and comparison["metrics"][m]["significant"] else "" for m in metrics}
+        several, means = len(system["seeds"]) > 1, system["scores"]
+        if several:
+            cells = [f"{means[m]['mean']:.2f} (sd {means[m]['deviation']:.2f}){stars[m]}" for m in metrics]
+            rows.append([f"{system['name']}, {len(system['seeds'])} seeds", *cells, *costs(None)])
+        for seed in system["seeds"]:
+            cells = [
+                f"{s['value']:.2f} ± {s['margin']:.2f}{'' if several else stars[m]}" for m, s in seed["scores"].items()
+            ]
+            rows.append([f"  {seed['path']}" if several else system["name"], *cells, *costs(seed["cost"])])
+    used = [i for i, column in enumerate(zip(*rows[1:], strict=True)) if any(column)]
+    widths = {i: max(len(row[i]) for row in rows) for i in used}
+    lines = ["  ".join(row[i].ljust(width) for i, width in widths.items()).rstrip() for row in rows] + [""]
+    for comparison in tree["comparisons"]:
+        for m, d in comparison["metrics"].items():
+            p = ", ".join(f"{TESTS[test]} p {p_value(tree, d, test)}" for test in d["p"])
+            versus = f"{comparison['system']} against {comparison['against']}"
+            lines.append(f"{versus}: {NAMES[m]} {d['value']:+.2f}, {d['verdict']}" + (f" ({p})" if p else ""))
+    lines += ["", how_tested(tree)]
+    lines += [f"{NAMES[m]}, {TESTS[t]}: {text}" for m, both in tree["signatures"].items() for t, text in both.items()]
+    lines += [f"translated by {way}" for way in how_translated(tree)]
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 @dataclass
@@ -46,31 +140,15 @@ class Example:
 
 def examples(details: Details, first: list[str], other: list[str], count: int) -> tuple[list[Example], list[Example]]:
     """The `count` lines that the other system wins by most, and those that it loses by most."""
-    chrf, lines, divisions = sentence_scorer("chrf"), details.lines, details.divisions
-    scores = [[chrf(text, line.reference) for text, line in zip(texts, lines, strict=True)] for texts in (first, other)]
-    gaps = [b - a for a, b in zip(*scores, strict=True)]
-    order = sorted(range(len(lines)), key=lambda index: -gaps[index])
-
-    def example(index: int) -> Example:
-        line, texts = lines[index], (first[index], other[index])
-        buckets = [f"{division.title}: {division.labels[division.bucket(line)]}" for division in divisions]
+    chrf, rated = sentence_scorer("chrf"), list[Example]()
+    for number, (line, *texts) in enumerate(zip(details.lines, first, other, strict=True), 1):
+        scores = chrf(texts[0], line.reference), chrf(texts[1], line.reference)
+        buckets = [f"{division.title}: {division.labels[division.bucket(line)]}" for division in details.divisions]
         faults = [fault.title for fault in FAULTS if any(fault.has(line, text) for text in texts)]
-        return Example(index + 1, line, texts, (scores[0][index], scores[1][index]), buckets, faults)
-
-    wins = [example(index) for index in order[:count] if gaps[index] > 0]
-    losses = [example(index) for index in order[::-1][:count] if gaps[index] < 0]
-    return wins, losses
-
-
-def finding(found: Comparison, row: Row, index: int) -> str:
-    """A sentence on a bucket or fault in which a system differs from the first."""
-    first, other, gap = found.systems[0].name, found.systems[1 + index].name, row.gaps[index]
-    if row.unit == "lines":
-        before, after = number_of(row.values[0]), number_of(row.values[1 + index])
-        said = f"in {after} lines by {other}, in {before} by {first}, of {row.count:,}"
-        return f"{row.label[0].upper()}{row.label[1:]}: {said} ({interval(gap, 0)})"
-    said = f"{row.unit} {row.values[1 + index]:.1f} by {other}, {row.values[0]:.1f} by {first}, in {row.count:,} lines"
-    return f"{row.title}: {row.label}; {said} ({interval(gap)})"
+        rated.append(Example(number, line, (texts[0], texts[1]), scores, buckets, faults))
+    ranked = sorted(rated, key=lambda example: -example.gap)
+    losses = [example for example in ranked[::-1][:count] if example.gap < 0]
+    return [example for example in ranked[:count] if example.gap > 0], losses
 
 
 def number_of(value: float) -> str:
@@ -81,62 +159,36 @@ def signed(value: float, digits: int = 1) -> str:
     return f"{value:+,.{digits}f}".replace("-", "−")  # noqa: RUF001
 
 
-def interval(gap: Gap, digits: int = 1) -> str:
-    low, high = signed(gap.low, digits), signed(gap.high, digits)
-    return f"{signed(gap.value, digits)}, 95 % interval {low} to {high}"
-
-
-def plot(gap: Gap, largest: float) -> Markup:
-    """A difference and its interval as a small picture, zero in its middle."""
-    middle, y = PLOT_WIDTH / 2, PLOT_HEIGHT / 2
-    x = [middle + (middle - PLOT_MARGIN) * value / (largest or 1) for value in (gap.low, gap.value, gap.high)]
-    kind = ("better" if gap.better else "worse") if gap.significant else "same"
-    return Markup(
-        '<svg class="plot {}" viewBox="0 0 {} {}" aria-hidden="true"><path class="zero" d="M{:.1f} 0V{}"></path>'
-        '<path d="M{:.1f} {}H{:.1f}"></path><circle cx="{:.1f}" cy="{}" r="3.5"></circle></svg>'
-    ).format(kind, PLOT_WIDTH, PLOT_HEIGHT, middle, PLOT_HEIGHT, x[0], y, x[2], x[1], y)
-
-
-def script() -> tuple[Markup, str]:
-    """The script of the page, and the hash by which browsers know it: no other runs, whatever a text holds."""
-    text = (Path(nmt.plugins.report.__file__).parent / "templates" / "compare.js").read_text(encoding="utf-8")
-    return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def compare_page(found: Comparison, details: Details, count: int) -> str:
+def compare_page(tree: dict[str, Any], systems: list[System], details: Details, count: int) -> str:
     """The HTML page; `count` is the number of wins and of losses."""
-    rows = details.rows
-    text, digest = script()
-    first = found.translated[0][0]
+    texts = [system.seeds[0].hypotheses for system in systems]
     pairs = [
-        (system, *examples(details, first.hypotheses, seeds[0].hypotheses, count))
-        for system, seeds in zip(found.systems[1:], found.translated[1:], strict=True)
+        (system.name, *examples(details, texts[0], own, count))
+        for system, own in zip(systems[1:], texts[1:], strict=True)
     ]
-    shown = [each for _, *both in pairs for side in both for each in side]
-    groups = [(title, list(own)) for title, own in groupby(rows, lambda row: row.title)]
-    largest = {
-        title: max(abs(bound) for row in own for gap in row.gaps for bound in (gap.low, gap.value, gap.high))
-        for title, own in groups
-    }
+    tags = {tag for _, *sides in pairs for side in sides for line in side for tag in (*line.faults, *line.buckets)}
+    groups = {title: list(rows) for title, rows in groupby(details.rows, lambda row: row.title)}
+    gaps = {title: [gap for row in rows for gap in row.gaps] for title, rows in groups.items()}
+    script = (TEMPLATES / "compare.js").read_text(encoding="utf-8")
     return render(
         "compare_page.html",
-        found=found,
-        rows=rows,
+        tree=tree,
         groups=groups,
-        largest=largest,
-        findings=[(row.gaps[index].better, finding(found, row, index)) for row, index in strongest(rows, FINDINGS)],
+        largest={title: max(max(abs(gap.low), abs(gap.value), abs(gap.high)) for gap in gaps[title]) for title in gaps},
+        findings=strongest(details.rows, FINDINGS),
         least=FEWEST_LINES,
-        marked=sum(gap.significant for row in rows for gap in row.gaps),
-        tested=sum(len(row.gaps) for row in rows),
+        marked=sum(gap.significant for part in gaps.values() for gap in part),
+        tested=sum(map(len, gaps.values())),
         pairs=pairs,
         shown=SHOWN,
-        tags=sorted({tag for each in shown for tag in (*each.faults, *each.buckets)}),
+        tags=sorted(tags),
         counted=details.counted,
         names=NAMES,
         tests=TESTS,
-        script=text,
-        digest=digest,
+        names_of_costs=COSTS,
+        script=Markup(script),
+        # The hash by which browsers know the script: no other runs, whatever a text holds.
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         now=datetime.now().astimezone(),
-        **{f.__name__: f for f in (differences, number_of, plot, signed)},
-        **{f.__name__: f for f in (summary.costs, summary.p_value, summary.how_tested, summary.how_translated)},
+        **{f.__name__: f for f in (costs, differences, how_tested, how_translated, number_of, p_value, signed)},
     )

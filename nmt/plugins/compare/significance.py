@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import fmean, stdev
 from typing import Any
 
@@ -35,19 +36,6 @@ class Sampling:
     tokenize: str = "13a"
     """Of BLEU."""
 
-    def least_p(self, test: str) -> float:
-        """The least p-value that a test can give."""
-        return 1 / (1 + {"bs": self.resamples, "ar": self.trials}[test])
-
-
-@dataclass
-class Estimate:
-    """A corpus score and its 95 % confidence interval, mean ± margin of the bootstrap's resamples."""
-
-    value: float
-    mean: float
-    margin: float
-
 
 @dataclass
 class Difference:
@@ -66,26 +54,16 @@ class Difference:
 
 @dataclass
 class Numbers:
-    """Scores of all seeds, and of each system after the first its difference to that; by metric."""
+    """Scores of all seeds, and the differences of each system after the first to that."""
 
-    estimates: list[list[dict[str, Estimate]]]
-    """[system][seed]."""
+    scores: list[list[dict[str, Any]]]
+    """[system][seed], by metric: value, mean and margin; mean ± margin is the 95 % interval of the bootstrap."""
+    means: list[dict[str, Any]]
+    """[system], by metric: mean, and standard deviation between seeds, None for one seed."""
     differences: list[dict[str, Difference]]
-    """[system after the first]."""
+    """[system after the first], by metric."""
     signatures: dict[str, dict[str, str]]
     """Metric -> test -> signature."""
-
-    def mean(self, system: int, metric: str) -> float:
-        return fmean(seed[metric].value for seed in self.estimates[system])
-
-    def deviation(self, system: int, metric: str) -> float | None:
-        """The standard deviation between seeds; None for one seed."""
-        values = [seed[metric].value for seed in self.estimates[system]]
-        return stdev(values) if len(values) > 1 else None
-
-
-Tested = tuple[dict[str, str], dict[str, list[Result]]]
-"""Signatures, and the results of all hypotheses, by metric."""
 
 
 def lower_is_better(metric: str) -> bool:
@@ -100,79 +78,64 @@ def sacrebleu_seed(seed: int) -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[SEED]
-        else:
+        del os.environ[SEED]
+        if before is not None:
             os.environ[SEED] = before
 
 
 def paired(
     test: str, hypotheses: list[list[str]], references: list[str], metrics: list[str], sampling: Sampling
-) -> Tested:
+) -> tuple[dict[str, str], dict[str, list[Result]]]:
     """Test the first hypotheses against each of the others; by metric, the signature, and the result of all."""
     scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
     systems: list[tuple[str, Sequence[str]]] = [(str(number), lines) for number, lines in enumerate(hypotheses)]
     samples = {"bs": sampling.resamples, "ar": sampling.trials}[test]
     with sacrebleu_seed(sampling.seed):
-        signatures, found = PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)()
-    results: dict[str, Any] = found
-    return (
-        {metric: str(signatures[NAMES[metric]]) for metric in metrics},
-        {metric: results[NAMES[metric]] for metric in metrics},
-    )
+        signatures, results = PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)()
+    by_name: dict[str, Any] = results
+    return {m: str(signatures[NAMES[m]]) for m in metrics}, {m: by_name[NAMES[m]] for m in metrics}
 
 
 def measure(systems: list[list[list[str]]], references: list[str], metrics: list[str], sampling: Sampling) -> Numbers:
     """Scores and tests of systems against the first one; `systems` are hypotheses, [system][seed][line]."""
     first, others = systems[0], [seed for system in systems[1:] for seed in system]
-    found = {test: [paired(test, [seed, *others], references, metrics, sampling) for seed in first] for test in TESTS}
-    signatures = {metric: {test: found[test][0][0][metric] for test in TESTS} for metric in metrics}
-    bootstraps = [results for _, results in found["bs"]]
-    rows = [{m: estimate(results[m][0]) for m in metrics} for results in bootstraps]
-    rows += [{m: estimate(bootstraps[0][m][1 + index]) for m in metrics} for index in range(len(others))]
-    counts = [len(system) for system in systems]
-    starts = [sum(counts[:index]) for index in range(len(counts))]
-    estimates = [rows[start : start + count] for start, count in zip(starts, counts, strict=True)]
-    differences = []
-    for own, start in zip(estimates[1:], starts[1:], strict=True):
-        first_column = start - len(first) + 1
-        columns = range(first_column, first_column + len(own))
-        p = {m: {t: p_values(found[t], m, columns) for t in TESTS} for m in metrics}
-        differences.append(
-            {m: difference(m, estimates[0], own, p[m], sampling.alpha, len(references)) for m in metrics}
-        )
-    return Numbers(estimates, differences, signatures)
+    tested = {test: [paired(test, [seed, *others], references, metrics, sampling) for seed in first] for test in TESTS}
 
+    def scores(seed: int, column: int) -> dict[str, Any]:
+        results = {m: tested["bs"][seed][1][m][column] for m in metrics}
+        return {m: {"value": float(r.score), "mean": float(r.mean), "margin": float(r.ci)} for m, r in results.items()}
 
-def p_values(found: list[Tested], metric: str, columns: range) -> list[float]:
-    """The p-values of the seeds in these columns, against each seed of the first system."""
-    values = [results[metric][column].p_value for _, results in found for column in columns]
-    assert None not in values
-    return [float(value) for value in values if value is not None]
-
-
-def estimate(result: Result) -> Estimate:
-    assert result.mean is not None and result.ci is not None  # noqa: PT018
-    return Estimate(float(result.score), float(result.mean), float(result.ci))
+    numbers = Numbers([[scores(seed, 0) for seed in range(len(first))]], [], [], {})
+    for system, start in zip(systems[1:], accumulate(map(len, systems[1:]), initial=1), strict=False):
+        columns = range(start, start + len(system))
+        numbers.scores.append([scores(0, column) for column in columns])
+        pairs = {
+            m: {test: [results[m][c].p_value for _, results in tested[test] for c in columns] for test in TESTS}
+            for m in metrics
+        }
+        values = {m: [[seed[m]["value"] for seed in numbers.scores[side]] for side in (0, -1)] for m in metrics}
+        alpha, lines = sampling.alpha, len(references)
+        numbers.differences.append({m: difference(m, *values[m], pairs[m], alpha, lines) for m in metrics})
+    for seeds in numbers.scores:
+        values_of = {m: [seed[m]["value"] for seed in seeds] for m in metrics}
+        deviation = {m: stdev(values) if len(values) > 1 else None for m, values in values_of.items()}
+        numbers.means.append({m: {"mean": fmean(values_of[m]), "deviation": deviation[m]} for m in metrics})
+    numbers.signatures = {m: {test: tested[test][0][0][m] for test in TESTS} for m in metrics}
+    return numbers
 
 
 def difference(
-    metric: str,
-    first: list[dict[str, Estimate]],
-    other: list[dict[str, Estimate]],
-    p: dict[str, list[float]],
-    alpha: float,
-    lines: int,
+    metric: str, first: list[float], other: list[float], p: dict[str, list[Any]], alpha: float, lines: int
 ) -> Difference:
-    """The difference of two systems by a metric; `p` has, for each test, the p-values of all pairs of seeds."""
-    gaps = [theirs[metric].value - ours[metric].value for ours in first for theirs in other]
+    """The difference of two systems by the scores of their seeds; `p` has the p-values of all their pairs by test."""
+    gaps = [theirs - ours for ours in first for theirs in other]
     value = fmean(gaps)
     better = value < 0 if lower_is_better(metric) else value > 0
     if not any(gaps):  # sacreBLEU gives equal scores the least p-value
         return Difference(value, better, {}, False, "not different at all")
     if lines < FEWEST_LINES:
         return Difference(value, better, {}, False, f"not tested: fewer than {FEWEST_LINES} lines")
-    largest = {test: max(values) for test, values in p.items()}
+    largest = {test: float(max(values)) for test, values in p.items()}
     below = [TESTS[test] for test, most in largest.items() if most < alpha]
     verdict = "not significantly different"
     if len(below) < len(TESTS):

@@ -153,3 +153,8 @@ def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Pa
     notice(f"converting the model for CTranslate2, once: {output}")
     write(folder, output, precision)
     return output
+
+
+def describe(engine: "CTranslate2Engine") -> tuple[Path, dict[str, str]]:
+    """The file of an engine's weights, and the keys that it decides: an exported model has an arithmetic of its own."""
+    return engine.folder / "model.bin", {"precision": engine.precision}

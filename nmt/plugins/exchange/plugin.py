@@ -23,4 +23,5 @@ def register(add: Callable[..., None]) -> None:
         precisions=("float32", "int8"),
         module="ctranslate2",
         suits="nmt.plugins.exchange.ctranslate2_load:why_not_automatic",
+        describe="nmt.plugins.exchange.ctranslate2_load:describe",
     )

@@ -17,5 +17,6 @@ def register(add: Callable[..., None]) -> None:
         translate="nmt.plugins.parse.parser:bracketed_trees",
         metric="brackets",
         column="valid_f1",
+        draw="nmt.plugins.parse.tree_drawing:draw_trees",
     )
     add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")

@@ -14,12 +14,11 @@ import matplotlib
 import numpy as np
 import numpy.typing as npt
 import torch
-from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
 from nmt.config import EOS, DecodeConfig
 from nmt.errors import NMTError
-from nmt.files import load_model, whole_file
+from nmt.files import load_model
 from nmt.plugins.report.pages import render
 from nmt.search import (
     TorchEngine,
@@ -93,11 +92,13 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
         [ids] = tokenizer.encode([tokenizer.clean(target)], TARGET)
     if (longest := max(len(source), len(ids))) > MAX_TOKENS:
         raise NMTError(f"sentence: {longest} tokens; at most {MAX_TOKENS} can be drawn")
-    found = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
-    [judged] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
+    attention = model_attention(model, pad_source([source], place), pad_inputs([ids], place))
+    [forced] = forced_decoding([model], [(source, ids)], MAX_TOKENS)
     sources, outputs = (tokenizer.subwords([*tokens, EOS], side) for side, tokens in enumerate((source, ids)))
     inputs, aligning = ["<s>", *outputs[:-1]], aligning_layer(len(model.decoder_layers)) + 1
-    cross, encoder, decoder = (part[0].float().cpu().numpy() for part in (found.cross, found.encoder, found.decoder))
+    cross, encoder, decoder = (
+        part[0].float().cpu().numpy() for part in (attention.cross, attention.encoder, attention.decoder)
+    )
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
     stacks = [
@@ -109,14 +110,14 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
         )
     ]
     text = " ".join(tokenizer.decode(ids).split())
-    return Attended(folder, sentence, text, target is not None, len(outputs), sum(judged.log_probabilities), stacks)
+    return Attended(folder, sentence, text, target is not None, len(outputs), sum(forced.log_probabilities), stacks)
 
 
 def select(stack: Stack, layer: int | None, head: int | None) -> Stack:
     """Keep one layer and one head of a stack; None keeps all. NMTError for one that does not exist."""
-    for key, wanted, known in (("layer", layer, stack.layers), ("head", head, stack.heads)):
-        if wanted and wanted not in known:
-            raise NMTError(f"{key}={wanted}: the model has {len(known)} {key}s ({stack.title.lower()})")
+    for key, number, numbers in (("layer", layer, stack.layers), ("head", head, stack.heads)):
+        if number and number not in numbers:
+            raise NMTError(f"{key}={number}: the model has {len(numbers)} {key}s ({stack.title.lower()})")
     layers, heads = [layer] if layer else stack.layers, [head] if head else stack.heads
     weights = stack.weights_LHQK[np.ix_([n - 1 for n in layers], [n - 1 for n in heads])]
     first = stack.first_layer if stack.first_layer in layers else layers[-1]
@@ -169,22 +170,3 @@ def attention_page(seen: Attended) -> str:
         max_bands=MAX_BANDS,
         **{function.__name__: function for function in (hue, picture, bands, sharpest, shorten)},
     )
-
-
-def write_picture(output: Path, seen: Attended) -> None:
-    """Write a PNG of heat maps, with a row for each layer of each kind of attention and a column for each head."""
-    rows = [(stack, index) for stack in seen.stacks for index in range(len(stack.layers))]
-    heads = seen.stacks[0].heads
-    side = 1.2 + 0.16 * max(len(tokens) for stack in seen.stacks for tokens in (stack.queries, stack.keys))
-    figure = Figure(figsize=(side * len(heads), side * len(rows)), layout="constrained")
-    axes = figure.subplots(len(rows), len(heads), squeeze=False)
-    for (stack, index), line in zip(rows, axes, strict=True):
-        for head, weights, axis in zip(heads, stack.weights_LHQK[index], line, strict=True):
-            axis.imshow(weights, cmap="Blues", vmin=0, vmax=weights.max())
-            axis.set_title(f"{stack.title}\nlayer {stack.layers[index]}, head {head}", fontsize=7)
-            # matplotlib would read dollar signs as formulas
-            queries, keys = ([shorten(token).replace("$", r"\$") for token in t] for t in (stack.queries, stack.keys))
-            axis.set_xticks(range(len(keys)), keys, rotation=90, fontsize=6)
-            axis.set_yticks(range(len(queries)), queries, fontsize=6)
-    with whole_file(output) as temporary:
-        figure.savefig(temporary, format="png", dpi=150)

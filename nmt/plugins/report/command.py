@@ -1,4 +1,4 @@
-"""`nmt report`: write a page about a training run."""
+"""`nmt report`: write a page about a training run. `nmt attention`: draw the attention of every head of a model."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 from nmt.commands import train
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
-from nmt.config import MISSING, Command, DecodeConfig, compose, number, require_choice, to_tree
+from nmt.config import MISSING, Command, DecodeConfig, choice, compose, exists, number, require, to_tree
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -19,7 +20,7 @@ class ReportConfig:
     """The HTML page to write; null: report.html in the run."""
     prepared: str | None = None
     """Folder of the prepared corpus; null: where the run found it."""
-    split: str = "valid"
+    split: str = choice("valid", "valid", "test")
     """The set that is translated: valid or test."""
     sentences: int | None = number(500, 0, 10**9)
     """The number of its first sentences to translate; 0 for none, null for all."""
@@ -29,38 +30,88 @@ class ReportConfig:
     """auto, cpu, cuda, cuda:1, mps."""
     decode: DecodeConfig = MISSING
 
+
+@dataclass
+class AttentionConfig:
+    """The tree of `nmt attention`."""
+
+    sentence: str = MISSING
+    """The sentence to look at; words without = are short for it."""
+    target: str | None = None
+    """Its translation; null: the model's own."""
+    run: str = "runs/latest"
+    """A run, or a model directory."""
+    output: str = "attention.html"
+    """The page to write."""
+    layer: int | None = number(None, 1, 1000)
+    """Only this layer of each stack, counted from 1; null: all."""
+    head: int | None = number(None, 1, 4096)
+    """Only this head of each layer, counted from 1; null: all."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    decode: DecodeConfig = MISSING
+
     def __post_init__(self) -> None:
-        require_choice("split", self.split, ("valid", "test"))
+        require(bool(self.sentence.strip()), "sentence: is empty; give one to look at")
+        require(self.output.endswith(".html"), f"output={self.output}: must end in .html")
 
 
-def run(config: ReportConfig) -> None:
-    """Write the page, and print its path."""
+def report(config: ReportConfig) -> None:
+    """Write the page about a run, and print its path."""
+    from nmt.files import check_output, write_file
     from nmt.plugins.report.run import find_run, open_run
 
     console = talker()
     folder = find_run(config.run)  # before the seconds that Lightning takes to load
-    opened = open_run(folder, config.prepared)
-    with console.status("loading"):
-        from nmt.files import write_file
-        from nmt.plugins.report.held_out import newest_facts, translate_held_out
-        from nmt.plugins.report.pages import check_output
-        from nmt.plugins.report.training_page import training_page
-
     output = check_output(Path(config.output or folder / "report.html"), "report.html")
-    facts = newest_facts(opened)
-    found = translate_held_out(opened, config.split, config.sentences, config.decode, config.device, console)
-    write_file(output, training_page(opened, facts, *found, config.examples, to_tree(compose(train.COMMAND, []))))
+    with console.status("loading"):
+        run = open_run(folder, config.prepared)
+        from nmt.plugins.report.training_page import training_page, translate_held_out
+
+    quality = translate_held_out(run, config.split, config.sentences, config.decode, config.device, console)
+    write_file(output, training_page(run, *quality, config.examples, to_tree(compose(train.COMMAND, []))))
     print(output)
 
 
-COMMAND = Command(
+def attention(config: AttentionConfig) -> None:
+    """Write the page of a sentence's attention, and print its path."""
+    from nmt.files import check_output, write_file
+    from nmt.plugins.report.attention_page import attend, attention_page, select
+
+    output = check_output(Path(config.output), "attention.html")
+    seen = attend(config.run, config.sentence, config.target, config.device, config.decode)
+    seen.stacks = [select(stack, config.layer, config.head) for stack in seen.stacks]
+    write_file(output, attention_page(seen))
+    print(output)
+
+
+def sentence_and_run(words: list[str]) -> dict[str, str]:
+    """Take an existing folder as the run and the other word as the sentence; NMTError for more than one of either."""
+    runs = [word for word in words if exists(Path(word)) and Path(word).is_dir()]
+    sentences = [word for word in words if word not in runs]
+    if len(runs) > 1 or len(sentences) > 1:
+        raise NMTError(f"{words[-1]}: one sentence and one run, please, as in `nmt attention 'A SENTENCE' runs/mine`")
+    return {**({"run": runs[0]} if runs else {}), **({"sentence": sentences[0]} if sentences else {})}
+
+
+REPORT = Command(
     "report",
     ReportConfig,
-    run,
+    report,
     one_run,
     usage="[RUN]",
     example="runs/mine",
     texts=("run",),
+    groups={"decode": "paper"},
     memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
+)
+ATTENTION = Command(
+    "attention",
+    AttentionConfig,
+    attention,
+    sentence_and_run,
+    usage="'A SENTENCE' [RUN]",
+    example="'The law will never be perfect.' runs/mine",
+    texts=("sentence", "target"),
     groups={"decode": "paper"},
 )

@@ -3,8 +3,8 @@
 It runs nothing, but for the script of a comparison, which its policy knows by hash.
 """
 
+import difflib
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,23 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nmt import __version__
-from nmt.errors import NMTError
-from nmt.plugins.report.numbers import duration, in_words, number
+from nmt.config import in_words
+from nmt.files import duration
 
+TEMPLATES = Path(__file__).parent / "templates"
 # Not shown by browsers; NUL or half a surrogate pair would break parsers and encoders.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+BUCKET_WORDS = 5
+"""Source words per bucket."""
+MAX_BUCKETS = 10
+"""The last bucket holds all longer sentences."""
+
+Parts = list[tuple[str, bool]]
+
+
+def number(value: float) -> str:
+    """An integer in full, any other number with about four significant digits: 12,346, 3.142, 0.07 or 1.64e+14."""
+    return f"{value:,.0f}" if isinstance(value, int) or 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def printable(value: object) -> object:
@@ -26,33 +38,43 @@ def printable(value: object) -> object:
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", "" if value is None else str(value))
 
 
-def templates() -> Environment:
-    """The environment of the templates, which escapes everything that they print."""
-    found = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+def render(template: str, **content: Any) -> str:
+    """Render a template to HTML that XML parsers can read as well."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         finalize=printable,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {f.__name__: f for f in (duration, in_words, number)}
-    return found
+    environment.filters |= {function.__name__: function for function in (duration, in_words, number)}
+    return environment.get_template(template).render(version=__version__, **content)
 
 
-def render(template: str, **content: Any) -> str:
-    """Render a template to HTML that XML parsers can read as well."""
-    return templates().get_template(template).render(version=__version__, **content)
+def length_bucket(source: str) -> int:
+    """The bucket of a source sentence by its words, counted from 0."""
+    return min(max(len(source.split()) - 1, 0) // BUCKET_WORDS, MAX_BUCKETS - 1)
 
 
-def check_output(output: Path, name: str) -> Path:
-    """Check that a file can be written, before time is spent on its content; NMTError if not. Returns it."""
-    if output.is_dir():
-        raise NMTError(f"output={output}: a folder; give the file to write, such as output={output / name}")
-    if not output.parent.is_dir():
-        raise NMTError(f"output={output}: there is no folder {output.parent}; make it first, or write elsewhere")
-    try:
-        with tempfile.TemporaryFile(dir=output.parent):
-            return output
-    except OSError as error:
-        raise NMTError(f"output={output}: cannot be written ({error.strerror}); write elsewhere") from error
+def length_label(bucket: int) -> str:
+    """The numbers of words in a bucket, from-to."""
+    first, end = bucket * BUCKET_WORDS + 1, (bucket + 1) * BUCKET_WORDS
+    return f"{first}+" if bucket == MAX_BUCKETS - 1 else f"{first}-{end}"
+
+
+def differences(reference: str, hypothesis: str) -> tuple[Parts, Parts]:
+    """Split both texts into parts, each with True if the other text differs there; outer blanks count as equal.
+
+    A part consists of words, punctuation and the blanks between them.
+    """
+    before, after = (re.findall(r"\w+|[^\w\s]|\s+", text) for text in (reference, hypothesis))
+    sides: tuple[Parts, Parts] = ([], [])
+    matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(str.isspace, before, after, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        for side, text in zip(sides, ("".join(before[a:b]), "".join(after[c:d])), strict=True):
+            core = text.strip()
+            start = text.index(core) if core else len(text)
+            parts = [(text[:start], False), (core, True), (text[start + len(core) :], False)]
+            side += [part for part in (parts if kind != "equal" else [(text, False)]) if part[0]]
+    return sides

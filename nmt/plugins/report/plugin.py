@@ -7,12 +7,12 @@ def register(add: Callable[..., None]) -> None:
     add(
         "command",
         "report",
-        "nmt.plugins.report.command:COMMAND",
+        "nmt.plugins.report.command:REPORT",
         summary="Write a page about a training run: curves, translations, corpus, configuration.",
     )
     add(
         "command",
         "attention",
-        "nmt.plugins.report.attention_command:COMMAND",
+        "nmt.plugins.report.command:ATTENTION",
         summary="Draw what each head of a model looks at, in a sentence and its translation.",
     )

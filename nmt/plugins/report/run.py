@@ -1,26 +1,27 @@
-"""Read a run directory: configuration, metrics, model, environment, corpus. No torch, no Lightning."""
+"""Read the folder of a run: configuration, metrics, the record of the newest model, environment, corpus."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmt.config import build, matches
-from nmt.data import Manifest, read_manifest
 from nmt.errors import NMTError
 from nmt.evaluation import Score
 from nmt.files import parse_json, read_description, read_mapping
-from nmt.training import check_no_links, read_config, read_metrics as metrics_rows
+from nmt.training import check_no_links, list_checkpoints, read_config, read_metrics
+
+if TYPE_CHECKING:
+    from nmt.data import Manifest, PreparedCorpus
 
 Row = dict[str, float]
 SILENT_SECONDS = 600.0
 """After so long without a report, a run may count as stopped."""
 LARGEST_VALUE = 1e100
 """The largest that can be drawn; beyond it, differences overflow."""
-PARENT_LEVELS = 4
-"""How many folders above a run are searched for its corpus: a point of a sweep lies deeper than a run."""
 
 
 def find_run(name: str) -> Path:
@@ -46,33 +47,15 @@ def cell(text: str | None) -> float | None:
     return None if value is not None and LARGEST_VALUE < abs(value) < math.inf else value
 
 
-def read_metrics(run: Path) -> list[Row]:
+def read_rows(run: Path) -> list[Row]:
     """The rows of metrics.csv, each with its filled columns; NMTError if nothing is logged yet."""
     rows = [
         {key: value for key, content in cells.items() if key and (value := cell(content)) is not None}
-        for cells in metrics_rows(run)
+        for cells in read_metrics(run)
     ]
     if not rows:
         raise NMTError(f"run={run}: nothing is logged in metrics.csv yet; try again after the first report of training")
     return rows
-
-
-def series(rows: list[Row], column: str) -> list[tuple[int, float]]:
-    """The values of a column, with their updates."""
-    return [(int(row["step"]), row[column]) for row in rows if column in row]
-
-
-def last(rows: list[Row], column: str) -> float | None:
-    """The last finite value of a column; None if there is none."""
-    return next((row[column] for row in reversed(rows) if math.isfinite(row.get(column, math.nan))), None)
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if it is missing or unreadable."""
-    try:
-        return read_mapping(path, parse_json)
-    except NMTError:
-        return {}
 
 
 @dataclass
@@ -84,7 +67,7 @@ class ModelScore(Score):
 
 @dataclass
 class Facts:
-    """A model directory's or checkpoint's record of its training; older versions recorded less."""
+    """The record of its training in a model directory or checkpoint."""
 
     updates: int
     vocabulary_size: int
@@ -98,43 +81,41 @@ class Facts:
 
 
 def read_facts(tree: dict[str, Any], where: str) -> Facts:
-    """The facts in a mapping from a checkpoint or `config.json`; NMTError for a value of another type."""
-    known = {key.name: tree[key.name] for key in fields(Facts) if tree.get(key.name) is not None}
-    score = known.pop("score", None)
-    facts = build(Facts, known, where)
+    """The facts in a record; NMTError for a value of another type."""
+    values = {key.name: tree[key.name] for key in fields(Facts) if tree.get(key.name) is not None}
+    score = values.pop("score", None)
+    facts = build(Facts, values, where)
     facts.score = build(ModelScore, score, f"{where}, score") if score else None
     return facts
 
 
-def model_facts(folder: Path) -> Facts | None:
-    """The facts of a model directory; None if it is missing or unreadable."""
-    try:
-        description = read_description(folder)
-        return read_facts({**description.training, "vocabulary_size": description.vocabulary_size}, str(folder))
-    except NMTError:
-        return None
-
-
 @dataclass
 class Run:
-    """The content of a run directory."""
+    """The content of a run's folder."""
 
     folder: Path
     config: dict[str, Any]
     rows: list[Row]
     written: float
     """Time of the last write to metrics.csv, in seconds since 1970."""
-    environment: dict[str, Any]
-    model: Facts | None
+    environment: dict[str, Any] = field(default_factory=dict)
+    model: Facts | None = None
     """From the model directory; None before training has ended."""
-    manifest: Manifest | None
-    prepared: Path
+    checkpoint: Path | None = None
+    """The last one, if there is no model directory."""
+    facts: Facts | None = None
+    """Of the newest model."""
+    corpus: "PreparedCorpus | None" = None
     corpus_problem: str = ""
-    """The reason why there is no manifest."""
+    """The reason why there is no corpus."""
 
     @property
     def name(self) -> str:
         return str(self.config.get("name") or self.folder.resolve().name)
+
+    @property
+    def manifest(self) -> "Manifest | None":
+        return self.corpus.manifest if self.corpus else None
 
     @property
     def update(self) -> int:
@@ -151,31 +132,43 @@ class Run:
         """True if training continued after the model directory was written."""
         return self.model is not None and self.model.updates < self.update
 
+    def series(self, column: str) -> list[tuple[int, float]]:
+        """The values of a column of metrics.csv, with their updates."""
+        return [(int(row["step"]), row[column]) for row in self.rows if column in row]
+
+    def last(self, column: str) -> float | None:
+        """The last finite value of a column; None if there is none."""
+        return next((row[column] for row in reversed(self.rows) if math.isfinite(row.get(column, math.nan))), None)
+
     def state(self, now: float) -> str:
         """finished, running or stopped; stopped means averaged before its last update, or silent for long."""
         if self.model and not self.model_is_stale:
             return "finished" if self.model.updates >= self.updates else "stopped"
-        times = [seconds for _, seconds in series(self.rows, "seconds")]
-        gaps = [b - a for a, b in pairwise(times)]
+        gaps = [b - a for (_, a), (_, b) in pairwise(self.series("seconds"))]
         return "running" if now - self.written < max(SILENT_SECONDS, 20 * median(gaps or [0.0])) else "stopped"
-
-
-def find_corpus(run: Path, prepared: str) -> Path:
-    """Find the corpus that a configuration names, relative to here or to a folder above the run."""
-    folders = [Path(prepared), *(parent / prepared for parent in run.resolve().parents[:PARENT_LEVELS])]
-    return next((folder for folder in folders if (folder / "manifest.json").is_file()), folders[0])
 
 
 def open_run(folder: Path, prepared: str | None) -> Run:
     """Read a run's folder; NMTError if it has no readable configuration, or no metrics yet."""
-    config, rows = read_config(folder), read_metrics(folder)
-    corpus = Path(prepared) if prepared else find_corpus(folder, str(config.get("prepared")))
-    manifest, problem = None, ""
+    run = Run(folder, read_config(folder), read_rows(folder), (folder / "metrics.csv").stat().st_mtime)
+    with suppress(NMTError):
+        run.environment = read_mapping(folder / "environment.json", parse_json)
+    with suppress(NMTError):
+        description = read_description(folder / "model")
+        record = {**description.training, "vocabulary_size": description.vocabulary_size}
+        run.model = run.facts = read_facts(record, str(folder / "model"))
+    if not run.model and (checkpoints := list_checkpoints(folder)):
+        from nmt.training import load_checkpoint
+
+        run.checkpoint = checkpoints[-1]
+        content = load_checkpoint(run.checkpoint)
+        run.facts = read_facts({**content["nmt"], "updates": content["global_step"]}, str(run.checkpoint))
     try:
-        manifest = read_manifest(corpus)
-    except NMTError:
+        from nmt.data import corpus_of
+
+        run.corpus = corpus_of(folder, {"config": run.config, "corpus": run.facts and run.facts.corpus}, prepared)
+    except NMTError as error:
         if prepared:
             raise
-        problem = f"{corpus} holds no prepared corpus that can be read; pass prepared=FOLDER where it lies"
-    written, environment = (folder / "metrics.csv").stat().st_mtime, read_object(folder / "environment.json")
-    return Run(folder, config, rows, written, environment, model_facts(folder / "model"), manifest, corpus, problem)
+        run.corpus_problem = str(error)
+    return run

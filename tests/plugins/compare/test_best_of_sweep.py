@@ -6,7 +6,6 @@ import pytest
 import sacrebleu
 
 from nmt.plugins.compare.best_of_sweep import differ_from_best
-from nmt.training import read_validation
 from nmt.training.run_folder import VALIDATION, write_validation
 
 REFERENCES = [f"das Haus Nummer {n} ist alt und rot und {n * n} Meter hoch ." for n in range(60)]
@@ -21,15 +20,6 @@ def row(folder: Path, name: str, texts: list[str], references: list[str] = REFER
 
 def spoilt(every: int, first: int = 0) -> list[str]:
     return [line.replace("alt", "neu") if n % every == first else line for n, line in enumerate(REFERENCES)]
-
-
-def test_what_is_kept_is_read_as_it_was(tmp_path):
-    texts = (["a\u2028b", "", 'c"\t'], ["x", "y", "\\"])
-    write_validation(tmp_path, texts)
-    assert read_validation(tmp_path) == texts
-    for broken in ("[1]\n", "{}\n", "{\n", "[" * 100_000 + "\n"):
-        (tmp_path / VALIDATION).write_text(broken)
-        assert read_validation(tmp_path) is None
 
 
 def test_a_star_is_a_paired_test_and_nothing_else_is_one(tmp_path):

@@ -1,6 +1,7 @@
 """Scores and intervals of buckets, against sacreBLEU itself and a plain loop."""
 
 import random
+from collections import Counter
 from statistics import fmean
 
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 import sacrebleu
 
 from nmt.plugins.compare.buckets import Row, bucket_rows, fault_rows, look_closer, strongest
-from nmt.plugins.compare.lines import Line, divisions
+from nmt.plugins.compare.lines import FAULTS, Line, divisions
 from nmt.plugins.compare.significance import Sampling
-from nmt.plugins.compare.systems import TestSet
+from nmt.translation import TestSet
 
 SAMPLING = Sampling(seed=5, resamples=300)
 
@@ -94,15 +95,65 @@ def test_a_bucket_that_is_as_bad_as_the_others_is_not_told_of():
     assert told(1)[0].title == "Words of the source"
 
 
-def test_the_same_translations_differ_nowhere():
+def test_the_same_translations_differ_nowhere_and_few_lines_show_nothing():
     test = made_up(50)
     texts = spoilt(test.references, 0.3, 1)
     rows = look_closer([[texts], [texts]], test, None, "ter", SAMPLING).rows
-    assert strongest(rows, 5) == []
     assert {(gap.value, gap.low, gap.high) for row in rows for gap in row.gaps} == {(0, 0, 0)}
-
-
-def test_a_bucket_of_a_few_lines_shows_nothing():
-    test = TestSet("made up", ["a"] * 49, ["Das Haus 5."] * 49)
-    rows = look_closer([[test.references], [["x"] * 49]], test, None, "chrf", SAMPLING).rows
+    few = TestSet("made up", ["a"] * 49, ["Das Haus 5."] * 49)
+    rows = look_closer([[few.references], [["x"] * 49]], few, None, "chrf", SAMPLING).rows
     assert not any(gap.significant for row in rows for gap in row.gaps)
+
+
+@pytest.mark.parametrize(
+    ("fault", "source", "reference", "hypothesis", "expected"),
+    [
+        ("a number is lost", "In 1999 it was 3.", "1999 war es 3.", "Damals war es 3.", True),
+        ("a number is lost", "In 1999 it was 3.", "1999 war es 3.", "1999 war es 3", False),
+        ("a number is lost", "It cost 1,000.50.", "Es kostete 1.000,50.", "Es kostete 1000.50.", False),
+        ("a number is lost", "It has 2 of 2.", "Es hat 2 von 2.", "Es hat 2.", True),
+        ("a number is lost", "It has two.", "Es hat 2.", "Es hat zwei.", False),  # the source has none
+        ("a number is lost", None, "Es hat 2.", "Es hat zwei.", True),
+        ("a number of its own", "It has two.", "Es hat zwei.", "Es hat 2 und 3.", True),
+        ("a number of its own", "It has two.", "Es hat 2.", "Es hat 2.", False),
+        ("words repeated", "a", "Ja, gut.", "Ja, ja, gut.", True),
+        ("words repeated", "a", "Ja, ja, gut.", "Ja, ja, gut.", False),
+        ("words repeated", "a", "Der Hund läuft.", "Der Hund der Hund läuft.", True),
+        ("words repeated", "a", "Der Hund läuft.", "Der Hund und der Hund läuft.", False),
+        ("under", "a", "Das ist ein Haus am See.", "Das ist", True),
+        ("under", "a", "Das ist ein Haus am See.", "Das ist ein Haus am", False),
+        ("under", "a", "Das ist ein Haus.", "", True),
+        ("over", "a", "Das ist ein Haus.", "Das ist ein Haus am See im Wald.", True),
+        ("over", "a", "Ja.", "Ja, gut.", False),
+        ("only the case", "a", "Das Haus ist alt.", "Das haus ist alt.", True),
+        ("only the case", "a", "Das Haus ist alt.", "Das Dach ist alt.", False),
+        ("the source", "The house.", "Das Haus.", "The  house.", True),
+        ("the source", "OK", "OK", "OK", False),
+        ("the source", None, "OK", "OK", False),
+    ],
+)
+def test_faults(fault, source, reference, hypothesis, expected):
+    [has] = [each.has for each in FAULTS if each.title.startswith(fault)]
+    assert has(Line(source, reference), hypothesis) == expected
+
+
+def test_every_line_is_in_one_bucket_of_each_division():
+    by_title = {division.title: division for division in divisions(Counter({"the": 100, "house": 9, "old": 10}), True)}
+    rarest, capitals = "Its rarest word was in training", "Capitals in the source"
+    for title, source, label in (
+        ("Words of the source", "a b c d e f", "6-10"),
+        ("Numbers in the source", "Room 5", "some"),
+        ("Numbers in the source", "Room five", "none"),
+        (capitals, "the house", "none"),
+        (capitals, "The house", "the first letter alone"),
+        (capitals, "The House", "others too"),
+        (capitals, "STOP", "nothing but capitals"),
+        (capitals, "", "none"),
+        (rarest, "The the", "100 times or more"),
+        (rarest, "The old", "10 to 99 times"),
+        (rarest, "The House", "1 to 9 times"),
+        (rarest, "the unseen", "never"),
+    ):
+        division = by_title[title]
+        assert division.labels[division.bucket(Line(source, "x"))] == label
+    assert len(divisions(None, False)) == len(by_title) - 1

@@ -1,12 +1,13 @@
-"""Nothing that a text holds can become markup."""
+"""Nothing that a text holds can become markup; numbers and differences as people read them."""
 
+import math
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 
 import pytest
 from markupsafe import Markup
 
-from nmt.plugins.report.pages import templates
+from nmt.plugins.report import pages
+from nmt.plugins.report.pages import differences, number, render
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -22,55 +23,51 @@ HOSTILE = [
 ]
 
 
-class Texts(HTMLParser):
-    """The elements and the text of a page."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.text = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-
-    def handle_data(self, data):
-        self.text += data
-
-
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_text(text):
-    made = templates().from_string('<p title="{{ text }}">{{ text }}</p>').render(text=text)
-    made.encode()
-    root = ET.fromstring(made)
-    assert root.tag == "p"
-    assert list(root) == []
-    assert root.text == root.get("title")
-    parsed = Texts(made)
-    assert parsed.names == ["p"]
-    assert parsed.text == "".join("\ufffd" if c in "\0\x07\x7f\ud800\ufffe\uffff" else c for c in text)
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_text_in_what_the_pages_make_of_it(text):
+def test_hostile_text_stays_text_in_what_the_pages_make_of_it(text, tmp_path, monkeypatch):
     source = (
         '{% from "training_parts.html" import fact, text_example, tree_example with context %}'
         "<p>{% call fact('Validation ' ~ text, text) %}{{ text }}{% endcall %}"
         "{{ text_example(example, sides, {'source': text}) }}{{ tree_example(example, labels) }}</p>"
     )
+    (tmp_path / "x.html").write_text(source)
+    (tmp_path / "training_parts.html").write_text((pages.TEMPLATES / "training_parts.html").read_text())
+    monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
     example = {"source": text, "reference": text, "hypothesis": text, "value": 1.0}
     label = {"text": text, "kind": "word", "row": 1, "start": 0, "end": 1}
     sides = ([(text, True)], [(text, False)])
-    made = templates().from_string(source).render(text=text, example=example, sides=sides, labels=[label])
-    made.encode()
+    page = render("x.html", text=text, example=example, sides=sides, labels=[label])
+    page.encode()
     shown = "".join("\ufffd" if c in "\0\x07\x7f\ud800\ufffe\uffff" else c for c in text)
-    root = ET.fromstring(made)
+    root = ET.fromstring(page)
     assert {element.tag for element in root.iter()} <= {"p", "div", "dt", "dd", "article", "dl", "mark", "span"}
     assert {key for e in root.iter() for key in e.attrib} <= {"class", "lang", "dir", "style", "role", "aria-label"}
     assert "".join(root.itertext()).count(shown) == 7
-    assert "\0" not in made
 
 
-def test_what_is_markup_already_is_not_escaped_again_and_nothing_is_printed_for_none():
-    assert templates().from_string("{{ a }}{{ b }}{{ c }}").render(a=Markup("<i>"), b="<i>", c=None) == "<i>&lt;i&gt;"
+def test_markup_is_not_escaped_again_and_nothing_is_printed_for_none(tmp_path, monkeypatch):
+    (tmp_path / "x.html").write_text("{{ a }}{{ b }}{{ c }}")
+    monkeypatch.setattr(pages, "TEMPLATES", tmp_path)
+    assert render("x.html", a=Markup("<i>"), b="<i>", c=None) == "<i>&lt;i&gt;"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((0, "0"), (math.nan, "nan"), (3.14159, "3.142"), (-0.5, "-0.5"), (12345.6, "12,346"), (0.0700, "0.07")),
+        *((3.3e18, "3.3e+18"), (9999.9, "10,000"), (1_896_000_001, "1,896,000,001"), (65_123_456.0, "65,123,456")),
+    ],
+)
+def test_numbers_read_as_people_write_them(value, text):
+    assert number(value) == text
+
+
+def test_parts_spell_both_texts_and_mark_what_differs():
+    reference, hypothesis = "Der rote Hund läuft.", "Der blaue Hund läuft schnell!"
+    missed, wrong = differences(reference, hypothesis)
+    assert "".join(text for text, _ in missed) == reference
+    assert "".join(text for text, _ in wrong) == hypothesis
+    assert [text for text, differs in missed if differs] == ["rote", "."]
+    assert [text for text, differs in wrong if differs] == ["blaue", "schnell!"]
+    assert differences("Ja, gut.", "Ja, gut.") == ([("Ja, gut.", False)], [("Ja, gut.", False)])
+    assert differences("Ja", "") == ([("Ja", True)], [])

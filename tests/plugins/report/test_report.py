@@ -1,153 +1,300 @@
-"""What `nmt score` reads and writes."""
+"""`nmt report`: one page that tells what a run's files hold, and asks nothing of any other place."""
 
-import gzip
+import csv
 import json
-import sys
+import shutil
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+import sacrebleu
+import yaml
 
-from nmt.commands.score import ScoreConfig, example_text, scores_of as report
-from nmt.errors import NMTError
-from nmt.evaluation import score, scores
-from nmt.text import read_texts
-
-REFERENCES = ["eins zwei drei vier fünf", "sechs sieben acht neun", "zehn elf zwölf", "dreizehn"]
-HYPOTHESES = ["eins zwei drei vier sechs", "sechs sieben acht neun", "zehn elf", "vierzehn"]
-SOURCES = ["one two three four five", "six seven eight nine", "ten eleven twelve", "thirteen"]
+from nmt.plugins.report.training_page import Example, assess, pick
 
 
 @pytest.fixture
-def files(tmp_path) -> dict[str, str]:
-    texts = {"hypothesis": HYPOTHESES, "reference": REFERENCES, "source": SOURCES}
-    for name, lines in texts.items():
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return {name: str(tmp_path / name) for name in texts}
+def run(finished, tmp_path) -> Path:
+    """A copy of the finished run."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [
-        (b"", []),
-        (b"\n", [""]),
-        (b"a\nb\n", ["a", "b"]),
-        (b"a\nb", ["a", "b"]),
-        (b"a\r\nb\r\n", ["a", "b"]),
-        (b"\r\n\n\r\n", ["", "", ""]),
-        (b"a\rb\n", ["a\rb"]),
-        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
-        ("Ä\u2028b\x85c\x0bd\x0ce\n".encode(), ["Ä\u2028b\x85c\x0bd\x0ce"]),
-    ],
-)
-def test_only_lf_and_crlf_separate_lines(tmp_path, content, lines):
-    (tmp_path / "text").write_bytes(content)
-    assert list(read_texts(tmp_path / "text")) == lines
+def metrics_of(run: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((run / "metrics.csv").read_text().splitlines()))
 
 
-def test_a_dash_is_standard_input(files, monkeypatch):
-    with Path(files["hypothesis"]).open(encoding="utf-8") as theirs:
-        monkeypatch.setattr(sys, "stdin", theirs)
-        piped = report(ScoreConfig(hypothesis="-", reference=files["reference"], metrics=["bleu"]))
-    assert piped == report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
+def parsed(page: Path) -> ET.Element:
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>\n")
+    return ET.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
 
 
-@pytest.mark.parametrize("lowercase", [False, True])
-def test_text_is_a_line_for_each_score(files, lowercase):
-    metrics = ["bleu", "split", "ter"]
-    config = ScoreConfig(files["hypothesis"], files["reference"], None, metrics, "fr", lowercase)
-    expected = score(HYPOTHESES, REFERENCES, metrics, "fr", lowercase)
-    assert report(config) == "".join(f"{s.name} = {s.value:.2f}  {s.signature}\n" for s in expected)
+def tag(element: ET.Element) -> str:
+    """The name of an element; those of matplotlib's pictures have SVG's namespace."""
+    return element.tag.rpartition("}")[2]
 
 
-@pytest.mark.parametrize(
-    ("names", "language", "tokenizer"),
-    [
-        (("out.ja", "ref.ja"), None, "char"),
-        (("out", "ref.th.gz"), None, "char"),
-        (("out.zh-Hans", "ref"), None, "zh"),
-        (("out.txt", "ref.en-de.de"), None, "13a"),
-        (("out.ja", "ref.ja"), "zh", "zh"),
-    ],
-)
-def test_the_language_is_that_of_the_key_or_of_a_files_name(names, language, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(scores, "command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x")
-    hypothesis, reference = (tmp_path / name for name in names)
-    for path in (hypothesis, reference):
-        path.write_bytes((gzip.compress if path.suffix == ".gz" else bytes)(b"1 2 3 4\n"))
-    config = ScoreConfig(str(hypothesis), str(reference), metrics=["bleu"], language=language)
-    assert f"|tok:{tokenizer}|" in report(config)
+def describe_training(run: Path, **training) -> None:
+    """Write into the description of the run's model what its training tells."""
+    path = run / "model/config.json"
+    description = json.loads(path.read_text())
+    description["training"] |= training
+    path.write_text(json.dumps(description))
 
 
-def test_json_holds_every_digit_and_the_signature(files):
-    metrics = ["tokenised", "chrf"]
-    config = ScoreConfig(files["hypothesis"], files["reference"], metrics=metrics, language="de", format="json")
-    assert json.loads(report(config)) == [
-        {"metric": s.metric, "name": s.name, "value": s.value, "signature": s.signature}
-        for s in score(HYPOTHESES, REFERENCES, metrics, "de")
+def section(root: ET.Element, title: str) -> ET.Element:
+    (found,) = (element for element in root.iter("section") if element.findtext("h2") == title)
+    return found
+
+
+def text(element: ET.Element) -> str:
+    return "".join(element.itertext())
+
+
+def facts(root: ET.Element) -> dict[str, str]:
+    """The numbers of the page's head."""
+    (shown,) = (element for element in root.iter("dl") if element.get("class") == "facts")
+    return {div.findtext("dt"): " ".join(" ".join(div.find("dd").itertext()).split()) for div in shown.findall("div")}
+
+
+def titles(root: ET.Element) -> list[str]:
+    return [caption.findtext("span/b") for caption in root.iter("figcaption")]
+
+
+def test_the_page_of_a_finished_run(nmt, run, toy):
+    score = {"metric": "bleu", "name": "BLEU", "value": 12.345, "sentences": 4, "signature": "nrefs:1|version:2"}
+    facts_of_training = {"tokens": 12_345, "devices": "1 x abacus", "versions": {"abacus": "0.0.7"}, "score": score}
+    describe_training(run, **facts_of_training)
+    outcome = nmt("report", "copy", "decode=greedy", "decode.max_extra_length=5")
+    assert (outcome.code, outcome.out) == (0, f"{Path('copy/report.html')}\n"), outcome.err
+    assert (
+        "translating 40 lines of the validation set, beam 1, length penalty 0.6, by the model in copy/model, update 60"
+        in outcome.err
+    )
+    root = parsed(run / "report.html")
+    head = facts(root)
+    assert head["Update"] == "60 of 60"
+    assert head["Parameters"].startswith("10,176")
+    rows = [row for row in metrics_of(run) if row["valid_loss"]]
+    assert head["Best validation loss"].startswith(f"{min(float(row['valid_loss']) for row in rows):.3f}")
+    assert head["Validation BLEU"].startswith("12.35 averaged model of update 60, 4 sentences")
+    assert head["Validation BLEU"].endswith("nrefs:1|version:2")
+    assert head["Target tokens"] == "12,345"
+    assert "1 x abacus" in head["Training time"]
+    assert "0.0.7" in text(section(root, "Environment"))
+    assert {"Loss", "Perplexity", "BLEU", "Learning rate", "Throughput"} <= set(titles(root))
+    assert "finished" in text(root.find("body/header"))
+    manifest = json.loads((Path(toy[-1].removeprefix("prepared=")) / "manifest.json").read_text())
+    assert manifest["fingerprint"] in text(section(root, "Corpus"))
+    assert "600" in text(section(root, "Corpus"))
+    assert [element.findtext("h2") for element in root.iter("section")] == [
+        *("Translations", "Scores", "Curves", "Corpus", "Configuration", "Environment")
     ]
 
 
-def test_line_ends_do_not_change_a_score(files):
-    before = report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
-    path = Path(files["reference"])
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    assert report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"])) == before
+def test_a_model_that_training_has_left_behind_is_marked(nmt, run):
+    tree = yaml.safe_load((run / "config.yaml").read_text())
+    tree["trainer"]["max_steps"] = 90
+    (run / "config.yaml").write_text(yaml.safe_dump(tree))
+    assert nmt("report", "copy", "sentences=0").code == 0
+    assert "Training went on" not in text(parsed(run / "report.html"))
+    header = (run / "metrics.csv").read_text().splitlines()[0].split(",")
+    with (run / "metrics.csv").open("a") as file:
+        file.write(",".join({"step": "70", "loss": "2.5"}.get(name, "") for name in header) + "\n")
+    assert nmt("report", "copy", "sentences=0").code == 0
+    shown = text(parsed(run / "report.html").find("body/header"))
+    assert "running" in shown
+    assert "Training went on: the model in copy/model is still that of update 60" in shown
 
 
-def test_examples_are_triples_spread_evenly_above_the_scores(files):
-    config = ScoreConfig(**files, metrics=["bleu"], examples=2)
-    without = report(ScoreConfig(**files, metrics=["bleu"]))
-    assert report(config) == (
-        "     source  one two three four five\n"
-        "  reference  eins zwei drei vier fünf\n"
-        "translation  eins zwei drei vier sechs\n"
-        "\n"
-        "     source  ten eleven twelve\n"
-        "  reference  zehn elf zwölf\n"
-        "translation  zehn elf\n"
-        "\n" + without
-    )
+def test_scores_and_examples_are_those_of_the_translations(nmt, run, toy):
+    search = ("decode.beam_size=2", "decode.max_extra_length=5", "decode.length_penalty=1")
+    assert nmt("report", "run=copy", *search, "split=test", "sentences=15", "examples=20").code == 0
+    prepared = Path(toy[-1].removeprefix("prepared="))
+    (lines := Path("lines")).write_text("".join((prepared / "test.en").read_text().splitlines(keepends=True)[:15]))
+    assert nmt("translate", "run=copy", f"input={lines}", "output=hyp", *search).code == 0
+    hypotheses = Path("hyp").read_text().splitlines()
+    references = (prepared / "test.de").read_text().splitlines()[:15]
+    shown = section(parsed(run / "report.html"), "Translations")
+    assert "The first 15 of 20 lines of the test set, beam 2, length penalty 1.0" in text(shown)
+    scores = section(parsed(run / "report.html"), "Scores")
+    bleu, chrf = (list(div.itertext()) for div in scores.find("div/dl").findall("div"))
+    scorer = sacrebleu.metrics.BLEU()
+    assert f"{scorer.corpus_score(hypotheses, [references]).score:.2f}" in bleu
+    assert str(scorer.get_signature()) in bleu
+    assert f"{sacrebleu.corpus_chrf(hypotheses, [references]).score:.2f}" in chrf
+    triples = {
+        tuple(text(dd) for dd in article.find("dl").findall("dd")): text(article.find("div"))
+        for article in shown.iter("article")
+    }
+    expected = {
+        (source, reference, hypothesis or "(empty)"): f"{sacrebleu.sentence_chrf(hypothesis, [reference]).score:.1f}"
+        for source, reference, hypothesis in zip(lines.read_text().splitlines(), references, hypotheses, strict=True)
+    }
+    assert triples == expected
 
 
-def test_without_sources_examples_are_pairs():
-    assert example_text(None, ["r"], ["h"], 1) == "  reference  r\ntranslation  h\n\n"
+def test_a_run_that_is_still_training(nmt, run):
+    shutil.rmtree(run / "model")
+    with (run / "metrics.csv").open("a") as file:
+        file.write("65,3.0")
+    tree = yaml.safe_load((run / "config.yaml").read_text())
+    tree["trainer"]["max_steps"] = 90
+    (run / "config.yaml").write_text(yaml.safe_dump(tree))
+    assert nmt("report", "copy", "decode=greedy", "sentences=5", "output=page.html").code == 0
+    root = parsed(Path("page.html"))
+    assert facts(root)["Update"] == "60 of 90"
+    assert "to go" in facts(root)["Training time"]
+    assert "running" in text(root.find("body/header"))
+    assert "by the checkpoint of update 60" in text(section(root, "Translations"))
+    assert not (run / "report.html").exists()
+    shutil.rmtree(run / "checkpoints")
+    outcome = nmt("report", "copy")
+    assert outcome.code == 0
+    assert "no checkpoint yet" in text(section(parsed(run / "report.html"), "Translations"))
+
+
+def test_columns_and_files_of_newer_runs_are_shown(nmt, run):
+    rows = metrics_of(run)
+    more = {"gradient_norm": "1.5", "padding": "0.08", "mfu": "0.31", "flops": "1e12", "cost": "3.3e18", "skipped": "2"}
+    with (run / "metrics.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], *more])
+        writer.writeheader()
+        writer.writerows(row | more if row["loss"] else row for row in rows)
+    environment = {"torch": "9.8.7", "devices": ["H200", "H200"], "peaks": {"H200": 5.0}}
+    (run / "environment.json").write_text(json.dumps(environment))
+    assert nmt("report", "copy", "sentences=0").code == 0
+    root = parsed(run / "report.html")
+    assert {"Gradient norm", "Padding", "MFU", "Skipped updates"} <= set(titles(root))
+    assert facts(root)["Cost in FLOPs"].startswith("3.3e+18")
+    assert "9.8.7" in text(section(root, "Environment"))
+    assert "H200, H200" in text(section(root, "Environment"))
+    assert "peaks.H2005.0" in text(section(root, "Environment"))
+
+
+HOSTILE = "</title></style><script>alert(1)</script><img src='http://x/'>\0\u202e\" onload=\"x"
+
+
+def test_the_page_asks_nothing_of_any_other_place_and_runs_nothing(nmt, run):
+    """Not even where text from the run and its corpus tries to."""
+    tree = yaml.safe_load((run / "config.yaml").read_text())
+    corpus = Path(shutil.copytree(tree["prepared"], "corpus"))
+    for language in ("en", "de"):
+        (corpus / f"valid.{language}").write_text(f"{HOSTILE}\n" * 40)
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    manifest["content"]["sources"] = {HOSTILE: HOSTILE}
+    manifest["counts"]["train"]["dropped"] = {HOSTILE: 3}
+    (corpus / "manifest.json").write_text(json.dumps(manifest))
+    tree["name"] = tree["data"]["name"] = tree["model"]["name"] = tree["experiment"] = HOSTILE
+    (run / "config.yaml").write_text(yaml.safe_dump(tree))
+    (run / "environment.json").write_text(json.dumps({HOSTILE: HOSTILE}))
+    assert nmt("report", "copy", "prepared=corpus", "decode=greedy", "decode.max_extra_length=5").code == 0
+    root = parsed(run / "report.html")
+    page = {"html", "head", "meta", "link", "title", "style", "body", "header", "footer", "section", "article"}
+    words = {"h1", "h2", "h3", "p", "div", "span", "b", "i", "code", "pre", "mark", "br", "dl", "dt", "dd"}
+    blocks = {"details", "summary", "figure", "figcaption", "table", "thead", "tbody", "tr", "th", "td"}
+    pictures = {"svg", "defs", "clipPath", "g", "path", "rect", "use", "text"}
+    for element in root.iter():
+        assert tag(element) in page | words | blocks | pictures
+        assert not [key for key in element.attrib if key.startswith("on") or key == "src"]
+        assert element.get("href", "data:,") == "data:,"
+        assert all(value.startswith("#") for key, value in element.attrib.items() if key.endswith("}href"))
+        assert "url(" not in element.get("style", "")
+        assert element.get("clip-path", "url(#").startswith("url(#")
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    style = root.find("head/style")
+    assert "url(" not in style.text
+    assert "@import" not in style.text
+    (policy,) = (m.get("content") for m in root.iter("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert text(root).count("<script>alert(1)</script>") > 10
+
+
+def test_a_run_that_diverged_is_reported_too(nmt, run):
+    text = (run / "metrics.csv").read_text()
+    head = text.splitlines()[0]
+    bad = [
+        ",".join(str(step) if key == "step" else value for key in head.split(","))
+        for step, value in ((70, "nan"), (80, "inf"))
+    ]
+    (run / "metrics.csv").write_text("\n".join([text.strip(), *bad]) + "\n")
+    assert nmt("report", "copy", "sentences=0").code == 0
+    root = parsed(run / "report.html")
+    assert "nan" not in facts(root)["Best validation loss"]
+    (run / "metrics.csv").write_text("\n".join([head, *bad]) + "\n")
+    assert nmt("report", "copy", "sentences=0").code == 0
+    assert "Best validation loss" not in facts(parsed(run / "report.html"))
+
+
+def test_mistakes_are_one_line(nmt, run):
+    corpus = Path(shutil.copytree(yaml.safe_load((run / "config.yaml").read_text())["prepared"], "other"))
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    manifest["counts"]["test"]["kept"] = 0
+    (corpus / "manifest.json").write_text(json.dumps(manifest))
+    nmt("report", "copy", "prepared=other", "split=test").refused("other holds no test set; pass split=valid")
+    (corpus / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "0" * 64}))
+    nmt("report", "copy", "prepared=other").refused("another corpus", "pass prepared=FOLDER")
+    nmt("report", "copy", "other").refused("takes one run")
+    nmt("report", "copy", "output=nowhere/x.html").refused("there is no folder nowhere")
+    nmt("report", "copy", "output=copy").refused("output=copy: a folder", "output=copy/report.html")
+
+
+@pytest.mark.parametrize("name", ["runs/heads=4", "it's/x", "d/[1,2]", "e/back\\"])
+def test_a_run_may_have_any_name(nmt, run, name):
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).symlink_to(run)
+    outcome = nmt("report", name, "sentences=0", "output=page.html")
+    assert (outcome.code, outcome.out) == (0, "page.html\n"), outcome.err
+
+
+SOURCES = ["a b c", "a b c d e f g", "a b", "a b c d e f", " ".join("x" * 60), ""]
+REFERENCES = [
+    "eins zwei drei vier",
+    "fünf sechs sieben acht neun",
+    "zehn",
+    "elf zwölf dreizehn vierzehn",
+    "a b c d e",
+    "",
+]
+HYPOTHESES = ["eins zwei drei vier", "fünf sechs sieben acht", "neun", "elf zwölf dreizehn vierzehn", "a b c d f", ""]
+
+
+def test_scores_as_a_whole_by_length_and_by_sentence_are_sacrebleus():
+    quality = assess(SOURCES, REFERENCES, HYPOTHESES, "bleu")
+    bleu, chrf = quality.scores
+    assert bleu.value == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
+    assert chrf.value == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
+    for example in quality.examples:
+        assert example.value == sacrebleu.sentence_chrf(example.hypothesis, [example.reference]).score
+    assert sum(quality.histogram) == len(SOURCES)
+    labels = ["1-5", "6-10", *(f"{n + 1}-{n + 5}" for n in range(10, 45, 5)), "46+"]
+    assert [bucket.label for bucket in quality.buckets] == labels
+    for bucket in quality.buckets:
+        chosen = {"1-5": [0, 2, 5], "6-10": [1, 3], "46+": [4]}.get(bucket.label, [])
+        texts = [HYPOTHESES[i] for i in chosen], [[REFERENCES[i] for i in chosen]]
+        assert (bucket.count, bucket.value) == (len(chosen), sacrebleu.corpus_bleu(*texts).score if chosen else 0)
+
+
+def test_trees_are_scored_by_their_brackets():
+    """By hand: S and NP are right, VP and ADJP are missing, PP is too many; a word alone has no brackets."""
+    reference = "(TOP (S (NP (DT the) (NN end)) (VP (VBZ is) (ADJP (JJ near)))))"
+    hypothesis = "(TOP (S (NP (DT the) (NN end)) (PP (VBZ is)) (JJ near)))"
+    sources, references = ["the end is near", "hush"], [reference, "(TOP (UH hush))"]
+    quality = assess(sources, references, [hypothesis, "(TOP (NN hush))"], "brackets")
+    assert [item.value for item in quality.scores] == pytest.approx([400 / 7, 200 / 3, 50, 50])
+    assert [e.value for e in quality.examples] == pytest.approx([400 / 7, 100])
+    assert [(bucket.label, bucket.value) for bucket in quality.buckets] == [("1-5", pytest.approx(400 / 7))]
 
 
 @pytest.mark.parametrize(
-    ("lines", "count", "shown"),
-    [(4, 0, []), (4, 1, [0]), (4, 4, [0, 1, 2, 3]), (4, 9, [0, 1, 2, 3]), (9, 3, [0, 3, 6])],
+    ("values", "count", "groups"),
+    [
+        ([50, 10, 90, 30, 70, 20, 60, 80, 40], 2, {"Best": [90, 80], "Median": [60, 50], "Worst": [10, 20]}),
+        ([5], 3, {"Best": [5]}),
+        ([5, 6, 7], 0, {}),
+    ],
 )
-def test_examples_are_at_most_the_lines_there_are(lines, count, shown):
-    numbers = [str(i) for i in range(lines)]
-    text = example_text(numbers, numbers, numbers, count)
-    assert [line.split()[1] for line in text.split("\n") if "reference" in line] == [str(i) for i in shown]
-
-
-@pytest.mark.parametrize("name", ["hypothesis", "reference", "source"])
-def test_a_missing_file_is_named(files, name):
-    Path(files[name]).unlink()
-    with pytest.raises(NMTError, match=rf"^{files[name]}: No such file"):
-        report(ScoreConfig(**files, metrics=["bleu"]))
-
-
-def test_a_folder_is_no_file(files, tmp_path):
-    with pytest.raises(NMTError, match=rf"^{tmp_path}: Is a directory"):
-        report(ScoreConfig(str(tmp_path), files["reference"], metrics=["bleu"]))
-
-
-def test_invalid_utf8_is_refused_with_file_and_line(files):
-    Path(files["hypothesis"]).write_bytes(b"a\nb\n\xffc\nd\n")
-    with pytest.raises(NMTError, match=rf"^{files['hypothesis']}, line 3: invalid UTF-8"):
-        report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
-
-
-def test_differing_line_counts_are_refused_with_both(files):
-    Path(files["hypothesis"]).write_text("a\nb\nc\n")
-    with pytest.raises(NMTError, match=r"has 3 lines but .* has 4: they are not parallel"):
-        report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
-
-
-def test_sources_of_another_count_are_refused_with_both(files):
-    Path(files["source"]).write_text("a\n")
-    with pytest.raises(NMTError, match=rf"^{files['source']} has 1 lines but {files['reference']} has 4"):
-        report(ScoreConfig(**files, metrics=["bleu"], examples=1))
+def test_the_best_the_median_and_the_worst_are_shown_and_none_twice(values, count, groups):
+    examples = [Example("s" * (1 + i), "r", "h", value) for i, value in enumerate(values)]
+    assert {name: [e.value for e in group] for name, group in pick(examples, count).items()} == groups

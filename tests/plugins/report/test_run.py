@@ -1,4 +1,4 @@
-"""A run directory is read as it is: unfinished, cut off, without what older runs did not write."""
+"""A run's folder is read as it is: unfinished, cut off, or made by a stranger."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import yaml
 
 from nmt.config import ModelConfig
 from nmt.errors import NMTError
-from nmt.plugins.report.run import find_run, last, open_run, read_metrics, series
+from nmt.plugins.report.run import find_run, open_run, read_rows
 
 HEADER = "step,loss,learning_rate,tokens_per_second,seconds,valid_loss\n"
 CONFIG = {"name": "x", "prepared": "nowhere", "trainer": {"max_steps": 100}, "model": {}, "data": {}}
@@ -40,57 +40,34 @@ def write_model(run, **training):
 
 
 def test_columns_are_read_by_name_and_empty_cells_are_none(run):
-    rows = read_metrics(run)
-    assert series(rows, "loss") == [(10, 5.5), (20, 4.5)]
-    assert series(rows, "valid_loss") == [(20, 4.25)]
-    assert series(rows, "mfu") == []
-    assert last(rows, "seconds") == 3
-    assert last(rows, "cost") is None
+    opened = open_run(run, None)
+    assert opened.series("loss") == [(10, 5.5), (20, 4.5)]
+    assert opened.series("valid_loss") == [(20, 4.25)]
+    assert opened.series("mfu") == []
+    assert (opened.last("seconds"), opened.last("cost")) == (3, None)
 
 
-@pytest.mark.parametrize("tail", ["30", "30,4", "30,4.1,0.3,1200,4.", "3", '30,"4.1', "\0\0\0\0"])
-def test_a_row_that_is_cut_off_is_left_out(run, tail):
-    whole = read_metrics(run)
+@pytest.mark.parametrize("tail", ["30", "30,4.1,0.3,1200,4.", '30,"4.1', "\0\0\0\0", "x,4,,,,\n", "30,x,1,2,3,4,5,6\n"])
+def test_a_row_that_is_cut_off_or_of_another_make_is_left_out(run, tail):
+    whole = read_rows(run)
     with (run / "metrics.csv").open("a") as file:
         file.write(tail)
-    assert read_metrics(run) == whole
+    assert read_rows(run) == whole
 
 
-@pytest.mark.parametrize("row", ["x,4,,,,", "30,x,1,2,3,4,5,6", "30"])
-def test_a_row_of_another_make_costs_only_itself(run, row):
-    before = read_metrics(run)
-    with (run / "metrics.csv").open("a") as file:
-        file.write(f"{row}\n40,4,,,,\n")
-    assert read_metrics(run) == [*before, {"step": 40, "loss": 4}]
-
-
-@pytest.mark.parametrize("content", [None, "", HEADER, HEADER + "10,5", "no csv at all\n", "step\nx\n"])
-def test_nothing_logged_yet_is_told(run, content):
-    (run / "metrics.csv").unlink()
-    if content is not None:
-        (run / "metrics.csv").write_text(content)
+@pytest.mark.parametrize("content", ["", HEADER + "10,5", "no csv at all\n"])
+def test_nothing_logged_yet_is_reported(run, content):
+    (run / "metrics.csv").write_text(content)
     with pytest.raises(NMTError, match="nothing is logged"):
-        read_metrics(run)
+        read_rows(run)
 
 
-def test_what_is_no_run_is_told(tmp_path, monkeypatch):
-    with pytest.raises(NMTError, match="no such folder"):
-        find_run(str(tmp_path / "nowhere"))
+def test_what_is_no_run_is_refused(tmp_path, monkeypatch):
     with pytest.raises(NMTError, match=r"not a training run \(no config.yaml\)"):
-        find_run(str(tmp_path))
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(NMTError, match="a model directory"):
         find_run(str(tmp_path))
     monkeypatch.chdir(tmp_path)  # there may be runs where the tests are started, as after `make demo`
     with pytest.raises(NMTError, match="nmt train"):
         find_run("runs/latest")
-
-
-@pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "", "\xff"])
-def test_a_configuration_that_cannot_be_read_is_told(run, text):
-    (run / "config.yaml").write_bytes(text.encode("latin-1"))
-    with pytest.raises(NMTError, match=r"config\.yaml"):
-        open_run(run, None)
 
 
 def test_an_unfinished_run_is_running_until_it_has_been_silent_for_long(run):
@@ -103,61 +80,26 @@ def test_an_unfinished_run_is_running_until_it_has_been_silent_for_long(run):
 
 
 def test_a_run_is_finished_by_a_model_of_its_last_update(run):
-    planned = open_run(run, None).updates
-    assert planned > 20
-    for updates, state in ((planned, "finished"), (20, "stopped"), (10, "running")):
+    for updates, state in ((100, "finished"), (20, "stopped"), (10, "running")):
         write_model(run, updates=updates)
         os.utime(run / "metrics.csv", (1000, 1000))
         opened = open_run(run, None)
-        assert opened.state(1001) == state
-        assert opened.model.updates == updates
+        assert (opened.state(1001), opened.model.updates) == (state, updates)
         assert opened.model_is_stale == (updates < 20)
 
 
-def test_the_model_directory_tells_of_its_training(run):
+def test_the_model_directory_has_the_facts_of_its_training(run):
     write_model(run, updates=30, averaged=[10, 20, 30], config={}, **FACTS, score=SCORE)
-    facts = open_run(run, None).model
+    facts = open_run(run, None).facts
     assert (facts.tokens, facts.devices, facts.versions) == (4000, "1 x cpu", FACTS["versions"])
     assert vars(facts.score) == SCORE
 
 
-def test_a_model_of_an_older_version_tells_less(run):
-    write_model(run, updates=30)
-    facts = open_run(run, None).model
-    assert (facts.tokens, facts.devices, facts.versions, facts.score) == (None, None, {}, None)
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"updates": "x"},
-        {"tokens": "x"},
-        {"devices": 1},
-        {"versions": {"nmt": 1}},
-        {"score": 1},
-        {"score": {"name": "x"}},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("broken", [{"updates": "x"}, {"tokens": "x"}, {"versions": {"nmt": 1}}, {"score": 1}], ids=str)
 def test_a_training_of_other_types_is_none(run, broken):
     write_model(run, **{"updates": 30, **broken})
-    assert open_run(run, None).model is None
-
-
-@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"training": 1}', '{"training": {"updates": "x"}}'])
-def test_a_model_directory_that_cannot_be_read_is_none(run, text):
-    if text is not None:
-        (run / "model").mkdir()
-        (run / "model" / "config.json").write_text(text)
-    assert open_run(run, None).model is None
-
-
-def test_the_environment_may_be_absent_or_broken(run):
-    assert open_run(run, None).environment == {}
     (run / "environment.json").write_text("{")
-    assert open_run(run, None).environment == {}
-    (run / "environment.json").write_text('{"torch": "2.11"}')
-    assert open_run(run, None).environment == {"torch": "2.11"}
+    assert (open_run(run, None).model, open_run(run, None).environment) == (None, {})
 
 
 def test_a_corpus_that_moved_is_named_and_one_that_was_asked_for_is_needed(run):
@@ -166,22 +108,11 @@ def test_a_corpus_that_moved_is_named_and_one_that_was_asked_for_is_needed(run):
         open_run(run, "elsewhere")
 
 
-def test_a_corpus_is_found_from_any_folder(run, tmp_path_factory, monkeypatch):
-    root = tmp_path_factory.mktemp("root")
-    (root / "runs" / "sweep").mkdir(parents=True)
-    moved = run.rename(root / "runs" / "sweep" / "point")
-    (root / "nowhere").mkdir()
-    (root / "nowhere" / "manifest.json").write_text("{}")
-    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    assert open_run(moved, None).prepared == root / "nowhere"
-
-
 @pytest.mark.parametrize(
     ("file", "content"),
     [
         ("config.yaml", "a: &a [x]\nb: [*a, *a]\n"),
         ("config.yaml", "trainer: [1]\n"),
-        ("config.yaml", "model: text\n"),
         ("config.yaml", "[" * 3000),
         ("metrics.csv", f"step,loss\n10,{'x' * 200_000}\n"),
     ],

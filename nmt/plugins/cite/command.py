@@ -1,18 +1,24 @@
-"""Options of `nmt cite` and `nmt verify`."""
+"""`nmt cite`: write a bundle of translations and scores that others can verify. `nmt verify`: check one."""
 
+import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from nmt.commands.console import talker
+from nmt.commands.words import one_run
 from nmt.config import (
+    BLEU_TOKENIZERS,
     MISSING,
+    Command,
     DecodeConfig,
-    as_list,
-    check_scoring,
+    Option,
+    choice,
+    metric_names,
     require,
-    require_choice,
     shown,
 )
+from nmt.errors import NMTError
 
 
 @dataclass
@@ -29,9 +35,9 @@ class CiteConfig:
     """The bundle to write; null: citation-TESTSET.zip in the run, or here for a model directory of no run."""
     text: bool = False
     """Put source and reference lines into the bundle, not only their SHA-256: only where their licence allows it."""
-    metrics: Any = field(default_factory=lambda: ["bleu", "chrf", "ter"])
+    metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=lambda: metric_names("text"))
     """bleu, chrf, chrf++, ter, tokenised, split, as in `nmt score`."""
-    tokenize: str | None = None
+    tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
     """Tokenizer of BLEU, as in `nmt score`; null: the recommended one for the target language."""
     lowercase: bool = False
     """Ignore case, in every metric."""
@@ -44,16 +50,9 @@ class CiteConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        self.metrics = as_list(self.metrics)
-        check_scoring(self.metrics, self.tokenize, "text")
-        for given, other in (("source", "reference"), ("reference", "source")):
-            missing = getattr(self, given) is not None and getattr(self, other) is None
-            require(not missing, f"{given}={getattr(self, given)}: needs {other}=FILE beside it")
+        require(bool(self.metrics), "metrics: name at least one")
+        require((self.source is None) == (self.reference is None), "source, reference: pass both, or neither")
         require("-" not in (self.source, self.reference), "source, reference: files, please, and not standard input")
-        require(
-            self.source is None or self.prepared is None,
-            f"prepared={self.prepared}: leave it out with source and reference, which are the test set",
-        )
 
 
 @dataclass
@@ -72,16 +71,69 @@ class VerifyConfig:
     """A run or model directory that should be the bundle's model, to translate the sources again."""
     device: str = "auto"
     """run: auto, cpu, cuda, cuda:1, mps."""
-    allow: Any = field(default_factory=list)
+    allow: list[str] = choice([])
     """What may be missing, by the names that are printed: unscored for scores, README.md for that file."""
-    format: str = "text"
+    format: str = choice("text", "text", "json")
     """text or json."""
 
     def __post_init__(self) -> None:
-        self.allow = as_list(self.allow)
-        require_choice("format", self.format, ("text", "json"))
         if self.sha256 is not None:
             self.sha256 = self.sha256.lower()
             whole = re.fullmatch("[0-9a-f]{64}", self.sha256) is not None
             require(whole, f"sha256={shown(self.sha256)}: must be 64 hexadecimal digits")
         require("-" not in (self.source, self.reference), "source, reference: files, please, and not standard input")
+
+
+def run_cite(config: CiteConfig) -> None:
+    """Write the bundle; print its path and SHA-256, and what to paste."""
+    from nmt.plugins.cite.cite import SOFTWARE, cite, words_to_paste
+
+    output, sha256, statement = cite(config, talker())
+    print(f"{output}\nSHA-256 {sha256}\n\n{words_to_paste(statement, sha256)}\n\n{SOFTWARE}")
+
+
+def run_verify(config: VerifyConfig) -> int:
+    """Print what was checked, and return 1 if anything differs or is missing."""
+    from nmt.plugins.cite.verify import DIFFERS, MISSING, verify
+
+    checks = []
+    for check in verify(config, talker()):
+        checks.append(check)
+        if config.format == "text":
+            print(check, flush=True)
+    differs = any(check.result in (DIFFERS, MISSING) for check in checks)
+    if config.format == "json":
+        print(json.dumps({"differs": differs, "checks": [asdict(check) for check in checks]}, indent=2))
+    return int(differs)
+
+
+def one_bundle(words: list[str]) -> dict[str, Any]:
+    if len(words) > 1:
+        raise NMTError(f"{words[-1]}: this command takes one bundle; {words[0]} is given too")
+    return {"bundle": words[0]}
+
+
+CITE = Command(
+    "cite",
+    CiteConfig,
+    run_cite,
+    one_run,
+    usage="[RUN]",
+    example="runs/mine",
+    keys="run=runs/mine source=test.en reference=test.de text=true metrics=[bleu,chrf,ter] output=mine.zip device=cpu",
+    texts=("run", "source", "reference", "output", "prepared", "target"),
+    groups={"decode": "paper"},
+    memory="pass a lower decode.batch_tokens, or device=cpu",
+)
+VERIFY = Command(
+    "verify",
+    VerifyConfig,
+    run_verify,
+    one_bundle,
+    usage="BUNDLE",
+    example="citation-test.zip reference=test.de",
+    keys="sha256=null reference=test.de source=test.en run=runs/mine device=cpu",
+    texts=("bundle", "source", "reference", "run"),
+    options={"--json": Option("Short for format=json.", override="format=json")},
+    memory="pass device=cpu, or leave run out",
+)

@@ -3,7 +3,7 @@
 import pytest
 
 from nmt.plugins.parse.brackets import compare_trees
-from nmt.plugins.report.tree_drawing import draw_trees
+from nmt.plugins.parse.tree_drawing import draw_trees
 
 REFERENCE = "(TOP (S (NP (DT the) (NN end)) (VP (VBZ is) (ADJP (JJ near))) (. .)))"
 HYPOTHESIS = "(TOP (S (NP (DT the) (NN end)) (PP (VBZ is)) (RB near)) (. .))"

@@ -1,0 +1,127 @@
+"""Test sets, and their translations: for compare, cite, verify and report."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import track
+
+from nmt.errors import NMTError
+from nmt.files import find_model_directory, is_exported, read_description
+from nmt.registry import entries_of, import_attribute
+from nmt.text import language_of_file, not_parallel, read_texts
+from nmt.translation.segments import RefusedLine
+from nmt.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from nmt.data import PreparedCorpus
+
+BLOCK_LINES = 256
+"""Lines that are searched together: what is beside a line may change the last digit of a sum."""
+SPLITS = {"valid": "validation", "test": "test"}
+
+
+@dataclass
+class TestSet:
+    """Lines to translate, and their references."""
+
+    name: str
+    sources: list[str] | None
+    """None where only the references are given."""
+    references: list[str]
+    corpus: "PreparedCorpus | None" = None
+    """The prepared corpus that it is of."""
+    language: str | None = None
+    """Of the references, where it is known."""
+
+    __test__ = False  # no test case of pytest
+
+
+def corpus_of_model(model: str, prepared: str | None) -> "PreparedCorpus":
+    """The corpus in the folder `prepared`, or the one that a run or model was trained on; NMTError without one."""
+    from nmt.data import corpus_of  # imports torch
+
+    folder = Path(model)
+    if folder.is_dir() and not is_exported(folder):
+        folder = find_model_directory(model)
+    if not folder.is_dir() and not prepared:
+        raise NMTError(f"{model}: of no run, whose test set could be taken; pass source=FILE reference=FILE")
+    try:
+        return corpus_of(folder, read_description(folder).training if folder.is_dir() else {}, prepared)
+    except NMTError as error:
+        raise NMTError(f"{error}; pass prepared=FOLDER where it lies, or source=FILE reference=FILE") from error
+
+
+def held_out_text(corpus: "PreparedCorpus", split: str) -> tuple[list[str], list[str]]:
+    """The sources and references of a held-out set, "valid" or "test"; NMTError where the corpus has none."""
+    if not corpus.manifest.counts.get(split, {}).get("kept"):
+        other = "; pass split=valid" if split == "test" else ""
+        raise NMTError(f"split={split}: {corpus.folder} holds no {SPLITS[split]} set{other}")
+    return corpus.text(split)
+
+
+def read_test_set(
+    model: str, source: str | None, reference: str | None, prepared: str | None, split: str = "test"
+) -> TestSet:
+    """The test set in two files, or a held-out set of the corpus of a model; NMTError where there is none."""
+    if reference is None and source is None:
+        corpus = corpus_of_model(model, prepared)
+        if corpus.manifest.is_treebank:
+            raise NMTError(f"{corpus.folder}: a treebank, and no translations; pass source=FILE reference=FILE")
+        name = f"{SPLITS[split]} set of {corpus.folder}"
+        return TestSet(name, *held_out_text(corpus, split), corpus, corpus.target_language)
+    if reference is None:
+        raise NMTError(f"source={source}: give its reference translations too, as reference=FILE")
+    references = list(read_texts(reference))
+    sources = list(read_texts(source)) if source else None
+    if sources is not None and len(sources) != len(references):
+        raise not_parallel((str(source), reference), (len(sources), len(references)))
+    if not references:
+        raise NMTError(f"reference={reference}: is empty")
+    corpus = corpus_of_model(model, prepared) if prepared else None
+    return TestSet(reference, sources, references, corpus, language_of_file(reference))
+
+
+def best_translations(translator: Translator, lines: list[str]) -> list[str]:
+    return [found[0].text for found in translator.translate(lines)]
+
+
+@dataclass(frozen=True)
+class CorpusKind:
+    """How lines of a kind of corpus are translated and scored; a plugin's entry of kind "corpus" may say it."""
+
+    translate: Callable[[Translator, list[str]], list[str]] = best_translations
+    metric: str = "bleu"
+    column: str = "valid_bleu"
+    """Of the metric in metrics.csv."""
+    draw: Callable[[str, str], list[Any]] | None = None
+    """Draws a reference and a translation, in place of marked words."""
+
+
+def kind_of_corpus(corpus: "PreparedCorpus") -> CorpusKind:
+    """The kind of a corpus, by its key data.kind."""
+    entry = entries_of("corpus").get(corpus.manifest.content["data"]["kind"])
+    facts = entry.facts if entry else {}
+    functions = {name: import_attribute(facts[name]) for name in ("translate", "draw") if name in facts}
+    return CorpusKind(**{name: facts[name] for name in ("metric", "column") if name in facts}, **functions)
+
+
+def translate_lines(
+    translator: Translator,
+    lines: list[str],
+    console: Console,
+    translate: Callable[[Translator, list[str]], list[str]] = best_translations,
+    block: int = BLOCK_LINES,
+) -> list[str]:
+    """The best translation of each line, always in the same blocks of `block` lines, with a bar on a terminal."""
+
+    def texts() -> Iterator[str]:
+        for start in range(0, len(lines), block):
+            try:
+                yield from translate(translator, lines[start : start + block])
+            except RefusedLine as error:
+                raise RefusedLine(start + error.index, error.problem) from error
+
+    return list(track(texts(), "translating", len(lines), console=console, disable=not console.is_terminal))

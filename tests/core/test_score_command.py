@@ -1,0 +1,153 @@
+"""What `nmt score` reads and writes."""
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from nmt.commands.score import ScoreConfig, example_text, scores_of as report
+from nmt.errors import NMTError
+from nmt.evaluation import score, scores
+from nmt.text import read_texts
+
+REFERENCES = ["eins zwei drei vier fünf", "sechs sieben acht neun", "zehn elf zwölf", "dreizehn"]
+HYPOTHESES = ["eins zwei drei vier sechs", "sechs sieben acht neun", "zehn elf", "vierzehn"]
+SOURCES = ["one two three four five", "six seven eight nine", "ten eleven twelve", "thirteen"]
+
+
+@pytest.fixture
+def files(tmp_path) -> dict[str, str]:
+    texts = {"hypothesis": HYPOTHESES, "reference": REFERENCES, "source": SOURCES}
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {name: str(tmp_path / name) for name in texts}
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\r\n\n\r\n", ["", "", ""]),
+        (b"a\rb\n", ["a\rb"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        ("Ä\u2028b\x85c\x0bd\x0ce\n".encode(), ["Ä\u2028b\x85c\x0bd\x0ce"]),
+    ],
+)
+def test_only_lf_and_crlf_separate_lines(tmp_path, content, lines):
+    (tmp_path / "text").write_bytes(content)
+    assert list(read_texts(tmp_path / "text")) == lines
+
+
+def test_a_dash_is_standard_input(files, monkeypatch):
+    with Path(files["hypothesis"]).open(encoding="utf-8") as theirs:
+        monkeypatch.setattr(sys, "stdin", theirs)
+        piped = report(ScoreConfig(hypothesis="-", reference=files["reference"], metrics=["bleu"]))
+    assert piped == report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_text_is_a_line_for_each_score(files, lowercase):
+    metrics = ["bleu", "split", "ter"]
+    config = ScoreConfig(files["hypothesis"], files["reference"], None, metrics, "fr", lowercase)
+    expected = score(HYPOTHESES, REFERENCES, metrics, "fr", lowercase)
+    assert report(config) == "".join(f"{s.name} = {s.value:.2f}  {s.signature}\n" for s in expected)
+
+
+@pytest.mark.parametrize(
+    ("names", "language", "tokenizer"),
+    [
+        (("out.ja", "ref.ja"), None, "char"),
+        (("out", "ref.th.gz"), None, "char"),
+        (("out.zh-Hans", "ref"), None, "zh"),
+        (("out.txt", "ref.en-de.de"), None, "13a"),
+        (("out.ja", "ref.ja"), "zh", "zh"),
+    ],
+)
+def test_the_language_is_that_of_the_key_or_of_a_files_name(names, language, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(scores, "command_for", lambda tokenize: "" if tokenize in ("13a", "zh") else "x")
+    hypothesis, reference = (tmp_path / name for name in names)
+    for path in (hypothesis, reference):
+        path.write_bytes((gzip.compress if path.suffix == ".gz" else bytes)(b"1 2 3 4\n"))
+    config = ScoreConfig(str(hypothesis), str(reference), metrics=["bleu"], language=language)
+    assert f"|tok:{tokenizer}|" in report(config)
+
+
+def test_json_holds_every_digit_and_the_signature(files):
+    metrics = ["tokenised", "chrf"]
+    config = ScoreConfig(files["hypothesis"], files["reference"], metrics=metrics, language="de", format="json")
+    assert json.loads(report(config)) == [
+        {"metric": s.metric, "name": s.name, "value": s.value, "signature": s.signature}
+        for s in score(HYPOTHESES, REFERENCES, metrics, "de")
+    ]
+
+
+def test_line_ends_do_not_change_a_score(files):
+    before = report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
+    path = Path(files["reference"])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"])) == before
+
+
+def test_examples_are_triples_spread_evenly_above_the_scores(files):
+    config = ScoreConfig(**files, metrics=["bleu"], examples=2)
+    without = report(ScoreConfig(**files, metrics=["bleu"]))
+    assert report(config) == (
+        "     source  one two three four five\n"
+        "  reference  eins zwei drei vier fünf\n"
+        "translation  eins zwei drei vier sechs\n"
+        "\n"
+        "     source  ten eleven twelve\n"
+        "  reference  zehn elf zwölf\n"
+        "translation  zehn elf\n"
+        "\n" + without
+    )
+
+
+def test_without_sources_examples_are_pairs():
+    assert example_text(None, ["r"], ["h"], 1) == "  reference  r\ntranslation  h\n\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "count", "shown"),
+    [(4, 0, []), (4, 1, [0]), (4, 4, [0, 1, 2, 3]), (4, 9, [0, 1, 2, 3]), (9, 3, [0, 3, 6])],
+)
+def test_examples_are_at_most_the_lines_there_are(lines, count, shown):
+    numbers = [str(i) for i in range(lines)]
+    text = example_text(numbers, numbers, numbers, count)
+    assert [line.split()[1] for line in text.split("\n") if "reference" in line] == [str(i) for i in shown]
+
+
+@pytest.mark.parametrize("name", ["hypothesis", "reference", "source"])
+def test_a_missing_file_is_named(files, name):
+    Path(files[name]).unlink()
+    with pytest.raises(NMTError, match=rf"^{files[name]}: No such file"):
+        report(ScoreConfig(**files, metrics=["bleu"]))
+
+
+def test_a_folder_is_no_file(files, tmp_path):
+    with pytest.raises(NMTError, match=rf"^{tmp_path}: Is a directory"):
+        report(ScoreConfig(str(tmp_path), files["reference"], metrics=["bleu"]))
+
+
+def test_invalid_utf8_is_refused_with_file_and_line(files):
+    Path(files["hypothesis"]).write_bytes(b"a\nb\n\xffc\nd\n")
+    with pytest.raises(NMTError, match=rf"^{files['hypothesis']}, line 3: invalid UTF-8"):
+        report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
+
+
+def test_differing_line_counts_are_refused_with_both(files):
+    Path(files["hypothesis"]).write_text("a\nb\nc\n")
+    with pytest.raises(NMTError, match=r"has 3 lines but .* has 4: they are not parallel"):
+        report(ScoreConfig(files["hypothesis"], files["reference"], metrics=["bleu"]))
+
+
+def test_sources_of_another_count_are_refused_with_both(files):
+    Path(files["source"]).write_text("a\n")
+    with pytest.raises(NMTError, match=rf"^{files['source']} has 1 lines but {files['reference']} has 4"):
+        report(ScoreConfig(**files, metrics=["bleu"], examples=1))
