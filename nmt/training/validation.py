@@ -44,7 +44,9 @@ def translated(
     texts = []
     for domain in domains:
         rows = domain.rows[:sentences]
-        part = kind_of_corpus(corpus).translate(translator, [domain.tag + sources[row] for row in rows[rank::world_size]])
+        part = kind_of_corpus(corpus).translate(
+            translator, [domain.tag + sources[row] for row in rows[rank::world_size]]
+        )
         parts: list[list[str]] = [part] * world_size
         if world_size > 1:
             dist.all_gather_object(parts, part)

@@ -14,9 +14,9 @@ from plan import Row
 from nmt.commands import compose
 from nmt.config import ExperimentConfig
 from nmt.errors import NMTError
+from nmt.files import duration
 from nmt.hardware import available_memory
 from nmt.model import Transformer, training_flops
-from nmt.files import duration
 from nmt.preparation.corpora import hub_answers
 from nmt.training import peak_flops_per_second, precision_dtype
 

@@ -22,7 +22,7 @@ import nmt
 from nmt.errors import NMTError
 from nmt.files import write_file
 from nmt.hardware import processor, usable_cores
-from nmt.plugins.report.run import last, read_metrics
+from nmt.training import read_metrics
 
 PACKAGES = ("torch", "lightning", "sentencepiece", "tokenizers", "sacrebleu", "sacremoses")
 COLUMNS = {
@@ -78,7 +78,10 @@ def findings(row: Row, printed: str) -> Result:
         return dict(json.loads(printed))
     _, run = row.folders
     rows = read_metrics(run)
-    figures = {name: last(rows, column) for name, column in COLUMNS.items()}
+    figures: dict[str, float | None] = {}
+    for name, column in COLUMNS.items():
+        values = (float(row.get(column) or math.nan) for row in reversed(rows))
+        figures[name] = next(filter(math.isfinite, values), None)
     # A matrix that several layers share counts once.
     with safe_open(run / "model" / "model.safetensors", framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
