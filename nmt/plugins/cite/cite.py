@@ -58,10 +58,11 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
         raise NMTError(f"{output} is there already, and may be cited: pass output=FILE, or remove it")
 
     assert test.sources is not None, "CiteConfig needs a source for each reference"
-    console.print(f"translating {len(test.sources):,} lines")
     compute = Compute("torch", device=config.device)
     options = TranslatorOptions([config.run], compute, target=config.target, decode=config.decode)
-    hypotheses = translate_lines(load_translator(with_plugin_defaults(options), warn), test.sources, console)
+    translator = load_translator(with_plugin_defaults(options), warn)
+    console.print(f"translating {len(test.sources):,} lines")
+    hypotheses = translate_lines(translator, test.sources, console)
     parts = [(cited.folder, "README.md"), (cited.folder, "config.json")]
     if cited.run:
         parts += [(cited.run, "config.yaml"), (cited.run, "environment.json")]

@@ -8,7 +8,16 @@ from typing import Any
 
 from rich.console import Console
 
-from nmt.config import (Compute, DecodeConfig, ModelConfig, TranslatorOptions, build, flatten, matches, with_plugin_defaults)
+from nmt.config import (
+    Compute,
+    DecodeConfig,
+    ModelConfig,
+    TranslatorOptions,
+    build,
+    flatten,
+    matches,
+    with_plugin_defaults,
+)
 from nmt.errors import NMTError
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.files import SMALL, count_parameters, read_text, within
