@@ -1,4 +1,4 @@
-"""Labelled bracketing scores, as EVALB counts them with COLLINS.prm (Collins 1997).
+"""Labeled bracketing scores, as EVALB counts them with COLLINS.prm (Collins 1997).
 
 A bracket is the label of a constituent with the words that it spans. The top bracket and tags do not count.
 Punctuation is removed first, so that it moves no bracket; ADVP and PRT count as the same label.
@@ -20,11 +20,6 @@ SAME_LABEL = {"PRT": "ADVP"}
 Bracket = tuple[str, int, int]
 
 
-def without_punctuation(tree: Tree, tags: list[str]) -> list[str]:
-    """The words whose `tags` are not those of punctuation."""
-    return list(compress(tree.words, (tag not in PUNCTUATION for tag in tags)))
-
-
 def spans(tree: Tree, tags: list[str]) -> list[Bracket]:
     """The bracket of each constituent, over the words whose `tags` are not those of punctuation."""
     before = [0, *accumulate(tag not in PUNCTUATION for tag in tags)]
@@ -37,18 +32,13 @@ def counts(bracket: Bracket) -> bool:
     return label not in TOPS and start < end
 
 
-def brackets(tree: Tree, tags: list[str]) -> Counter[Bracket]:
-    """The brackets that count, with their numbers."""
-    return Counter(filter(counts, spans(tree, tags)))
-
-
 def lacking(tree: Tree, other: Tree, tags: list[str]) -> list[bool]:
     """For each constituent of a tree, True if it is a bracket that the other tree lacks."""
-    left, found = brackets(other, tags), []
+    left, missing = Counter(filter(counts, spans(other, tags))), list[bool]()
     for bracket in spans(tree, tags):
-        found.append(counts(bracket) and left[bracket] <= 0)
+        missing.append(counts(bracket) and left[bracket] <= 0)
         left[bracket] -= 1
-    return found
+    return missing
 
 
 @dataclass
@@ -71,41 +61,38 @@ class BracketCounts:
         The tags of the reference say what is punctuation or, as in EVALB, each tree's own if their words differ.
         """
         tags = reference.tags if hypothesis.words == reference.words else hypothesis.tags
-        words = without_punctuation(reference, reference.tags)
+        sides = (hypothesis, tags), (reference, reference.tags)
+        written, words = (
+            [*compress(tree.words, (tag not in PUNCTUATION for tag in of_tree))] for tree, of_tree in sides
+        )
         if not words:
             return
-        if without_punctuation(hypothesis, tags) != words:
+        if written != words:
             self.errors.append(number)
             return
-        found, wanted = brackets(hypothesis, tags), brackets(reference, reference.tags)
-        self.matched += (found & wanted).total()
-        self.hypothesis += found.total()
-        self.reference += wanted.total()
-        self.complete += found == wanted
+        ours, theirs = (Counter(filter(counts, spans(*side))) for side in sides)
+        self.matched += (ours & theirs).total()
+        self.hypothesis += ours.total()
+        self.reference += theirs.total()
+        self.complete += ours == theirs
         self.sentences += 1
-
-    @property
-    def precision(self) -> float:
-        return 100 * self.matched / max(1, self.hypothesis)
-
-    @property
-    def recall(self) -> float:
-        return 100 * self.matched / max(1, self.reference)
 
     @property
     def f1(self) -> float:
         return 200 * self.matched / max(1, self.hypothesis + self.reference)
 
-    @property
-    def complete_match(self) -> float:
-        return 100 * self.complete / max(1, self.sentences)
-
-    @property
-    def signature(self) -> str:
-        return (
+    def scores(self) -> list[Score]:
+        signature = (
             f"nrefs:1|rules:COLLINS|punct:by-reference-tags|length:all|sentences:{self.sentences}"
             f"|errors:{len(self.errors)}|version:{__version__}"
         )
+        figures = (
+            ("brackets", "Bracketing F1", self.f1),
+            ("brackets_precision", "Bracketing precision", 100 * self.matched / max(1, self.hypothesis)),
+            ("brackets_recall", "Bracketing recall", 100 * self.matched / max(1, self.reference)),
+            ("brackets_complete", "Complete match", 100 * self.complete / max(1, self.sentences)),
+        )
+        return [Score(metric, name, value, signature) for metric, name, value in figures]
 
 
 def tree_of(line: str, where: str) -> Tree:
@@ -120,24 +107,14 @@ def tree_of(line: str, where: str) -> Tree:
 
 
 def compare_trees(hypotheses: list[str], references: list[str]) -> BracketCounts:
-    """Count the brackets of trees, one per line (F1 of Table 4); a blank line is a tree without words.
-
-    Raises NMTError for a line that is not a tree.
-    """
-    counts = BracketCounts()
+    """Count the brackets of trees, one per line (F1 of Table 4); NMTError for a line that is not a tree."""
+    sums = BracketCounts()
     for number, (hypothesis, reference) in enumerate(zip(hypotheses, references, strict=True), 1):
         trees = tree_of(hypothesis, f"hypothesis, line {number}"), tree_of(reference, f"reference, line {number}")
-        counts.add(*trees, number)
-    return counts
+        sums.add(*trees, number)
+    return sums
 
 
 def bracket_scores(hypotheses: list[str], references: list[str], scoring: Scoring) -> list[Score]:
     """Labeled bracketing of trees, one per line: F1, precision, recall, complete match."""
-    counts = compare_trees(hypotheses, references)
-    figures = (
-        ("brackets", "Bracketing F1", counts.f1),
-        ("brackets_precision", "Bracketing precision", counts.precision),
-        ("brackets_recall", "Bracketing recall", counts.recall),
-        ("brackets_complete", "Complete match", counts.complete_match),
-    )
-    return [Score(metric, name, value, counts.signature) for metric, name, value in figures]
+    return compare_trees(hypotheses, references).scores()

@@ -26,12 +26,7 @@ def choose_tree(translations: list[Translation], line: str) -> tuple[Tree, int]:
     return min((read_linear(translation.text, words) for translation in translations), key=itemgetter(1))
 
 
-def parse_lines(translator: Translator, lines: list[str]) -> list[tuple[Tree, int]]:
-    """The tree of each line (section 6.3), and the number of its repairs."""
-    found = translator.translate([model_sentence(line) for line in lines])
-    return [choose_tree(translations, line) for translations, line in zip(found, lines, strict=True)]
-
-
 def bracketed_trees(translator: Translator, lines: list[str]) -> list[str]:
-    """The tree of each line, with its brackets, as training scores it."""
-    return [tree.bracketed() for tree, _ in parse_lines(translator, lines)]
+    """The tree of each line (section 6.3), with its brackets, as training scores it."""
+    translations = translator.translate([model_sentence(line) for line in lines])
+    return [choose_tree(best, line)[0].bracketed() for best, line in zip(translations, lines, strict=True)]

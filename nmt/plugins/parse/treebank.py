@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -23,34 +24,27 @@ def tree_files(entry: str) -> list[Path]:
     An entry is a file, a folder, which is searched recursively, or sections of a folder: wsj/02-21 stands for the
     folders 02 to 21 of wsj. Raises NMTError if there are none.
     """
-    path = Path(entry)
-    sections = SECTIONS.fullmatch(path.name)
+    path, folders = Path(entry), [Path(entry)]
     if path.is_file():
-        return [path]
-    if path.is_dir():
-        folders = [path]
-    elif sections and path.parent.is_dir():
-        folders = section_folders(path.parent, range(int(sections[1]), int(sections[2]) + 1), entry)
-    else:
-        raise NMTError(
-            f"{entry}: no such file or folder; check data.path, data.train, data.extra, data.valid and data.test"
-        )
+        return folders
+    if not path.is_dir():
+        sections = SECTIONS.fullmatch(path.name)
+        if not (sections and path.parent.is_dir()):
+            keys = "data.path, data.train, data.extra, data.valid and data.test"
+            raise NMTError(f"{entry}: no such file or folder; check {keys}")
+        names = (folder for folder in path.parent.iterdir() if SECTIONS.fullmatch(f"0-{folder.name}"))
+        numbered = {int(folder.name): folder for folder in names}
+        numbers = range(int(sections[1]), int(sections[2]) + 1)
+        missing = [f"{number:02}" for number in islice((n for n in numbers if n not in numbered), 4)]
+        if missing or not numbers:
+            shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
+            raise NMTError(f"{path.parent}: no section {shown} (from {entry!r}); check data.path")
+        folders = [numbered[number] for number in numbers]
     endings = tuple(suffix + compression for suffix in SUFFIXES for compression in COMPRESSIONS)
     files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.name.endswith(endings)]
     if not files:
         raise NMTError(f"{entry}: no file there whose name ends in {', '.join(SUFFIXES)}")
     return files
-
-
-def section_folders(parent: Path, wanted: range, entry: str) -> list[Path]:
-    """The folders with these numbers; NMTError if one is missing."""
-    names = (folder for folder in parent.iterdir() if re.fullmatch("[0-9]{1,18}", folder.name))
-    numbered = {int(folder.name): folder for folder in names}
-    missing = [f"{number:02}" for number in islice((n for n in wanted if n not in numbered), 4)]
-    if missing or not wanted:
-        shown = ", ".join(missing[:3]) + (" and more" if len(missing) > 3 else "")
-        raise NMTError(f"{parent}: no section {shown} (from {entry!r}); check data.path")
-    return [numbered[number] for number in wanted]
 
 
 def tree_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
@@ -94,17 +88,9 @@ def read_trees(path: Path, errors: str, counts: Counter[str]) -> Iterator[Tree]:
             if errors == "strict":
                 raise NMTError(f"{path}, line {number}: {error}{begins}; mend it, or pass data.errors=skip") from error
             counts["broken tree" if isinstance(error, BrokenTree) else error.counted_as] += 1
-            yield from whole_trees(lines[1:])
-
-
-def whole_trees(lines: list[bytes]) -> Iterator[Tree]:
-    """The trees of those lines that hold whole trees: what can be saved behind a tree that does not close."""
-    for line in lines:
-        if line.startswith(b"("):
-            try:
-                yield from [tree for tree in parse(decode(line)) if tree.words]
-            except (BrokenTree, MalformedLine):
-                continue
+            for line in lines[1:]:  # lines of whole trees behind a tree that does not close
+                with suppress(BrokenTree, MalformedLine):
+                    yield from [tree for tree in parse(decode(line)) if tree.words] if line.startswith(b"(") else ()
 
 
 def model_sentence(line: str) -> str:

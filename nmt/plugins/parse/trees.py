@@ -83,8 +83,8 @@ class Tree:
 
 def plain_label(label: str) -> str:
     """A label without function tags and indices."""
-    found = PLAIN_LABEL.match(label)
-    return found[0] if found else label
+    plain = PLAIN_LABEL.match(label)
+    return plain[0] if plain else label
 
 
 def escape(text: str) -> str:
@@ -114,11 +114,6 @@ class Builder:
     def close(self) -> None:
         index = self.opened.pop()
         self.constituents[index] = self.constituents[index]._replace(end=len(self.words))
-
-    def levels(self, label: str) -> int:
-        """How many constituents must close to close the innermost one with that label; 0 if none is open."""
-        inwards = (self.constituents[index].label for index in reversed(self.opened))
-        return next((level for level, found in enumerate(inwards, 1) if found == label), 0)
 
     def add(self, tag: str, word: str) -> None:
         self.words.append(word)
@@ -175,40 +170,46 @@ def read_linear(line: str, words: list[str]) -> tuple[Tree, int]:
     to the end of the outermost constituent.
     """
     steps = [LINEAR_STEP.fullmatch(token) or token for token in line.split()]
-    written, wanted = written_words(steps), [model_word(word) for word in words]
-    aligned = align(written, wanted)
+    written = list[str]()  # the word after each leaf
+    for step in steps:
+        if isinstance(step, str):
+            written[-1:] = [written[-1] + step] if written else []
+        elif step[3]:
+            written.append("")
+    correct = [model_word(word) for word in words]
+    aligned = align(written, correct)
     builder, leaf = Builder(), 0
-    mended = sum(abs(len(found) - 1) for found in aligned) + len(words) - sum(map(len, aligned))
+    mended = sum(abs(len(indices) - 1) for indices in aligned) + len(words) - sum(map(len, aligned))
     for step in steps:
         if isinstance(step, str):
             mended += leaf == 0  # a word before any leaf
         elif step[3]:
             # The tag belongs to the word that follows it; missing words next to that one have no tag.
-            same = (index for index in aligned[leaf] if wanted[index] == written[leaf])
+            same = (index for index in aligned[leaf] if correct[index] == written[leaf])
             tagged = next(same, min(aligned[leaf], default=0))
             for index in aligned[leaf]:
                 builder.add(step[2] if index == tagged and step[2] != TRACE else UNKNOWN, words[index])
             leaf += 1
         elif step[1]:
             builder.open(step[2])
-        else:
-            levels = builder.levels(step[5])
+        else:  # close as many constituents as it takes to close the innermost one with that label
+            inwards = [builder.constituents[index].label for index in reversed(builder.opened)]
+            levels = inwards.index(step[5]) + 1 if step[5] in inwards else 0
             mended += abs(levels - 1)
             for _ in range(levels):
                 builder.close()
     mended += len(builder.opened) + sum(c.start == c.end for c in builder.constituents)
-    return close_all(builder, words), mended
-
-
-def written_words(steps: list[re.Match[str] | str]) -> list[str]:
-    """The word that is written after each leaf."""
-    written = list[str]()
-    for step in steps:
-        if isinstance(step, str):
-            written[-1:] = [written[-1] + step] if written else []
-        elif step[3]:
-            written.append("")
-    return written
+    read = len(builder.words)
+    while len(builder.opened) > 1:
+        builder.close()
+    for word in words[read:]:
+        builder.add(UNKNOWN, word)
+    if builder.opened:
+        builder.close()
+    tree = builder.tree()
+    if tree.constituents and tree.constituents[0][1:] == (0, read):
+        tree.constituents[0] = tree.constituents[0]._replace(end=len(words))
+    return tree, mended
 
 
 def align(written: list[str], words: list[str]) -> list[list[int]]:
@@ -223,18 +224,3 @@ def align(written: list[str], words: list[str]) -> list[list[int]]:
         for index in range(first, last):
             aligned[max(0, min(begin + index - first, end - 1))].append(index)
     return aligned
-
-
-def close_all(builder: Builder, words: list[str]) -> Tree:
-    """Close all constituents, and add the words that are missing at the end."""
-    read = len(builder.words)
-    while len(builder.opened) > 1:
-        builder.close()
-    for word in words[read:]:
-        builder.add(UNKNOWN, word)
-    if builder.opened:
-        builder.close()
-    tree = builder.tree()
-    if tree.constituents and tree.constituents[0][1:] == (0, read):
-        tree.constituents[0] = tree.constituents[0]._replace(end=len(words))
-    return tree

@@ -1,9 +1,7 @@
 """A parser, from a treebank to its score, through the command line."""
 
 import csv
-import json
 import random
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,21 +93,6 @@ def test_training_reports_the_f1_of_trees(parser: Path) -> None:
     card = (parser / "run" / "model" / "README.md").read_text()
     assert "validation Bracketing F1" in card
     assert "nmt parse run=" in card
-
-
-def test_its_report_draws_trees_and_tells_their_f1(parser: Path, nmt: Command, tmp_path: Path) -> None:
-    """The scores are those of the parser's trees by the same search, the drawings one for each example."""
-    data, run = parser / "prepared", parser / "run"
-    outcome = nmt("report", f"run={run}", f"prepared={data}", "split=test", "output=page.html", "examples=2")
-    assert outcome.code == 0
-    page = (tmp_path / "page.html").read_text()
-    assert nmt("parse", f"run={run}", f"input={data}/test.words", "output=trees", "decode=paper").code == 0
-    scored = nmt("score", "hypothesis=trees", f"reference={data}/test.trees", "metrics=[brackets]", "format=json")
-    for item in json.loads(scored.out):
-        assert f'<dt>{item["name"]}</dt><dd class="value">{item["value"]:.2f}</dd>' in page
-    assert page.count('<div class="tree"') == 6
-    assert re.search("Validation (Bracketing )?F1", page)
-    assert "<b>F1</b>" in page
 
 
 def test_a_translation_model_parses_nothing(checkpoint: str, nmt: Command) -> None:

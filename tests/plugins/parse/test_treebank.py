@@ -1,11 +1,8 @@
 """Treebanks as corpora: files and folders, broken trees, and what is prepared of them."""
 
-import gzip
-import subprocess
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from nmt.config import DataConfig, ExperimentConfig
@@ -42,13 +39,6 @@ def model_pair(pair: tuple[str, str], leaves: str) -> tuple[str, str]:
     return Treebank(config(leaves=leaves)).as_read(pair, str)
 
 
-def test_sections_of_a_folder(wsj: Path) -> None:
-    pairs = list(Treebank(config()).pairs([f"{wsj}/02-21"], Counter()))
-    assert [source for source, _ in pairs] == [f"{section} ." for section in range(2, 22)]
-    assert pairs[0][1] == "(TOP (S (NP (CD 2)) (. .)))"
-    assert [source for source, _ in Treebank(config()).pairs([f"{wsj}/23"], Counter())] == ["23 ."]
-
-
 def test_the_paper_s_sections_are_those_of_data_wsj(wsj: Path, tmp_path: Path) -> None:
     from nmt.commands import compose
 
@@ -66,18 +56,6 @@ def test_the_paper_s_sections_are_those_of_data_wsj(wsj: Path, tmp_path: Path) -
         corpus_for(compose("preprocess", ["data=wsj"]).data).digests()
 
 
-def test_a_folder_is_searched_in_the_order_of_names_and_plain_files_count_whatever_they_are_called(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "1.tree").write_text("(S (X b1))")
-    (tmp_path / "a.parse").write_text("(S (X a))")
-    (tmp_path / "c.mrg.gz").write_bytes(gzip.compress(b"(S (X c))"))
-    (tmp_path / "notes.txt").write_text("(S (X notes))")
-    assert [words(path)[0] for path in tree_files(str(tmp_path))] == ["a", "b1", "c"]
-    assert tree_files(str(tmp_path / "notes.txt")) == [tmp_path / "notes.txt"]
-
-
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
@@ -93,11 +71,6 @@ def test_what_is_not_there_is_named(tmp_path: Path, entry: str, problem: str) ->
     (tmp_path / "empty").mkdir()
     with pytest.raises(NMTError, match=problem):
         tree_files(str(tmp_path / entry))
-
-
-def test_trees_over_several_lines_and_several_trees_in_a_line(tmp_path: Path) -> None:
-    (tmp_path / "t").write_bytes(b"\xef\xbb\xbf(S\n(X a)\r\n(X b))\n\n(S (X c)) (S (X d))\n(TOP\n  (S (X e)))")
-    assert words(tmp_path / "t") == ["a b", "c", "d", "e"]
 
 
 @pytest.mark.parametrize(
@@ -170,41 +143,6 @@ def test_every_bracket_is_one_entry_of_the_vocabulary(tmp_path: Path, kind: str)
     assert next(parse(target[0])).words == source[0].split()
 
 
-def test_what_is_drawn_for_validation_keeps_its_tags_and_trees_alike_stay_in_training(tmp_path: Path) -> None:
-    write_trees(tmp_path / "all.tree", 100)
-    sizes = ["data.valid_size=3", "data.test_size=2", "data.leaves=XX"]
-    prepare(tmp_path, f"data.train={tmp_path}/all.tree", *sizes, "data.filters.deduplicate=false")
-    corpus = open_corpus(tmp_path / "prepared")
-    sources, trees = corpus.text("valid")
-    assert len(trees) == 3
-    assert all(next(parse(tree)).words == source.split() for source, tree in zip(sources, trees, strict=True))
-    assert "(DT the)" in trees[0]
-    held_out = {"".join(filter(str.isalpha, line)) for split in ("valid", "test") for line in corpus.text(split)[0]}
-    train = corpus.split("train")
-    assert len(train) == sum(100 // 6 + (kind < 100 % 6) for kind in range(6)) - sum(
-        len([i for i in range(100) if f"the{['cat', 'dog', 'man', 'NN', 'TOP', 'S'][i % 6]}sitsonm" == line])
-        for line in held_out
-    )
-    assert np.unique(train.target_lengths).tolist() == [18]  # of the tree, and its end symbol
-
-
-def test_extra_trees_join_training_alone(tmp_path: Path) -> None:
-    write_trees(tmp_path / "train.tree", 30)
-    (tmp_path / "extra.trees").write_text("(S (NP (NN silver)))\n" * 2)
-    options = [f"data.{split}={tmp_path}/train.tree" for split in ("train", "valid", "test")]
-    prepare(tmp_path, *options, f"data.extra={tmp_path}/extra.trees")
-    counts = open_corpus(tmp_path / "prepared").manifest.counts
-    assert counts["train"]["read"] == 32
-    assert counts["train"]["dropped"] == {"duplicates": 1}
-    with pytest.raises(NMTError, match=r"data\.extra with data\.kind=files"):
-        DataConfig(name="x", kind="files", extra="more")
-
-
-def test_word_pieces_have_no_room_for_brackets(tmp_path: Path) -> None:
-    with pytest.raises(NMTError, match=r"tokenizer\.kind=wordpiece with data\.kind=treebank"):
-        prepare(tmp_path, "data.train=x", "tokenizer.kind=wordpiece", "tokenizer.vocabulary_size=700")
-
-
 @pytest.mark.parametrize("begin", ["(ROOT\n (S", "(TOP\n (S", "(\n (S", "( \n(S", "( (S", "(S1 (S"])
 def test_a_tree_that_was_cut_takes_no_others_with_it(tmp_path: Path, begin: str) -> None:
     """Whatever a layout writes in the line in which a tree begins."""
@@ -214,31 +152,3 @@ def test_a_tree_that_was_cut_takes_no_others_with_it(tmp_path: Path, begin: str)
     counts = Counter[str]()
     assert words(path, "skip", counts) == 5 * ["w go"]
     assert counts == {"broken tree": 1}
-
-
-def test_the_recipe_takes_its_articles_from_a_clone(tmp_path):
-    """80 to train with and 7 others; the rest of the corpus is left alone."""
-    recipe = Path(__file__).parents[3] / "recipes" / "treebank"
-    train, valid = ((recipe / f"{part}.txt").read_text().split() for part in ("train", "valid"))
-    penn = tmp_path / "CRAFT" / "structural-annotation" / "treebank" / "penn"
-    penn.mkdir(parents=True)
-    for article in [*train, *valid, "11319941"]:
-        (penn / f"{article}.tree").write_text(f"(S (CD {article}))")
-    subprocess.run([recipe / "split.sh", tmp_path / "CRAFT", tmp_path / "trees"], check=True)
-    assert len(set(train)) == 80
-    assert len({*train, *valid}) == 87
-    for part, articles in (("train", train), ("valid", valid)):
-        copied = sorted((tmp_path / "trees" / part).iterdir())
-        assert [words(file) for file in copied] == [[article] for article in sorted(articles)]
-
-
-def test_a_tree_may_be_deep_and_one_that_never_closes_ends(tmp_path: Path) -> None:
-    deep = 100_000
-    (tmp_path / "deep.tree").write_text("(S " * deep + "(X a)" + ")" * deep + "\n")
-    [tree] = read_trees(tmp_path / "deep.tree", "strict", Counter())
-    assert len(tree.constituents) == deep
-    assert next(parse(tree.bracketed())) == tree
-    assert len(model_pair(("a", tree.bracketed()), "words")[1].split()) == 2 * deep + 2
-    (tmp_path / "open.tree").write_text(("(S (X a)" + " " * 1000 + "\n") + ("(X a)" + " " * 1000 + "\n") * 5000)
-    with pytest.raises(NMTError, match=r"open\.tree, line 1: a tree does not close"):
-        words(tmp_path / "open.tree")

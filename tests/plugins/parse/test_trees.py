@@ -10,9 +10,7 @@ from nmt.plugins.parse.trees import (
     BrokenTree,
     Constituent,
     Tree,
-    escape,
     parse,
-    plain_label,
     read_linear,
 )
 
@@ -58,27 +56,6 @@ def test_the_outer_constituent_comes_first_where_both_hold_the_same_words() -> N
     assert tree.linear() == "(S (VP (VB) go )VP (.) . )S"
     assert tree.linear("tags") == "(S (VP (VB) )VP (.) )S"
     assert tree.linear("XX") == "(S (VP (XX) )VP (XX) )S"
-
-
-@pytest.mark.parametrize(
-    ("label", "plain"),
-    [
-        *(("NP-SBJ-1", "NP"), ("NP=2", "NP"), ("PP-LOC=3", "PP"), ("NN", "NN"), ("PRP$", "PRP$")),
-        *(("-LRB-", "-LRB-"), ("-NONE-", "-NONE-"), ("-RRB--1", "-RRB-"), ("--", "--"), (":", ":"), ("''", "''")),
-    ],
-)
-def test_function_tags_and_indices_go_and_names_in_hyphens_stay(label: str, plain: str) -> None:
-    assert plain_label(label) == plain
-
-
-def test_several_trees_in_a_text_and_one_of_several_constituents() -> None:
-    first, second, third = parse("(S (X a)) (S (X b))\n( (S (X c)) (. .) )")
-    assert (first.words, second.words, third.words) == (["a"], ["b"], ["c", "."])
-    assert third.constituents == [("S", 0, 1)]
-
-
-def test_a_tree_of_traces_alone_has_no_words() -> None:
-    assert read("( (S (NP (-NONE- *))) )") == Tree([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -141,30 +118,12 @@ def check_tree(tree: Tree, words: list[str]) -> None:
 
 
 @quickly
-@given(st.lists(st.sampled_from(STEPS)), st.lists(WORDS, max_size=8))
-def test_any_sequence_gives_a_tree_over_exactly_the_words(steps: list[str], words: list[str]) -> None:
-    tree, mended = read_linear(" ".join(steps), words)
-    check_tree(tree, words)
-    assert (mended > 0) == (tree.linear("tags").split() != steps)
-
-
-@quickly
 @given(st.lists(st.sampled_from([*STEPS, "a", "b", "c"])), FEW_WORDS)
 def test_any_sequence_with_words_gives_a_tree_over_exactly_the_words(steps: list[str], words: list[str]) -> None:
     tree, mended = read_linear(" ".join(steps), words)
     check_tree(tree, words)
     if tree.linear("words").split() == steps:
         assert not mended
-
-
-@quickly
-@given(st.text(), st.lists(WORDS, max_size=8))
-def test_any_text_gives_a_tree_over_exactly_the_words(text: str, words: list[str]) -> None:
-    tree, _ = read_linear(text, words)
-    assert tree.words == words
-    if words:
-        [again] = parse(tree.bracketed())
-        assert again.words == words
 
 
 @pytest.mark.parametrize(
@@ -188,20 +147,3 @@ def test_any_text_gives_a_tree_over_exactly_the_words(text: str, words: list[str
 def test_how_trees_are_mended(line: str, bracketed: str, mends: int) -> None:
     tree, mended = read_linear(line, ["a", "b", "c"])
     assert (tree.bracketed(), mended) == (bracketed, mends)
-
-
-def test_a_word_that_is_written_wrongly_is_no_matter_while_their_number_is_right() -> None:
-    tree, mended = read_linear("(S (DT) a (NN) bb (VB) c )S", ["a", "b", "c"])
-    assert (tree.bracketed(), mended) == ("(TOP (S (DT a) (NN b) (VB c)))", 0)
-
-
-def test_thousands_of_open_brackets_are_no_harm() -> None:
-    tree, mended = read_linear("(S " * 5000 + "(DT)", ["a"])
-    assert (len(tree.constituents), mended) == (5000, 5000)
-    assert read(tree.bracketed()) == tree
-
-
-def test_brackets_within_words_cannot_be_taken_for_those_of_trees() -> None:
-    words = escape("f(x) )NP (NP").split()
-    assert words == ["f-LRB-x-RRB-", "-RRB-NP", "-LRB-NP"]
-    assert read(read_linear("(NP (NN) (NN) (NN) )NP", words)[0].bracketed()).words == words
