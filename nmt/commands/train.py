@@ -1,7 +1,6 @@
 """`nmt train`: train a model on a prepared corpus."""
 
 import gc
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,23 +51,6 @@ def compose_plans(tree: "DictConfig", keys: list[str]) -> None:
     require(bool(plans) or tree.minutes is None, "minutes= needs the plugin nmt/plugins/minutes")
     for plan in plans:
         plan.facts["compose"](tree, keys)
-
-
-def sweep(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
-    """Train with each of several values; with --dry-run only print the commands."""
-    if "--sweep" not in options:
-        raise NMTError("--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
-    console = talker()
-    with console.status("composing"):
-        from nmt.commands.sweep import command_lines, plan, train_points
-
-        points = plan(COMMAND, overrides, config_dir)
-    if any(point.config.minutes is not None or point.config.trainer.max_steps is None for point in points):
-        raise NMTError("time gives each training another number of updates: sweep with trainer.max_steps=")
-    if "--dry-run" not in options:
-        return train_points(points, console)
-    sys.stdout.write(command_lines(points))
-    return None
 
 
 def show(overrides: list[str], config_dir: Path | None, options: set[str]) -> None:
@@ -122,9 +104,7 @@ COMMAND = Command(
     ),
     hides="data tokenizer workers overwrite",
     options={
-        "--sweep": Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=sweep),
         "--show": Option("Print the pairs of the first update as the model gets them, with noise.", run=show),
-        "--dry-run": Option("With --sweep: print the command of each training, and start none.", run=sweep),
     },
     texts=("data.tag",),
     memory="other programs may have taken it since training began; the same command goes on from the last checkpoint",

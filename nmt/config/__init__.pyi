@@ -6,6 +6,7 @@ from .composition import (
     groups as groups,
     literal as literal,
     nearest as nearest,
+    parse as parse,
     set_text as set_text,
     to_yaml as to_yaml,
 )
@@ -51,7 +52,6 @@ from .scoring import (
     metric_names as metric_names,
 )
 from .sources import SourceConfig as SourceConfig, held_out_name as held_out_name, sources_of as sources_of
-from .sweeps import expand as expand
 from .trainer import TrainerConfig as TrainerConfig, check_precision as check_precision
 from .training import (
     BatchingConfig as BatchingConfig,

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from nmt.commands import COMMANDS, compose
-from nmt.commands.sweep import plan
 from nmt.config import to_tree
 from nmt.config.command import is_bare
+from nmt.plugins.sweep.points import plan
 
 YAML = r"```yaml\n(.*?)```"
 TIMES = {"12h": "00:12:00:00", "1d12h": "01:12:00:00"}

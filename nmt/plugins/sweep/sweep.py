@@ -4,99 +4,54 @@ The run of a point depends on the configuration alone, so the same command conti
 """
 
 import csv
-import hashlib
 import math
-import re
 import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from nmt.config import Command, ExperimentConfig, compose, expand, set_text
-from nmt.data import read_manifest
+from nmt.commands import COMMANDS
+from nmt.commands.console import talker
+from nmt.config import Option
 from nmt.errors import NMTError
-from nmt.files import only_process, whole_file
-from nmt.training import (
-    check_configuration,
-    check_corpus,
-    checkpoint_step,
-    is_finished,
-    list_checkpoints,
-    point_latest_to,
-    read_metrics,
-)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nmt.plugins.sweep.points import Point
 
 TRAIN = [sys.executable, "-P", "-m", "nmt", "train"]
 FIGURES = {"valid_loss": 3, "valid_perplexity": 2, "valid_bleu": 2, "valid_f1": 2}
 """Column of metrics.csv that the table shows from the last validation -> its decimal places when printed."""
 
 
-@dataclass
-class Point:
-    """One training of a sweep."""
+def run(overrides: list[str], config_dir: Path | None, options: set[str]) -> int | None:
+    """Train with each of several values; with --dry-run only print the commands."""
+    if "--sweep" not in options:
+        raise NMTError("--dry-run prints the commands of a --sweep; --cfg prints the configuration of one training")
+    console = talker()
+    with console.status("composing"):
+        from nmt.plugins.sweep.points import plan
 
-    values: dict[str, str]
-    """Swept key -> value."""
-    words: list[str]
-    """The arguments of `nmt train` that train this point alone."""
-    config: ExperimentConfig
-    run: Path
-    state: str = "not started"
-    """not started, done, stopped or failed."""
-
-    def __str__(self) -> str:
-        return " ".join(f"{key}={value}" for key, value in self.values.items())
-
-
-def plan(command: Command, overrides: list[str], config_dir: Path | None = None) -> list[Point]:
-    """Every point of a sweep; NMTError for a mistake in any of them."""
-    expanded = expand(command, overrides, config_dir)
-    configs = [compose(command, words, config_dir) for _, words in expanded]
-    swept = expanded[0][0]
-    if not swept:
-        raise NMTError("--sweep: no key has several values; write KEY=A,B or KEY=range(1,4)")
-    for key in {"name", "run"}.intersection(swept):
-        raise NMTError(f"{key}: a sweep gives each point a run of its own; sweep another key, such as seed")
-    folder = common_folder([config.run for config in configs])
-    option = ["--config-dir", str(config_dir)] if config_dir else []
-    points: dict[str, Point] = {}
-    for (values, words), config in zip(expanded, configs, strict=True):
-        run = folder / folder_name(values)
-        own = [*(word for word in words if not word.startswith("run=")), set_text("run", str(run)), *option]
-        point = Point(values, own, config, run)
-        if points.setdefault(run.name.casefold(), point) is not point:
-            raise NMTError(f"--sweep: {point} occurs twice")
-    return list(points.values())
+        points = plan(COMMANDS["train"], overrides, config_dir)
+    if any(point.config.minutes is not None or point.config.trainer.max_steps is None for point in points):
+        raise NMTError("time gives each training another number of updates: sweep with trainer.max_steps=")
+    if "--dry-run" not in options:
+        return train_points(points, console)
+    sys.stdout.write(command_lines(points))
+    return None
 
 
-def common_folder(runs: list[str]) -> Path:
-    """The folder of a sweep: the run that its points would share, or the common beginning of their names."""
-    parts = [re.split(r"([-/])", str(Path(run))) for run in runs]
-    shared = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
-    common = "".join(column[0] for column in shared).rstrip("-")
-    return Path(common) / "sweep" if common == "" or common.endswith("/") else Path(common)
-
-
-def folder_name(values: dict[str, str]) -> str:
-    """A name such as model.heads-4+seed-1, which is safe in file systems, in shells and in Hydra's grammar."""
-    return shortened("+".join(f"{key}-{shortened(value, 40)}" for key, value in values.items()), 200, "+")
-
-
-def shortened(text: str, length: int, also: str = "") -> str:
-    """Replace unsafe characters and cut a long text; a hash keeps changed texts distinct."""
-    safe = re.sub(rf"[^A-Za-z0-9._{also}-]+", "_", text)[:length]
-    return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
-def command_lines(points: list[Point]) -> str:
+def command_lines(points: "list[Point]") -> str:
     """A line for each point, to be run by a shell or a scheduler."""
     return "".join(f"{shlex.join(['nmt', 'train', *point.words])}\n" for point in points)
+
+
+SWEEP = Option("Train with each of several values, KEY=A,B or KEY=range(1,4).", run=run)
+DRY_RUN = Option("With --sweep: print the command of each training, and start none.", run=run)
 
 
 class Processes:
@@ -135,11 +90,15 @@ class Processes:
         return self.process.wait()
 
 
-def train_points(points: list[Point], console: Console) -> int:
+def train_points(points: "list[Point]", console: "Console") -> int:
     """Train the points that are not trained yet, and print the table of all; returns the exit code.
 
     Raises NMTError before any training if a point cannot be trained.
     """
+    from nmt.data import read_manifest
+    from nmt.files import only_process
+    from nmt.training import check_configuration, check_corpus, is_finished, list_checkpoints
+
     for point in points:
         manifest = read_manifest(Path(point.config.prepared))
         check_corpus(manifest, point.config)
@@ -160,7 +119,7 @@ def train_points(points: list[Point], console: Console) -> int:
         return conclude(points, processes.signal, console)
 
 
-def train(point: Point, processes: Processes, console: Console) -> None:
+def train(point: "Point", processes: Processes, console: "Console") -> None:
     """Train one point, and record how that ended."""
     code = processes.run([*TRAIN, *point.words])
     point.state = "done" if code == 0 else "failed" if processes.signal is None else "stopped"
@@ -173,7 +132,7 @@ def failure(code: int) -> str:
     return f"failed with {f'exit code {code}' if code > 0 else f'signal {-code}'}"
 
 
-def conclude(points: list[Point], stopped_by: int | None, console: Console) -> int:
+def conclude(points: "list[Point]", stopped_by: int | None, console: "Console") -> int:
     """Print and write the table, point `latest` to the best point, and say what is left to do."""
     folder = points[0].run.parent
     table = rows(points)
@@ -184,6 +143,8 @@ def conclude(points: list[Point], stopped_by: int | None, console: Console) -> i
         console.print(said)
     for point, row in zip(points, table, strict=True):
         if row["best"]:
+            from nmt.training import point_latest_to
+
             point_latest_to(point.run, beside=folder)
             console.print(f"the best point is {point.run}; the table is in {folder / 'sweep.csv'}")
     failed = [str(point) for point in points if point.state == "failed"]
@@ -197,8 +158,10 @@ def conclude(points: list[Point], stopped_by: int | None, console: Console) -> i
     return 1 if failed else 0
 
 
-def rows(points: list[Point]) -> list[dict[str, str]]:
+def rows(points: "list[Point]") -> list[dict[str, str]]:
     """The table: swept values, updates, figures of the last validation, state, best, differs (not tested yet), run."""
+    from nmt.training import checkpoint_step, list_checkpoints, read_metrics
+
     table = []
     for point in points:
         reports = read_metrics(point.run)
@@ -241,6 +204,8 @@ def quality(row: dict[str, str]) -> tuple[float, float]:
 
 def write_table(folder: Path, table: list[dict[str, str]]) -> None:
     """Write sweep.csv."""
+    from nmt.files import whole_file
+
     with whole_file(folder / "sweep.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(table[0]))
         writer.writeheader()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from preloaded import python
 
-import nmt.commands.sweep as sweep_module
-from nmt.commands.sweep import FIGURES
+import nmt.plugins.sweep.sweep as sweep_module
+from nmt.plugins.sweep.sweep import FIGURES
 from nmt.training import read_metrics
 
 FOLDER = Path("runs/mine")
@@ -26,7 +26,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program.write_text(f'#!/bin/sh\nexec {python()} -m nmt "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(Path(sweep_module.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(sweep_module.__file__).parents[3]))
 
 
 def table() -> list[dict[str, str]]:

@@ -1,0 +1,8 @@
+"""What this plugin adds."""
+
+from collections.abc import Callable
+
+
+def register(add: Callable[..., None]) -> None:
+    add("option", "train --sweep", "nmt.plugins.sweep.sweep:SWEEP")
+    add("option", "train --dry-run", "nmt.plugins.sweep.sweep:DRY_RUN")
