@@ -34,11 +34,11 @@ from plan import Row, read_options
 from results import Result, findings, is_of, origin, read_results, write_result
 
 from nmt.commands import compose
-from nmt.commands.sweep import Processes, failure
 from nmt.config import require
 from nmt.data import read_manifest
 from nmt.errors import NMTError
 from nmt.files import only_process
+from nmt.plugins.sweep.sweep import Processes, failure
 
 MODULES = {"table1": table1, "table2": table2, "table3": table3, "table4": table4}
 PROGRAMS = {"nmt": [sys.executable, "-m", "nmt"], "python": [sys.executable]}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from nmt.commands import COMMANDS, compose
-from nmt.commands.sweep import plan
 from nmt.config import to_tree
 from nmt.errors import NMTError
+from nmt.plugins.sweep.points import plan
 
 
 @pytest.fixture(autouse=True)
