@@ -13,6 +13,7 @@ import time
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
@@ -156,6 +157,14 @@ async def error_answer(request: Request, error: Any) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
+async def send_file(file: Path, request: Request) -> Response:
+    return FileResponse(file)
+
+
+def in_json(content: Any) -> bytes:
+    return bytes(JSONResponse(content).body) + b"\n"
+
+
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
     """What `work` gives, unless the client goes away: nobody would read it. Failed then."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(request.receive())
@@ -255,11 +264,11 @@ class Server:
         async def lines() -> AsyncIterator[bytes]:
             try:
                 if first:
-                    yield JSONResponse(first).body + b"\n"
+                    yield in_json(first)
                 async for part in parts:
-                    yield JSONResponse(part).body + b"\n"
+                    yield in_json(part)
             except Failed as failure:
-                yield JSONResponse({"error": failure.detail}).body + b"\n"
+                yield in_json({"error": failure.detail})
             finally:
                 await parts.aclose()
 
@@ -367,7 +376,7 @@ def make_app(config: ServeConfig) -> FastAPI:
     app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)
     for path, name in PAGES.items():
         # Not an API route: FastAPI would take a parameter of the function from the address.
-        app.add_route(path, lambda request, file=PAGE / name: FileResponse(file), include_in_schema=False)
+        app.add_route(path, partial(send_file, PAGE / name), include_in_schema=False)
     if config.cors:
         app.add_middleware(CORSMiddleware, allow_origins=config.cors, allow_headers=["content-type", "authorization"])
     app.add_middleware(Guard, config=config)

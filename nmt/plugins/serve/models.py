@@ -215,11 +215,11 @@ class ServedModel:
         self.used = time.monotonic()
         self.tasks: set[asyncio.Task[None]] = set()
         WAITING.labels(name).set_function(lambda: self.queue.lines)
-        MEMORY.labels(name).set_function(lambda: memory_of(self.worker.process.pid) if self.is_loaded else 0)
+        MEMORY.labels(name).set_function(self.memory)
 
-    @property
-    def is_loaded(self) -> bool:
-        return self.worker is not None and not self.worker.ended
+    def memory(self) -> int:
+        """The bytes of its process; 0 if it is not loaded."""
+        return 0 if self.worker is None or self.worker.ended else memory_of(self.worker.process.pid)
 
     @property
     def is_idle(self) -> bool:
@@ -398,7 +398,7 @@ class Models:
                 unused = time.monotonic() - model.used
                 if self.config.unload_minutes and unused > 60 * self.config.unload_minutes and model.is_idle:
                     await model.unload()
-            if sum(model.is_loaded for model in self.models) > 1:
+            if sum(model.worker is not None for model in self.models) > 1:
                 await self.make_room(0)
 
     async def end(self) -> None:

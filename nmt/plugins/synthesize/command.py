@@ -94,7 +94,7 @@ def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
         of_files = within(trained, "data", "kind") == "files" and not within(trained, "data", "sources")
         original = as_list(within(trained, "data", "train")) if of_files else ["corpus/train"]
         synthetic = {"name": "synthetic", "train": train, **({"tag": config.tag} if config.tag else {})}
-        sources = [{"train": original[0] if len(original) == 1 else original}, synthetic]
+        sources: list[dict[str, Any]] = [{"train": original[0] if len(original) == 1 else original}, synthetic]
         words.append(f"data.sources=[{','.join(map(mapping, sources))}]")
         words += [f"tokenizer.{key}={value}" for key, value in tokenizer_settings(teacher).items() if trained]
     preset = "student" if config.kind == "distillation" else within(teacher.model, "name")

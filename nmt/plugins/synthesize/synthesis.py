@@ -179,7 +179,7 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
         remove_leftovers(folder / PARTS)
     options = replace(translation.translator, run=[*map(str, models)])
     translation = replace(translation, translator=options, output=str(folder / PARTS))
-    synthesis = replace(config, reverse=reverse and str(reverse))
+    synthesis = replace(config, reverse=str(reverse) if reverse else None)
     if translation.ray.enabled:
         reports = partial(on_cluster, translation, PartSynthesiser, (synthesis,))
     else:
