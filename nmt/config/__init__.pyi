@@ -48,7 +48,6 @@ from .help import help_text as help_text
 from .model import ModelConfig as ModelConfig
 from .scoring import (
     BLEU_TOKENIZERS as BLEU_TOKENIZERS,
-    check_scoring as check_scoring,
     metric_names as metric_names,
 )
 from .sources import SourceConfig as SourceConfig, held_out_name as held_out_name, sources_of as sources_of

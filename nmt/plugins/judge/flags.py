@@ -155,6 +155,9 @@ class FlagCount:
     """Numbers of the first lines that have it, from 1."""
 
     def __str__(self) -> str:
+        """A line of text; empty for a flag that no line has."""
+        if not self.count and self.flag != "any":
+            return ""
         references = "" if self.reference_share is None else f" (references {self.reference_share:.2%})"
         more = ", ..." if self.count > len(self.lines) else ""
         lines = f": lines {', '.join(map(str, self.lines))}{more}" if self.lines else ""

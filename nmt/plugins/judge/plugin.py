@@ -5,3 +5,4 @@ from collections.abc import Callable
 
 def register(add: Callable[..., None]) -> None:
     add("flags", "failures", "nmt.plugins.judge.flags:flags")
+    add("options", "score.judge", "nmt.plugins.judge.options:JudgeConfig", inline=True)
