@@ -22,9 +22,8 @@ from pathlib import Path
 
 import nmt
 from nmt.evaluation import score
-from nmt.files import find_model_directory, read_description
 from nmt.plugins.protection.glossary import WORD, Glossary, judge, read_glossary
-from nmt.plugins.protection.terms import knows_hints, lemmatiser
+from nmt.plugins.protection.terms import lemmatiser
 from nmt.text import clean
 
 DICTIONARY = Path("/usr/share/dictd/freedict-eng-deu.dict.dz")
@@ -90,8 +89,7 @@ def main(model: str, source: str, reference: str, kind: str, new: str = "") -> N
     print(f"{file.name}: {len(glossary.terms):,} terms, {sum(counts):,} times in", end=" ")
     print(f"{sum(map(bool, counts)):,} of {len(sources):,} lines")
     searches = {f"free, beam of {size}": nmt.load(model, "threads=1", f"decode.beam_size={size}") for size in (4, 16)}
-    for way in ["hard", "soft"] if knows_hints([read_description(find_model_directory(model))]) else ["hard"]:
-        searches[way] = nmt.load(model, "threads=1", f"glossary={file}", f"terms={way}")
+    searches["terms"] = nmt.load(model, "threads=1", f"glossary={file}")
     print("| search | used, % | used or inflected, % | BLEU | lines/s |\n|---|---|---|---|---|")
     for name, search in searches.items():
         begin = time.process_time()

@@ -51,7 +51,7 @@ class Model:
         if not all(isinstance(line, str) for line in texts):
             raise NMTError("model.translate takes a list of texts, such as ['The house is old.']")
         found = self.translator.translate(texts)
-        if lost := sum(row[0].protected == "protected" for row in found):
+        if lost := sum("protected" in row[0].flags for row in found):
             print(f"nmt: {lost:,} lines do not hold exactly once what is protected", file=sys.stderr)
         return [row[0].text for row in found]
 

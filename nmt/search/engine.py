@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from nmt.config import DecodeConfig
-from nmt.plugins.protection.constraints import Constraints
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from nmt.model import Transformer
 
 Pair = tuple[list[int], list[int]]
 """Source and target tokens, without start and end symbols."""
@@ -41,8 +45,8 @@ class EngineOptions:
     """False: nobody looks at log probabilities, which may then be nan."""
     target_prefix: str = ""
     """What every translation begins with."""
-    terms: bool = False
-    """The search is given constraints."""
+    constraints: bool = False
+    """Translations must have given words."""
 
 
 @dataclass
@@ -55,10 +59,31 @@ class Hypothesis:
     token_scores: TokenScores | None = None
 
 
+class Constraints(Protocol):
+    """What the translations of some sentences must have, and the search for it on tensors."""
+
+    rows: Sequence[Sequence[Any]]
+    """The constraints of each sentence."""
+
+    def of(self, indices: Sequence[int]) -> "Constraints":
+        """Those of some of the sentences."""
+
+    def search(
+        self,
+        models: "Sequence[Transformer]",
+        source_BS: "Tensor",
+        config: DecodeConfig,
+        prefixes: Sequence[list[int]],
+    ) -> list[list[Hypothesis]]:
+        """As `beam_search`; what no translation of a sentence can have is given up."""
+
+
 class Engine(Protocol):
     """A model, or an ensemble, that searches for translations."""
 
     config: DecodeConfig
+    ahead: bool
+    """While it searches, it leaves the thread to others, and takes further work."""
     longest: int | None
     """Most tokens of a sentence, with the end symbol; None: as many as the model has positions for."""
 

@@ -14,11 +14,9 @@ from nmt.errors import NMTError
 from nmt.files import is_exported, load_model
 from nmt.kernels import few_shapes, keep_freed_memory
 from nmt.model import Transformer
-from nmt.plugins.protection.constrained_search import constrained_search
-from nmt.plugins.protection.constraints import Constraints
 from nmt.search.beam_search import beam_search, pad_source
-from nmt.search.engine import EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length
-from nmt.search.forced_decoding import forced_decoding, next_log_probabilities
+from nmt.search.engine import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length
+from nmt.search.forced import forced_decoding, next_log_probabilities
 
 
 def choose_device(name: str) -> str:
@@ -53,7 +51,7 @@ class TorchEngine:
     `keeps_kernels`: oneDNN may keep many kernels in this process, because nothing is trained in it.
     """
 
-    longest = None
+    longest, ahead = None, False
     turn: AbstractContextManager[None] = nullcontext()
     """Entered for each batch: threads that share an engine take turns."""
 
@@ -84,8 +82,7 @@ class TorchEngine:
                 begun = [prefixes[i] for i in indices]
                 with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
                     if constraints and constrained:
-                        of_batch = constraints.of(indices)
-                        found = constrained_search(self.models, source_BS, self.config, begun, of_batch)
+                        found = constraints.of(indices).search(self.models, source_BS, self.config, begun)
                     else:
                         found = beam_search(self.models, source_BS, self.config, begun)
                 for index, hypotheses in zip(indices, found, strict=True):

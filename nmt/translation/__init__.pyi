@@ -1,20 +1,43 @@
 from .job import (
     input_lines as input_lines,
+    model_hash as model_hash,
     open_document as open_document,
     open_job as open_job,
     progress_of as progress_of,
     warn as warn,
+    what_decides as what_decides,
 )
 from .likelihood import encode_pairs as encode_pairs, encode_tagged as encode_tagged, score_pairs as score_pairs
 from .load import (
     CONVERTED_FILES as CONVERTED_FILES,
     find_models as find_models,
+    language_of as language_of,
+    language_tag as language_tag,
+    languages as languages,
     load_translator as load_translator,
+    source_language as source_language,
+    stages_of as stages_of,
+    target_language as target_language,
     with_engine as with_engine,
 )
-from .resumption import model_hash as model_hash, what_decides as what_decides
-from .segments import RefusedLine as RefusedLine, Segment as Segment, Segmenter as Segmenter, numbers as numbers
-from .targets import language_of as language_of, language_tag as language_tag, languages as languages
+from .segments import (
+    JoinedText as JoinedText,
+    Limits as Limits,
+    Segment as Segment,
+    Segmenter as Segmenter,
+    join as join,
+    positive_numbers as positive_numbers,
+    text as text,
+)
+from .stages import (
+    Line as Line,
+    Outcome as Outcome,
+    RefusedLine as RefusedLine,
+    Rest as Rest,
+    Stage as Stage,
+    Translation as Translation,
+    with_refused as with_refused,
+)
 from .test_set import (
     SPLITS as SPLITS,
     TestSet as TestSet,
@@ -24,21 +47,18 @@ from .test_set import (
     read_test_set as read_test_set,
     translate_lines as translate_lines,
 )
-from .token_scores import Details as Details
+from .token_scores import Details as Details, words_of_tokens as words_of_tokens
 from .translate import (
-    SUMMARIES as SUMMARIES,
     flagger as flagger,
     open_translator as open_translator,
     remark as remark,
-    reporter as reporter,
-    source_language as source_language,
+    report as report,
+    summaries as summaries,
     summarize as summarize,
-    target_language as target_language,
     translate as translate,
 )
 from .translator import (
     Block as Block,
-    Translation as Translation,
     Translator as Translator,
     arriving_blocks as arriving_blocks,
     lines_of as lines_of,

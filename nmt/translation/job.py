@@ -1,24 +1,44 @@
-"""A job of translating or parsing: lines from a file or stream, an output for each line, and progress."""
+"""A job over lines: its input, its output, progress, and resumption after a kill.
 
+An output file is whole or not there. Lines go to `.NAME.nmt-partial`, which is renamed at the end.
+`.NAME.nmt-partial.json` beside it says which input, model and options it is for, and how much of it is on
+the disk.
+"""
+
+import fcntl
 import hashlib
 import io
+import json
 import os
 import sys
-from collections import deque
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from nmt.config import JobConfig, require
+from nmt.config import JobConfig, TranslatorOptions, build, require, to_tree
 from nmt.errors import NMTError
-from nmt.files import LARGE
+from nmt.files import (
+    LARGE,
+    cannot_write,
+    find_model_directory,
+    parse_json,
+    read_mapping,
+    sha256,
+    sync,
+    write_file,
+)
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
-from nmt.translation.resumption import Output, close, output_file, what_decides
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
+UNDECISIVE = ("run", "input", "output", "text", "format", "buffer", "device", "devices", "threads", "ray", "decode")
+"""Keys that may change between a command and its resumption, or that are compared in another way. All others decide."""
+SAVE_SECONDS = 5.0
+"""Seconds between saves, which bring the file to the disk."""
 NAMED_LINES = 5
 
 
@@ -42,18 +62,145 @@ def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], N
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def is_input(config: JobConfig) -> bool:
-    """True if the output file is the input under any name; a terminal may be both."""
-    output = Path(config.output)
-    if not output.is_file():
-        return False
-    if config.input == "-":
-        return os.path.samestat(os.fstat(sys.stdin.fileno()), output.stat())
-    return Path(config.input).exists() and output.samefile(config.input)
+def model_hash(folder: Path) -> str:
+    """The SHA-256 of a model's weights, ours or exported ones."""
+    weights = folder / "model.safetensors"
+    return sha256(weights if weights.exists() else folder / "model.bin")
+
+
+def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
+    """The models and keys, by name, that decide what lines become; without the input."""
+    settings = to_tree(config)
+    if settings.get("glossary"):
+        settings["glossary"] = sha256(Path(settings["glossary"]).resolve())
+    decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
+    return {
+        "model": [model_hash(find_model_directory(name)) for name in config.run],
+        **{key: value for key, value in settings.items() if key not in UNDECISIVE},
+        "decode": decode,
+    }
+
+
+@dataclass
+class Notes:
+    """The content of an output."""
+
+    identity: str = ""
+    """SHA-256 of all that decides what a file will hold; empty if the command cannot be resumed."""
+    lines: int = 0
+    """Lines of the input that are done."""
+    bytes: int = 0
+    """Bytes written for them."""
+    counts: dict[str, int] = field(default_factory=Counter)
+    """Lines of each kind, for the summary at the end."""
+
+
+class Output:
+    """A file or stream for lines, with notes of what was written to it, also by an earlier command."""
+
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self.name, self.file, self.notes = name, file, Notes()
+
+    def write(self, text: str | bytes, lines: int) -> None:
+        """Write the output for the input up to line `lines`, at once; NMTError if the disk is full."""
+        content = text.encode() if isinstance(text, str) else text
+        try:
+            self.file.write(content)
+            self.file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cannot_write(Path(self.name), error) from error
+        self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
+
+
+class Partial(Output):
+    """An output file that is not whole yet; NMTError if it is a link, or another process is writing it."""
+
+    def __init__(self, path: Path, identity: dict[str, Any] | None) -> None:
+        self.path, self.saved = path, 0.0
+        self.partial = path.with_name(f".{path.name}.nmt-partial")
+        self.notes_file = path.with_name(f".{path.name}.nmt-partial.json")
+        try:
+            file = os.fdopen(os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
+        except OSError as error:
+            raise NMTError(f"{path}: {error.strerror}") from error
+        super().__init__(str(path), file)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise NMTError(f"output={path}: another nmt is writing it; name another file") from error
+        if identity:
+            self.notes.identity = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+            self.resume()
+        file.truncate(self.notes.bytes)
+        file.seek(self.notes.bytes)
+
+    def resume(self) -> None:
+        """Take over the notes of an earlier command with the same identity, if the file agrees with them."""
+        with suppress(NMTError):
+            notes = build(Notes, read_mapping(self.notes_file, parse_json), str(self.notes_file))
+            self.file.seek(max(notes.bytes - 1, 0))
+            ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
+            if notes.identity == self.notes.identity and notes.lines > 0 and ends_line:
+                self.notes = notes
+                self.notes.counts = Counter(notes.counts)
+
+    def write(self, text: str | bytes, lines: int) -> None:
+        # Notes are complete here: callers count a line after they have written it.
+        if self.notes.identity and self.notes.lines and time.monotonic() - self.saved > SAVE_SECONDS:
+            self.save()
+        super().write(text, lines)
+
+    def save(self) -> None:
+        """Bring what was written to the disk, then note how much that is."""
+        sync(self.partial)
+        write_file(self.notes_file, json.dumps(vars(self.notes)) + "\n")
+        self.saved = time.monotonic()
+
+    def finish(self) -> None:
+        """Give the file its own name."""
+        try:
+            sync(self.partial)
+            self.partial.replace(self.path)
+            sync(self.path.parent)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        self.notes_file.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Keep what the same command can resume, and nothing else."""
+        if self.notes.identity and self.notes.lines:
+            self.save()
+        else:
+            self.partial.unlink(missing_ok=True)
+            self.notes_file.unlink(missing_ok=True)
+
+
+@contextmanager
+def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Partial]:
+    """A file that is whole at the end. After an error, a command with the same identity resumes."""
+    partial = Partial(path, identity)
+    try:
+        yield partial
+        partial.finish()
+    except BaseException:
+        with suppress(NMTError):  # if the disk is full, the last save counts
+            partial.leave()
+        raise
+    finally:
+        close(partial.file)
+
+
+def close(file: BinaryIO) -> None:
+    """Close a file. What could not be written to it was reported before."""
+    with suppress(OSError):
+        file.close()
 
 
 def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitStack) -> Output:
-    """The output. `stack` closes a file: it is then whole, or the same command goes on with it later."""
+    """The output. `stack` closes a file: it is then whole, or the same command resumes later."""
     path = Path(config.output)
     if config.output == "-":
         return Output("standard output", sys.stdout.buffer)
@@ -67,18 +214,40 @@ def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitS
     return stack.enter_context(output_file(path, identity))
 
 
-def read_through(name: str) -> tuple[int, str]:
-    """The number of lines of a file, and the SHA-256 of its text."""
-    count, digest = 0, hashlib.sha256()
-    with open_text(name) as file:
-        for line in raw_lines(file, name):
-            digest.update(line)
-            count += 1
-    return count, digest.hexdigest()
+def open_source(config: JobConfig, stack: ExitStack) -> BinaryIO:
+    """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
+    no_input = config.input == "-" and config.text is None and sys.stdin is None
+    require(not no_input, "standard input is closed: name a file with input=FILE")
+    no_output = config.output == "-" and sys.stdout is None
+    require(not no_output, "standard output is closed: name a file with output=FILE")
+    source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
+    if config.input != "-":  # a thread may still wait in standard input at the end
+        stack.enter_context(source)
+    output = Path(config.output)
+    if output.is_file() and config.text is None:  # a terminal may be both
+        of_input = os.fstat(sys.stdin.fileno()) if config.input == "-" else Path(config.input).stat()
+        if os.path.samestat(of_input, output.stat()):
+            raise NMTError(f"output={output} is the input, which would be lost: name another file")
+    return source
 
 
-def progress(verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
-    """Show the number of lines done, and the time left if `total` is known."""
+def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
+    """The content of a document, and an output for its translation; NMTError if that fails."""
+    name = "standard input" if config.input == "-" else config.input
+    source = open_source(config, stack)
+    with reading(name):
+        content = source.read(LARGE + 1)
+    require(len(content) <= LARGE, f"{name}: larger than the {LARGE:,} bytes that a document may have")
+    return content, open_output(config, None, stack)
+
+
+def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
+    """Shows the number of lines done, and the time left if `total` is known.
+
+    It shows nothing unless standard error is a terminal and the output is not.
+    """
+    if sys.stderr is None or not sys.stderr.isatty() or (config.output == "-" and sys.stdout.isatty()):
+        return lambda number: None
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -103,7 +272,7 @@ class Job:
     output: Output
     show: Callable[[int], None]
 
-    def run(self, stream: Callable[[Iterator[str]], Iterator[Found]]) -> Iterator[tuple[int, str, Found]]:
+    def run(self, stream: Callable[[Iterator[str]], Iterator[Result]]) -> Iterator[tuple[int, str, Result]]:
         """The number of each line, counted from 1, the line, and what `stream` gives for it."""
         read = deque[str]()  # by the stream, which may be ahead of its results
 
@@ -112,46 +281,26 @@ class Job:
                 read.append(line)
                 yield line
 
-        for number, found in enumerate(stream(remembered()), self.output.notes.lines + 1):
-            yield number, read.popleft(), found
+        for number, result in enumerate(stream(remembered()), self.output.notes.lines + 1):
+            yield number, read.popleft(), result
             self.show(number)
 
 
-def open_source(config: JobConfig, stack: ExitStack) -> BinaryIO:
-    """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
-    no_input = config.input == "-" and config.text is None and sys.stdin is None
-    require(not no_input, "standard input is closed: name a file with input=FILE")
-    no_output = config.output == "-" and sys.stdout is None
-    require(not no_output, "standard output is closed: name a file with output=FILE")
-    source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
-    if config.input != "-":  # a thread may still wait in standard input at the end
-        stack.enter_context(source)
-    if config.output != "-" and config.text is None and is_input(config):
-        raise NMTError(f"output={config.output} is the input, which would be lost: name another file")
-    return source
-
-
-def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
-    """The content of a document, and an output for its translation; NMTError if that fails."""
-    name = "standard input" if config.input == "-" else config.input
-    source = open_source(config, stack)
-    with reading(name):
-        content = source.read(LARGE + 1)
-    require(len(content) <= LARGE, f"{name}: larger than the {LARGE:,} bytes that a document may have")
-    return content, open_output(config, None, stack)
-
-
-def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
-    """`progress`, where standard error is a terminal and the output is not."""
-    shown = sys.stderr is not None and sys.stderr.isatty() and not (config.output == "-" and sys.stdout.isatty())
-    return progress(verb, done, total, stack) if shown else lambda number: None
+def read_through(name: str) -> tuple[int, str]:
+    """The number of lines of a file, and the SHA-256 of its text."""
+    lines, digest = 0, hashlib.sha256()
+    with open_text(name) as file:
+        for line in raw_lines(file, name):
+            digest.update(line)
+            lines += 1
+    return lines, digest.hexdigest()
 
 
 def open_job(config: JobConfig, what: dict[str, Any], stack: ExitStack) -> Job:
     """Open input and output; NMTError if that fails.
 
-    `what` decides what is written, together with models, keys and input: the command goes on with a partial output file
-    only if all of it is the same.
+    `what` decides what is written, together with models, keys and input: the command resumes a partial output file only
+    if all of it is the same.
     """
     source = open_source(config, stack)
     on_terminal = sys.stderr is not None and sys.stderr.isatty()

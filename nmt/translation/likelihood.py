@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nmt.errors import NMTError
 from nmt.search import Pair, TorchEngine, forced_decoding
 from nmt.text import SOURCE, TARGET, Tokenizer
+from nmt.translation.stages import RefusedLine, split_tag
 from nmt.translation.translator import Translator
 
 
@@ -28,8 +30,14 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
 
 def encode_tagged(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
     """The tokens of pairs, of which each source has the tag of its line, or that of the translator."""
-    texts = [("".join(translator.split_tag(n, source)), target) for n, (source, target) in enumerate(pairs)]
-    return encode_pairs(translator.tokenizer, texts)
+    tokenizer, texts = translator.tokenizer, list[tuple[str, str]]()
+    for index, (source, target) in enumerate(pairs):
+        try:
+            tag, text = split_tag(source, tokenizer)
+        except NMTError as error:
+            raise RefusedLine(index, str(error)) from error
+        texts.append(((tag or translator.source_prefix) + text, target))
+    return encode_pairs(tokenizer, texts)
 
 
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:

@@ -1,11 +1,11 @@
-"""From model directories to a translator with the chosen engine."""
+"""From model directories to a translator: the engine, the stages and the target language."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from nmt.config import TranslatorOptions, require, shown
+from nmt.config import JobConfig, TranslatorOptions, require, shown
 from nmt.errors import NMTError
 from nmt.files import (
     ModelDescription,
@@ -13,15 +13,13 @@ from nmt.files import (
     find_model_directory,
     read_description,
     read_tokenizer,
+    within,
 )
-from nmt.plugins.protection.glossary import read_glossary
-from nmt.plugins.protection.protection import Protection
-from nmt.plugins.protection.terms import Terms, knows_hints
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.search import Engine, EngineOptions
-from nmt.text import Finder, Tokenizer
-from nmt.translation.segments import limits
-from nmt.translation.targets import language_tag, languages
+from nmt.text import Tokenizer, scripts_of_characters, scripts_of_language
+from nmt.translation.segments import Limits, limits
+from nmt.translation.stages import LANGUAGE_TAG, Stage
 from nmt.translation.translator import Translator
 
 CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
@@ -42,44 +40,78 @@ def find_models(names: list[str]) -> tuple[list[Path], list[ModelDescription], T
     return folders, descriptions, tokenizers[0]
 
 
+def language_of(tag: str) -> str:
+    return tag.strip("<>").removeprefix("2")
+
+
+def languages(tokenizer: Tokenizer) -> list[str]:
+    """The target languages that the model has tags for."""
+    return [language_of(tag) for tag in tokenizer.tags if LANGUAGE_TAG.fullmatch(tag)]
+
+
+def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
+    """The tag of a target language with a blank, or none; NMTError where the model has no such tag."""
+    if not target:
+        return ""
+    tags = [tag for tag in tokenizer.tags if target in (tag, tag.strip("<>"), language_of(tag))]
+    if not tags:
+        names = ", ".join(map(language_of, tokenizer.tags))
+        raise NMTError(f"target={target:.40}: the model has {names or 'no tags, as it has one target language'}")
+    return f"{tags[0]} "
+
+
+def target_language(config: JobConfig) -> str:
+    """The language that is translated into, or "" where a model does not say it."""
+    _, descriptions, tokenizer = find_models(config.run)
+    return language_of(config.target or "") if languages(tokenizer) else descriptions[0].target or ""
+
+
+def source_language(config: JobConfig) -> str:
+    """The language that is translated from, or "" where a model does not say it."""
+    return find_models(config.run)[1][0].source or ""
+
+
+def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | None:
+    """The scripts that a model writes: those of its training's targets if these are known, else of its language."""
+    characters = within(descriptions[0].training, "characters", "target")
+    scripts = scripts_of_characters(characters) if isinstance(characters, str) else frozenset()
+    return scripts or scripts_of_language(descriptions[0].target)
+
+
+def make_stages(
+    options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
+) -> tuple[Stage, ...]:
+    """The stages that these options ask for, in the order in which lines pass them."""
+    entries = sorted(entries_of("stage").values(), key=lambda entry: entry.facts["order"])
+    stages = [entry.load()(options, tokenizer, limits, notice) for entry in entries]
+    return tuple(stage for stage in stages if stage)
+
+
+def stages_of(options: TranslatorOptions) -> tuple[Stage, ...]:
+    """The stages, without a model."""
+    _, descriptions, tokenizer = find_models(options.run)
+    return make_stages(options, tokenizer, limits(descriptions, options.split != "never"), lambda words: None)
+
+
 def load_translator(options: TranslatorOptions, notice: Callable[[str], None]) -> Translator:
     """A translator of one model directory, or of several as an ensemble.
 
     `notice` is called with what a user should know. Raises NMTError if parts do not belong together.
     """
     folders, descriptions, tokenizer = find_models(options.run)
-    protection, terms = options.plugins.get("protection"), None
-    finder = Finder(protection.protect if protection else [])
-    if protection and protection.glossary:
-        one = isinstance(protection.glossary, str)
-        require(one, f"glossary={shown(protection.glossary)}: it takes one file; put all terms into it")
-        glossary = read_glossary(protection.glossary, notice)
-        terms = Terms(glossary, tokenizer, protection.terms == "soft", finder)
-    if terms and terms.soft and not knows_hints(descriptions):
-        notice("terms=soft: the model was not trained with data.noise.terms, and may translate the hints; terms=hard")
+    limit = limits(descriptions, options.split != "never")
+    stages = make_stages(options, tokenizer, limit, notice)
     options = with_engine(options, notice)
     load: Callable[..., Engine] = entries_of("engine")[options.compute.engine].load()
     engine = load(folders, engine_options(options, descriptions[0]), notice)
-    found = limits(descriptions, options.split != "never")
-    if found.split and engine.longest is not None:
-        found.longest = min(found.longest or engine.longest, engine.longest - 1)
-    if found.characters is not None and terms and terms.soft:
-        found.characters |= terms.characters  # they are to be read, not copied
-    if terms and not terms.soft and (unusable := terms.unusable(found.characters)):
-        notice(
-            f"terms=hard has no effect on {len(unusable):,} of the terms, whose characters the model does not know: "
-            f"{shown(', '.join(unusable))}"
-        )
+    if limit.split and engine.longest is not None:
+        limit = replace(limit, longest=min(limit.longest or engine.longest, engine.longest - 1))
     prefix = language_tag(options.target, tokenizer) + options.source_prefix
-    if (known := languages(tokenizer)) and not prefix and not options.has_tags:
-        into = shown(", ".join(known))
-        notice(f"the model translates into {into}: lines without a tag need target={known[0]}, or so")
-    scorer = engine.token_scores if options.results == "tokens" else None
-    translator = Translator(engine, tokenizer, found, prefix, options.target_prefix, scorer)
-    if protection and protection.protect:
-        translator.protection = Protection(finder)
-    translator.ahead, translator.terms = options.compute.engine == "ctranslate2", terms
-    return translator
+    if (targets := languages(tokenizer)) and not prefix and not options.has_tags:
+        into = shown(", ".join(targets))
+        notice(f"the model translates into {into}: lines without a tag need target={targets[0]}, or so")
+    details = options.results == "tokens"
+    return Translator(engine, tokenizer, limit, prefix, options.target_prefix, details, stages, engine.ahead)
 
 
 def automatic_engines(precision: str) -> list[Entry]:
@@ -113,7 +145,8 @@ def with_engine(options: TranslatorOptions, notice: Callable[[str], None]) -> Tr
 
 def engine_options(options: TranslatorOptions, description: ModelDescription) -> EngineOptions:
     """What an engine has to know of the options of a translation by such a model."""
-    protection = options.plugins.get("protection")
+    facts = [entry.facts["constrains"] for entry in entries_of("stage").values() if "constrains" in entry.facts]
+    constraining = [getattr(options.plugins.get(group), key, None) for group, key in facts]
     return EngineOptions(
         expected_search(options.decode, description),
         options.compute.device,
@@ -121,5 +154,5 @@ def engine_options(options: TranslatorOptions, description: ModelDescription) ->
         options.compute.threads,
         scores=options.results != "text",
         target_prefix=options.target_prefix,
-        terms=protection is not None and protection.glossary is not None and protection.terms == "hard",
+        constraints=any(constraining),
     )

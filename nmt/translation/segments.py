@@ -5,22 +5,19 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from itertools import groupby
 
-from nmt.errors import NMTError
 from nmt.files import ModelDescription, is_parser, positions, within
 from nmt.search import Hypothesis
 from nmt.text import Tokenizer, split_sentences
+from nmt.translation.stages import Line
 
 TAG = re.compile(r"</?[^\W\d_][^<>]*>")
 """A tag of markup, unlike `a < b`."""
 
-LOOK_ALIKES = dict(zip("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014", "''\"\"----", strict=True))
-"""What a model knows in place of typographic quotes and dashes that it does not know."""
 
-
-@dataclass
+@dataclass(frozen=True)
 class Limits:
     """Where lines are cut, and the known characters; None: no limit."""
 
@@ -37,40 +34,30 @@ class Limits:
     target: str = ""
     """Language of the translations."""
 
-    @cached_property
-    def look_alikes(self) -> dict[int, str]:
-        """What is written in place of unknown quotes and dashes."""
-        known = self.characters
-        return {ord(a): b for a, b in LOOK_ALIKES.items() if known is not None and a not in known and b in known}
 
-
-def numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
+def positive_numbers(descriptions: list[ModelDescription], *keys: str) -> list[int]:
     """The positive numbers that the trainings of these models recorded under these keys."""
-    found = [within(description.training, *keys) for description in descriptions]
-    return [number for number in found if type(number) is int and number > 0]
+    values = [within(description.training, *keys) for description in descriptions]
+    return [number for number in values if type(number) is int and number > 0]
 
 
 def limits(descriptions: list[ModelDescription], split: bool) -> Limits:
     """The limits of a model, or those that all models of an ensemble keep."""
     ends = [end for end in map(positions, descriptions) if end]
-    most = numbers(descriptions, "lengths", "source", "max")
-    most = most or numbers(descriptions, "config", "data", "filters", "max_tokens")
+    most = positive_numbers(descriptions, "lengths", "source", "max")
+    most = most or positive_numbers(descriptions, "config", "data", "filters", "max_tokens")
+    texts = [within(description.training, "characters", "source") for description in descriptions]
+    characters = None
+    if all(isinstance(text, str) for text in texts) and not any(map(is_parser, descriptions)):
+        characters = frozenset(" ").union(frozenset.intersection(*map(frozenset, texts)))
     return Limits(
         split,
         min([*most, *ends], default=None) if split else None,
         min(ends, default=None),
         descriptions[0].source,
-        known_characters(descriptions),
+        characters,
         descriptions[0].target,
     )
-
-
-def known_characters(descriptions: list[ModelDescription]) -> frozenset[str] | None:
-    """The characters that the sources of all these models held; None if that is not known, and for parsers."""
-    known = [within(description.training, "characters", "source") for description in descriptions]
-    if any(map(is_parser, descriptions)) or not all(isinstance(found, str) for found in known):
-        return None
-    return frozenset(" ").union(frozenset.intersection(*map(frozenset, known)))
 
 
 @dataclass
@@ -93,17 +80,6 @@ class Segment:
     """The number of tokens of the whole sentence in `text`, for a part of it."""
 
 
-class RefusedLine(NMTError):
-    """The line at `index`, counted from 0, is too long for the model, or has a tag that it does not have."""
-
-    def __init__(self, index: int, problem: str) -> None:
-        super().__init__(index, problem)
-        self.index, self.problem = index, problem
-
-    def __str__(self) -> str:
-        return f"line {self.index + 1}: {self.problem}"
-
-
 def in_word(character: str) -> bool:
     """True for a letter of a script with capitals, and for an accent on one: these form words.
 
@@ -112,27 +88,32 @@ def in_word(character: str) -> bool:
     return character.lower() != character.upper() or unicodedata.combining(character) > 0
 
 
-def unknown_words(line: str, known: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Spans of words with unknown characters, and of unknown characters outside of words."""
+def spans_with(characters: set[str], line: str) -> Iterator[tuple[int, int]]:
+    """Spans of tags and words that hold one of these characters, and of such characters outside of words."""
+    yield from (tag.span() for tag in TAG.finditer(line) if not characters.isdisjoint(tag[0]))
     for is_word, group in groupby(range(len(line)), lambda index: in_word(line[index])):
         indices = list(group)
         begin, end = indices[0], indices[-1] + 1
         if not is_word:
-            yield from ((index, index + 1) for index in indices if line[index] not in known)
-        elif not known.issuperset(line[begin:end]):
+            yield from ((index, index + 1) for index in indices if line[index] in characters)
+        elif not characters.isdisjoint(line[begin:end]):
             yield begin, end
 
 
-def unknown_spans(line: str, known: frozenset[str]) -> list[tuple[int, int]]:
-    """Spans to copy, in order: tags, words and characters that are not known.
+def copied_spans(
+    line: str, known: frozenset[str] | None, cut_at: frozenset[str] = frozenset()
+) -> list[tuple[int, int]]:
+    """Spans to copy, in order: tags, words and characters that the model does not know, or at which the line is cut.
 
     Spans are joined if there is neither letter nor digit between them, and extended to an end of the line likewise.
     """
-    if known.issuperset(line):
+    unknown = {
+        character for character in set(line) if character in cut_at or (known is not None and character not in known)
+    }
+    if not unknown:
         return []
-    tags = [found.span() for found in TAG.finditer(line) if not known.issuperset(found[0])]
     merged, last = list[tuple[int, int]](), 0
-    for begin, end in sorted([*tags, *unknown_words(line, known)]):
+    for begin, end in sorted(spans_with(unknown, line)):
         if not any(map(str.isalnum, line[last:begin])):
             begin = merged.pop()[0] if merged else 0
         last = max(last, end)
@@ -151,53 +132,62 @@ def stretch(line: str, begin: int, end: int, copied: bool) -> Iterator[Segment]:
 
 
 class Segmenter:
-    """Cuts lines into segments by the limits of a model."""
+    """Cuts lines into segments by the limits of a model; lines without a tag of their own get the source prefix."""
 
-    def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, limits: Limits, source_prefix: str = "") -> None:
         self.tokenizer, self.limits, self.source_prefix = tokenizer, limits, source_prefix
-        self.prefix = tokenizer.encode([tokenizer.clean(source_prefix)])[0]
+        self.prefix_tokens = cache(lambda prefix: tokenizer.encode([tokenizer.clean(prefix)])[0])
 
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """Tokens of texts, each after the prefix; none for a blank text."""
+    def prefix(self, line: Line) -> str:
+        return line.tag or self.source_prefix
+
+    def encode(self, texts: list[tuple[str, str]]) -> list[list[int]]:
+        """Tokens of texts, each after its prefix; none for a blank text."""
         clean = self.tokenizer.clean
-        return self.tokenizer.encode([clean(self.source_prefix + text) if text.strip() else "" for text in texts])
+        return self.tokenizer.encode([clean(prefix + text) if text.strip() else "" for prefix, text in texts])
 
-    def segment(self, lines: list[str]) -> list[list[Segment]]:
+    def segment(self, lines: Sequence[Line]) -> list[list[Segment]]:
         """The segments of each line, none for an empty one."""
         rows = [list(self.stretches(line)) for line in lines]
-        translated = [stretch for row in rows for stretch in row if not stretch.copied]
-        for stretch, ids in zip(translated, self.encode([stretch.text for stretch in translated]), strict=True):
-            stretch.ids = ids
-        return [[part for each in row if each.ids or each.copied for part in self.sentences(each)] for row in rows]
+        searched = [(self.prefix(line), part) for line, row in zip(lines, rows, strict=True) for part in row]
+        searched = [(prefix, part) for prefix, part in searched if not part.copied]
+        tokens = self.encode([(prefix, part.text) for prefix, part in searched])
+        for (_, part), ids in zip(searched, tokens, strict=True):
+            part.ids = ids
+        return [
+            [
+                part
+                for whole in row
+                if whole.ids or whole.copied
+                for part in ([whole] if whole.copied else self.sentences(whole, self.prefix(line)))
+            ]
+            for line, row in zip(lines, rows, strict=True)
+        ]
 
     def too_long(self, segments: list[Segment]) -> str:
         """Why the model has no positions for a line, if so."""
-        positions = self.limits.positions
-        if positions is None:
-            return ""
-        longest = max((len(segment.ids) for segment in segments), default=0)
-        if longest <= positions:
+        positions, longest = self.limits.positions, max((len(segment.ids) for segment in segments), default=0)
+        if positions is None or longest <= positions:
             return ""
         return (
             f"{longest:,} tokens and an end symbol are more than the model has positions for "
             f"(model.max_positions={positions + 1}); split=auto translates such lines sentence by sentence"
         )
 
-    def stretches(self, line: str) -> Iterator[Segment]:
+    def stretches(self, line: Line) -> Iterator[Segment]:
         """The stretches of a line that are copied and those between them, or the whole line; not encoded yet."""
-        cleaned = self.tokenizer.clean(line)
-        copied = unknown_spans(cleaned, self.limits.characters) if self.limits.characters is not None else []
+        cleaned = self.tokenizer.clean(line.text)
+        copied, last = copied_spans(cleaned, self.limits.characters, line.cut_at), 0
         if not copied:
-            yield Segment([], line)
+            yield Segment([], line.text)
             return
-        last = 0
-        for span in copied:
-            yield from stretch(cleaned, last, span[0], copied=False)
-            yield from stretch(cleaned, *span, copied=True)
-            last = span[1]
+        for begin, end in copied:
+            yield from stretch(cleaned, last, begin, copied=False)
+            yield from stretch(cleaned, begin, end, copied=True)
+            last = end
         yield from stretch(cleaned, last, len(cleaned), copied=False)
 
-    def sentences(self, segment: Segment) -> list[Segment]:
+    def sentences(self, segment: Segment, prefix: str) -> list[Segment]:
         """The sentences of a segment, or parts of those that are too long."""
         if not self.limits.split:
             return [segment]
@@ -206,23 +196,22 @@ class Segmenter:
         if len(sentences) == 1 and len(segment.ids) <= longest:
             return [segment]
         segments, start = list[Segment](), 0
-        for sentence, ids in zip(sentences, self.encode(sentences), strict=True):
+        tokens = self.encode([(prefix, sentence) for sentence in sentences])
+        for sentence, ids in zip(sentences, tokens, strict=True):
             start = cleaned.index(sentence, start)
             whole = Segment(ids, sentence, segment.start + start)
-            segments += [whole] if len(ids) <= longest else self.parts(whole, int(longest))
+            segments += [whole] if len(ids) <= longest else self.parts(whole, self.prefix_tokens(prefix), int(longest))
             start += len(sentence)
         segments[0].glued = segment.glued
         return segments
 
-    def parts(self, sentence: Segment, longest: int) -> list[Segment]:
+    def parts(self, sentence: Segment, prefix: list[int], longest: int) -> list[Segment]:
         """The fewest parts of at most `longest` tokens, all about equal, of a sentence that is too long."""
         [ids] = self.tokenizer.encode([self.tokenizer.clean(sentence.text)])
-        count = -(-len(ids) // (longest - len(self.prefix)))
+        count = -(-len(ids) // (longest - len(prefix)))
         length = -(-len(ids) // count)
         return [
-            Segment(
-                self.prefix + ids[at : at + length], sentence.text, sentence.start, at, len(self.prefix), part=len(ids)
-            )
+            Segment(prefix + ids[at : at + length], sentence.text, sentence.start, at, len(prefix), part=len(ids))
             for at in range(0, len(ids), length)
         ]
 

@@ -1,42 +1,84 @@
 """`nmt translate`: a stream of lines to a stream of translations."""
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.config import JobConfig, TranslateConfig, documents, require, shown
-from nmt.plugins.protection.glossary import read_glossary
-from nmt.plugins.protection.terms import TermReport
+from nmt.errors import NMTError
+from nmt.files import parse_json
 from nmt.registry import entries_of
-from nmt.text import Finder
+from nmt.text import Tokenizer, is_text
 from nmt.translation.job import open_job, warn
-from nmt.translation.load import find_models, load_translator, with_engine
-from nmt.translation.targets import language_of, languages, target_scripts, with_tags
-from nmt.translation.translator import Translation, Translator
+from nmt.translation.load import (
+    find_models,
+    language_tag,
+    load_translator,
+    target_scripts,
+    with_engine,
+)
+from nmt.translation.stages import Stage, Translation
+from nmt.translation.translator import Translator
 
 if TYPE_CHECKING:
     from nmt.plugins.cluster.devices import DeviceTranslator
 
-SUMMARIES = {
-    "split": "had sentences longer than the model knows, translated in parts",
-    "copied": "held characters that the model was not trained on, which were copied",
-    "cut": "were cut at what is protected and did not arrive otherwise, and translated in parts",
-    "protected": "do not hold exactly once what is protected: look at these (format=jsonl has them flagged)",
-}
-"""The end of the summary for each kind of line that gets a notice."""
-PROTECTED = {
-    "cut": "cut at what is protected, as that did not arrive otherwise, and translated in parts",
-    "protected": "what is protected did not arrive exactly once; look at it",
-}
-"""The notice for a line with something protected, by how it came out."""
 MOST_NAMED = 10
-"""Lines of each of these kinds that the summary names."""
+"""Lines of each kind of a stage that the summary names."""
 
 
-def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
+@cache
+def summaries() -> dict[str, str]:
+    """The end of the summary for each kind of note."""
+    own = {
+        "split": "had sentences longer than the model knows, translated in parts",
+        "copied": "held characters that the model was not trained on, which were copied",
+    }
+    facts = (entry.facts.get("summaries", {}) for entry in entries_of("stage").values())
+    return own | {kind: words for kinds in facts for kind, words in kinds.items()}
+
+
+def fields_of_tsv(line: str) -> tuple[str, str]:
+    """The text and the target language of a line."""
+    target, tab, text = line.partition("\t")
+    if not tab:
+        raise NMTError("no tab; a target language, a tab and a text, please, as 'fr\tGood morning'")
+    return text, target.strip()
+
+
+def fields_of_json(line: str) -> tuple[str, str]:
+    """The text and the target language, or "", of a line."""
+    try:
+        record: Any = parse_json(line)
+    except ValueError as error:
+        raise NMTError(f"no JSON ({error})") from error
+    text, target = (record.get("source"), record.get("target", "")) if isinstance(record, dict) else (None, "")
+    if not is_text(text) or not isinstance(target, str):
+        raise NMTError('no text; {"source": "Good morning", "target": "fr"}, please')
+    return " ".join(text.split()), target
+
+
+def with_tags(lines: Iterable[str], format: str, tokenizer: Tokenizer, first: int) -> Iterator[str]:
+    """The texts of lines with columns, each after the tag of its target language if it has one.
+
+    `first` is the number of the first line. Raises NMTError, which names the line, for one that cannot be read.
+    """
+    tag_of = cache(lambda target: language_tag(target, tokenizer))
+    fields = {"tsv": fields_of_tsv, "jsonl": fields_of_json}[format]
+    for number, line in enumerate(lines, first):
+        try:
+            text, target = fields(line) if line.strip() else ("", "")
+            yield tag_of(target) + text
+        except NMTError as error:
+            raise NMTError(f"line {number:,}: {error}") from error
+
+
+def flagger(config: JobConfig) -> Callable[[str, Translation], list[str]]:
     """The function that finds the flags of a line's translation."""
     finders = [entry.load() for entry in entries_of("flags").values()]
     _, descriptions, tokenizer = find_models(config.run)
@@ -51,28 +93,13 @@ def flagger(config: TranslateConfig) -> Callable[[str, Translation], list[str]]:
     return flags_of
 
 
-def target_language(config: TranslateConfig) -> str:
-    """The language that is translated into, or "" where a model does not say it."""
-    _, descriptions, tokenizer = find_models(config.run)
-    return language_of(config.target or "") if languages(tokenizer) else descriptions[0].target or ""
-
-
-def source_language(config: TranslateConfig) -> str:
-    """The language that is translated from, or "" where a model does not say it."""
-    return find_models(config.run)[1][0].source or ""
-
-
-def reporter(config: TranslateConfig, counts: dict[str, int]) -> TermReport | None:
-    """The report about a glossary's terms."""
-    if not config.glossary:
-        return None
-    return TermReport(read_glossary(config.glossary), target_language(config), counts, Finder(config.protect))
-
-
 def render(
-    number: int, source: str, translations: list[Translation], format: str, terms: list[dict[str, Any]] | None = None
+    number: int, source: str, translations: list[Translation], format: str, more: Mapping[str, Any] | None = None
 ) -> str:
-    """The output for input line `number`, counted from 1: one line, or with tsv one for each translation."""
+    """The output for input line `number`, counted from 1: one line, or with tsv one for each translation.
+
+    `more` are the fields that stages add to a record.
+    """
     if format == "text":
         return translations[0].text + "\n"
     if format == "tsv":
@@ -88,13 +115,7 @@ def render(
         }
         for t in translations
     ]
-    line: dict[str, Any] = {"line": number, "source": source, "translations": records}
-    if terms is not None:
-        line["terms"] = terms
-    if translations[0].copied:
-        line["copied"] = translations[0].copied
-    if translations[0].protected:
-        line["protection"] = translations[0].protected
+    line = {"line": number, "source": source, "translations": records, **(more or {})}
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
@@ -108,28 +129,43 @@ def open_translator(config: JobConfig, stack: ExitStack) -> "Translator | Device
     return load_translator(config.translator, warn)
 
 
+def report(
+    stages: Sequence[Stage], line: str, translations: list[Translation]
+) -> tuple[dict[str, Any], Mapping[str, int]]:
+    """What stages add to the record of a line, and what they count for the summary."""
+    fields, counts = dict[str, Any](), Counter[str]()
+    for stage in reversed(stages):  # on the way out
+        fields |= stage.report(line, translations, counts)
+    return fields, counts
+
+
 def remark(translation: Translation, where: str, counts: dict[str, int], notice: Callable[[str], None]) -> None:
     """Count a line that was cut or copied from, with a notice for the first line of each kind."""
-    found = shown(", ".join(map(repr, translation.copied)))
-    copied = f"characters that the model was not trained on, copied as they are: {found}" if found else ""
-    kinds = {"split": translation.split, "copied": copied}
-    if translation.protected:
-        kinds[translation.protected] = PROTECTED[translation.protected]
-    for kind, words in kinds.items():
-        if words and not counts[kind]:
-            notice(f"{where}: {words}")
-        counts[kind] += bool(words)
-        if kind in PROTECTED and where.startswith("line ") and counts[kind] <= MOST_NAMED:
-            counts[f"{kind} {where}"] = 1  # counts are kept for a command that goes on
+    notes = dict(translation.notes)
+    if translation.copied:
+        copied = shown(", ".join(map(repr, translation.copied)))
+        notes["copied"] = f"characters that the model was not trained on, copied as they are: {copied}"
+    for kind in summaries():
+        if words := notes.get(kind):
+            if not counts[kind]:
+                notice(f"{where}: {words}")
+            counts[kind] += 1
+            if kind not in ("split", "copied") and where.startswith("line ") and counts[kind] <= MOST_NAMED:
+                counts[f"{kind} {where}"] = 1  # counts are kept for a command that resumes
 
 
-def summarize(counts: dict[str, int], notice: Callable[[str], None]) -> None:
-    """Give a notice with the number of lines of each kind, if there is more than one, and the first of some kinds."""
-    for kind, words in SUMMARIES.items():
+def summarize(counts: dict[str, int], notice: Callable[[str], None], stages: Sequence[Stage] = ()) -> None:
+    """Give a notice with the number of lines of each kind, if there is more than one, and the first of some kinds.
+
+    The summaries of the stages follow.
+    """
+    for kind, words in summaries().items():
         if counts[kind] > 1:
             named = [key.removeprefix(f"{kind} line ") for key in counts if key.startswith(f"{kind} line ")]
             more = ["..."] * (len(named) < counts[kind])
             notice(f"{counts[kind]:,} lines {words}" + (f": {', '.join(named + more)}" if named else ""))
+    for summary in filter(None, (stage.summary(counts) for stage in stages)):
+        notice(summary)
 
 
 def translate(config: TranslateConfig) -> None:
@@ -146,16 +182,11 @@ def translate(config: TranslateConfig) -> None:
             tokenizer = find_models(config.run)[2]
             job.lines = with_tags(job.lines, config.input_format, tokenizer, job.output.notes.lines + 1)
         counts, flags_of = job.output.notes.counts, flagger(config) if config.format == "jsonl" else None
-        report = reporter(config, counts)
-        for number, source, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            if flags_of:
-                for translation in translations:
-                    translation.flags += flags_of(source, translation)
-            terms = report.judged(source, translations[0].text) if report else None
-            job.output.write(render(number, source, translations, config.format, terms), number)
+        for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
+            for translation in translations if flags_of else ():
+                translation.flags += flags_of(line, translation)
+            more, counted = report(translator.stages, line, translations)
+            job.output.write(render(number, line, translations, config.format, more), number)
+            counts.update(counted)
             remark(translations[0], f"line {number}", counts, warn)
-            if report and terms:
-                report.count(terms)
-    summarize(counts, warn)
-    if report:
-        warn(report.summary())
+    summarize(counts, warn, translator.stages)

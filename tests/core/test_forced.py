@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from nmt.config import BOS, EOS, PAD, DecodeConfig, ModelConfig
 from nmt.model import Transformer
 from nmt.search import aligning_layer, beam_search, forced_decoding, model_attention, pad_source
-from nmt.search.forced_decoding import next_log_probabilities
+from nmt.search.forced import next_log_probabilities
 
 VOCABULARY = 40
 PAIRS = [([5, 6, 7], [8, 9]), ([9], [4, 5, 6, 7, 8, 9, 10]), ([11, 12, 13, 14], []), ([], [15]), ([5, 6], [8, 9])]
@@ -125,7 +125,7 @@ def test_no_pairs_are_judged_at_once():
 def test_positions_are_taken_in_turns_without_changing_anything(monkeypatch):
     model = random_model(1)
     once = forced_decoding([model], PAIRS, 1000)
-    monkeypatch.setattr("nmt.search.forced_decoding.POSITIONS_AT_ONCE", 3)
+    monkeypatch.setattr("nmt.search.forced.POSITIONS_AT_ONCE", 3)
     for a, b in zip(once, forced_decoding([model], PAIRS, 1000), strict=True):
         assert math.isfinite(sum(a.log_probabilities))
         assert a.log_probabilities == pytest.approx(b.log_probabilities, abs=1e-6)

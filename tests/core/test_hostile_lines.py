@@ -86,7 +86,7 @@ def random_model(tokenizer: Tokenizer, **settings) -> Transformer:
 def translator(tokenizer: Tokenizer, limits: Limits | None = None, target_prefix: str = "", **settings) -> Translator:
     config = DecodeConfig(**{"beam_size": 2, "max_length": 5, **settings})
     engine = TorchEngine([random_model(tokenizer)], config)
-    return Translator(engine, tokenizer, limits, target_prefix=target_prefix)
+    return Translator(engine, tokenizer, limits or Limits(), target_prefix=target_prefix)
 
 
 class Recorder:
@@ -222,7 +222,7 @@ def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokeniz
     together = tokenizer.decode([id for segment in engine.segments for id in segment[len(prefix) :]])
     assert together.replace(" ", "") == clean(line).replace(" ", "")
     texts = [clean(tag + sentence) for sentence in split_sentences(clean(line), "")]
-    assert bool(found.split) == any(len(ids) > longest for ids in tokenizer.encode(texts))
+    assert ("split" in found.notes) == any(len(ids) > longest for ids in tokenizer.encode(texts))
 
 
 def test_sentences_stay_whole_where_they_fit(bpe):
@@ -235,7 +235,7 @@ def test_sentences_stay_whole_where_they_fit(bpe):
 @pytest.mark.parametrize(("count", "longest"), [(1, 1), (5, 2), (9, 3), (10, 4), (100, 7), (7, 100)])
 def test_parts_are_nearly_equal_and_all_there_is(bpe, count, longest):
     [ids] = bpe.encode([clean("ka " * count)])
-    parts = [part.ids for part in Segmenter(bpe, Limits(), "").parts(Segment([], "ka " * count), longest)]
+    parts = [part.ids for part in Segmenter(bpe, Limits()).parts(Segment([], "ka " * count), [], longest)]
     assert [id for part in parts for id in part] == ids
     assert len(parts) == -(-len(ids) // longest)
     assert max(map(len, parts)) <= longest
@@ -323,7 +323,7 @@ def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
     if split:
         [[found]] = ours.translate(["ka " * 12])
         assert found.text
-        assert found.split.startswith("a sentence of 12 tokens, ")
+        assert found.notes["split"].startswith("a sentence of 12 tokens, ")
     else:
         with pytest.raises(NMTError, match=r"^line 1: 12 tokens .*model\.max_positions=12"):
             ours.translate(["ka " * 12])

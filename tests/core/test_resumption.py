@@ -17,8 +17,7 @@ from preloaded import python
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
 from nmt.translation import translate, what_decides
-from nmt.translation.job import read_through
-from nmt.translation.resumption import output_file
+from nmt.translation.job import output_file, read_through
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 IDENTITY = {"input": "1", "decode": {"seed": 1}}
@@ -149,7 +148,6 @@ def test_what_was_killed_goes_on_and_ends_as_if_it_had_not_been(checkpoint, tmp_
     options = [
         f"run={checkpoint}",
         "engine=torch",
-        "device=cpu",
         "decode=greedy",
         "decode.max_extra_length=3",
         "format=tsv",

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
-from nmt.search import Hypothesis, TokenScores, TorchEngine, forced_decoding
+from nmt.search import Hypothesis, TokenScores, TorchEngine
 from nmt.text import META, Tokenizer, clean, train_tokenizer
 from nmt.translation import Details, Segment, Translation, Translator
 from nmt.translation.segments import Limits, join
@@ -130,7 +131,7 @@ def test_words_of_the_prefix_are_aligned_to_nothing(tokenizer):
 
 
 def test_an_empty_line_and_an_empty_translation_have_no_alignment(tokenizer):
-    [[empty]] = Translator(Echo(), tokenizer, scorer=diagonal).translate([""])
+    [[empty]] = Translator(Echo(), tokenizer, details=True).translate([""])
     assert empty.details == Details([], [], [], [])
     assert details_of(tokenizer, "ka", line_segment(tokenizer, "ka"), []) == Details([], [-1.0], [], [])
 
@@ -143,12 +144,15 @@ class Echo:
     def search(self, sentences, prefixes, constraints=None):
         return [[Hypothesis(ids, -1.0, -1.0), Hypothesis(ids[: len(ids) // 2], -2.0, -2.0)] for ids in sentences]
 
+    def token_scores(self, pairs):
+        return diagonal(pairs)
+
 
 @pytest.mark.parametrize("longest", [3, 5, 9, 1000])
 def test_lines_in_segments_keep_the_indices_of_the_whole_line(tokenizer, longest):
     lines = ["  ka lo mi nu.  Pe ri so, tu nu.\tWe va. Ka lo.", "", "Tu va.Ka lo. \u6f22\u5b57 mi"]
     limits = Limits(longest=longest, language="en")
-    translator = Translator(Echo(), tokenizer, limits, source_prefix="x ", scorer=diagonal)
+    translator = Translator(Echo(), tokenizer, limits, source_prefix="x ", details=True)
     for line, (best, second) in zip(lines[::2], translator.translate(lines)[::2], strict=True):
         for translation in (best, second):
             details = translation.details
@@ -170,8 +174,7 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
     decode = DecodeConfig(beam_size=3, max_extra_length=4, **settings)
     translator = Translator(TorchEngine(models, decode), tokenizer, Limits(longest=longest, language="en"), "x ", "lo")
     plain = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
-    translator.scorer = lambda pairs: forced_decoding(models, pairs, 100, align=True)
-    described = translator.translate(["ka lo mi nu. Pe ri", "", "so, tu"])
+    described = replace(translator, details=True).translate(["ka lo mi nu. Pe ri", "", "so, tu"])
     for before, after in zip(plain, described, strict=True):
         for one, other in zip(before, after, strict=True):
             assert one == Translation(other.text, other.score, other.log_probability)

@@ -214,15 +214,14 @@ def test_lines_that_were_cut_at_items_are_named_over_a_resumption_and_marked():
     for number in range(1, 15):
         if number == 6:
             counts = Counter(json.loads(json.dumps(counts)))
-        found = Translation("a", 0.0, 0.0, protected="protected" if number in (2, 9) else "cut")
+        kind = "protected" if number in (2, 9) else "cut"
+        found = Translation("a", 0.0, 0.0, notes={kind: "is"})
         remark(found, f"line {number}", counts, said.append)
-        assert json.loads(render(number, "a", [found], "jsonl"))["protection"] == found.protected
     summarize(counts, said.append)
     assert [words.partition(":")[0] for words in said[:2]] == ["line 1", "line 2"]
     assert said[2].startswith("12 lines were cut")
     assert said[2].endswith("translated in parts: 1, 3, 4, 5, 6, 7, 8, 10, 11, 12, ...")
     assert said[3].endswith(": 2, 9")
-    assert "protection" not in render(1, "a", [Translation("a", 0.0, 0.0)], "jsonl")
 
 
 def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):

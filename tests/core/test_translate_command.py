@@ -23,7 +23,7 @@ from nmt.model import Transformer
 from nmt.text import train_tokenizer
 
 TEXT = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]
-SHORT = ["device=cpu", "decode.max_length=3", "decode.beam_size=2"]
+SHORT = ["engine=torch", "decode.max_length=3", "decode.beam_size=2"]
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_an_output_that_is_standard_input_is_refused_and_keeps_its_lines(model, 
         (["decode.sampel=true"], ["unknown key decode.sampel", "decode.do_sample"]),
         (["temperature=1"], ["decode.temperature"]),
         (["engine=tensorflow"], ["engine=tensorflow", "torch, ctranslate2"]),
-        (["precision=int4"], ["precision=int4", "float32, int8"]),
+        (["precision=int4"], ["precision=int4", "float32, bfloat16, int8"]),
         (["threads=0"], ["threads=0"]),
         (["devices=0"], ["devices=0"]),
         (["devices=all"], ["devices"]),

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from nmt.search import TorchEngine, batches_by_length, beam_search, pad_source
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator
 from nmt.translation.segments import Limits, text
+from nmt.translation.stages import Tags
 
 EMPTY = [Translation("", 0.0, 0.0)]
 BLANKS = ["", "   ", "\t", "\u3000 \u00a0"]
@@ -238,7 +240,8 @@ def tagged() -> Tokenizer:
 def mixed(tagged) -> tuple[Translator, list[str], list[int]]:
     """A translator with few positions, lines, and the indices of those that it refuses."""
     model = random_model(tagged, positions="learned", max_positions=12)
-    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=2)), tagged, Limits(positions=11), "<2de> ")
+    engine = TorchEngine([model], DecodeConfig(beam_size=2))
+    ours = Translator(engine, tagged, Limits(positions=11), "<2de> ", stages=(Tags(tagged),))
     lines = ["<2xx> ba lo", *LINES[:3], "ba ki lo nu " * 10, "", "<2fr> " + "lo " * 40, "<2fr> nu"]
     return ours, [line if index in (0, 4, 6) else line[:12] for index, line in enumerate(lines)], [0, 4, 6]
 
@@ -249,7 +252,6 @@ def test_refused_lines_are_answered_in_their_place_and_harm_no_other(mixed):
     for index, (line, each) in enumerate(zip(lines, found, strict=True)):
         if index in refused:
             assert isinstance(each, RefusedLine)
-            assert each.index == index
             with pytest.raises(RefusedLine) as alone:
                 ours.translate([line])
             assert alone.value.problem == each.problem
@@ -271,13 +273,13 @@ def test_the_first_refused_line_ends_a_block_whatever_it_is_refused_for(mixed):
 
 def test_another_search_shares_all_but_the_search(model, tokenizer):
     ours = translator(model, tokenizer, beam_size=4)
-    other = ours.with_search(DecodeConfig(beam_size=4, n_best=3, max_extra_length=3), details=True)
-    assert (other.tokenizer, other.segmenter) == (ours.tokenizer, ours.segmenter)
+    search = DecodeConfig(beam_size=4, n_best=3, max_extra_length=3)
+    other = replace(ours, engine=ours.engine.with_search(search), details=True)
     assert other.engine.models[0] is ours.engine.models[0]
     found = other.translate(LINES[:5])
     assert_same(found, translator(model, tokenizer, beam_size=4, n_best=3).translate(LINES[:5]))
     assert all(each.details for row in found for each in row)
     [[plain]] = ours.translate(LINES[:1])
     assert plain.details is None
-    [[again]] = other.with_search(ours.engine.config, details=False).translate(LINES[:1])
+    [[again]] = replace(other, engine=other.engine.with_search(ours.engine.config), details=False).translate(LINES[:1])
     assert again == plain

@@ -20,7 +20,6 @@ from nmt.errors import NMTError, one_line
 from nmt.files import LARGE, parse_json, read_mapping, remove_leftovers, sha256, whole_file, write_file
 from nmt.text import open_binary, reading
 from nmt.translation import (
-    SUMMARIES,
     RefusedLine,
     Translation,
     Translator,
@@ -28,6 +27,7 @@ from nmt.translation import (
     lines_of,
     load_translator,
     remark,
+    summaries,
     summarize,
 )
 
@@ -193,7 +193,7 @@ class BlockTranslator:
             error = str(problem)
         except Exception as problem:
             error = f"{block.file}, from line {block.first}: {type(problem).__name__}: {one_line(problem)}"
-        counts = {kind: self.counts[kind] - before[kind] for kind in SUMMARIES}
+        counts = {kind: self.counts[kind] - before[kind] for kind in summaries()}
         return {"lines": block.count, "error": error, "notices": "\n".join(self.notices), **counts}
 
     def translate(self, block: Block, name: str) -> None:
@@ -231,7 +231,7 @@ def write_blocks(
                 raise NMTError(report["error"])
             for words in report["notices"].splitlines():
                 console.print(f"nmt: {words}")
-            counts.update({kind: report[kind] for kind in SUMMARIES})
+            counts.update({kind: report[kind] for kind in summaries()})
             done += report["lines"]
             status.update(f"translated {done:,} lines")
         summarize(counts, lambda words: console.print(f"nmt: {words}"))

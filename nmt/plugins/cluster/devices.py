@@ -18,12 +18,14 @@ from nmt.preparation import begin, worker_pool
 from nmt.search import choose_device
 from nmt.translation import (
     Block,
+    Stage,
     Translation,
     Translator,
     arriving_blocks,
     lines_of,
     load_translator,
     read_by_thread,
+    stages_of,
     warn,
 )
 
@@ -88,8 +90,8 @@ def result(future: "Future[Any] | BaseException") -> Any:
 class DeviceTranslator:
     """Translates a stream of lines, as Translator does, by a pool of `count` processes."""
 
-    def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
-        self.pool, self.count = pool, count
+    def __init__(self, pool: ProcessPoolExecutor, count: int, stages: tuple[Stage, ...]) -> None:
+        self.pool, self.count, self.stages = pool, count, stages
 
     def run(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """What a task makes of each item, in their order; about two items for each process are in memory."""
@@ -121,4 +123,4 @@ def on_devices(config: TranslateConfig, names: list[str]) -> Iterator[DeviceTran
     for name in names:
         devices.put(name)
     with worker_pool(len(names), mp_context=context, initializer=begin_worker, initargs=(config, devices)) as pool:
-        yield DeviceTranslator(pool, len(names))
+        yield DeviceTranslator(pool, len(names), stages_of(config.translator))

@@ -67,11 +67,12 @@ class Document(ABC):
         """Translate the document `config.input` to `config.output`."""
         from nmt.translation import (
             RefusedLine,
+            Stage,
             open_document,
             open_translator,
             progress_of,
             remark,
-            reporter,
+            report,
             source_language,
             summarize,
             target_language,
@@ -84,17 +85,18 @@ class Document(ABC):
                 document = read_document(config.format, content, target_language(config), source_language(config))
             except NMTError as error:
                 raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
-            lines, translations = document.lines, list[Translated]()
+            lines, translations, stages = document.lines, list[Translated](), tuple[Stage, ...]()
             if not lines:
                 warn(f"{config.format}: nothing to translate was found")
             show = progress_of(config, "translate", 0, len(lines), stack)
-            report = reporter(config, output.notes.counts)
-            stream = open_translator(config, stack).stream(lines, config.buffer) if lines else ()
+            if lines:
+                translator = open_translator(config, stack)
+                stages = translator.stages
             try:
-                for line, [best, *_] in zip(lines, stream, strict=True):
+                for line, found in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
+                    best = found[0]
                     translations.append(Translated(best.text, best.details.alignment if best.details else None))
-                    if report:
-                        report.count(report.judged(line, best.text))
+                    output.notes.counts.update(report(stages, line, found)[1])
                     remark(best, repr(shown(line)), output.notes.counts, warn)
                     show(len(translations))
             except RefusedLine as error:
@@ -102,9 +104,7 @@ class Document(ABC):
             output.write(document.join(translations), len(translations))
             if document.notice:
                 warn(document.notice)
-        summarize(output.notes.counts, warn)
-        if report:
-            warn(report.summary())
+        summarize(output.notes.counts, warn, stages)
 
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:

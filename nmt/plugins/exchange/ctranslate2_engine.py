@@ -26,8 +26,7 @@ from nmt.files import read_description
 from nmt.hardware import usable_cores
 from nmt.plugins.exchange.ctranslate2_load import check_search, longest_sequence
 from nmt.plugins.exchange.ctranslate2_reader import checked_files, read_vocabulary
-from nmt.plugins.protection.constraints import Constraints
-from nmt.search import Hypothesis, Pair, TokenScores, batches_by_length, penalty
+from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 
 BATCH_TOKENS = {"int8": 512, "float32": 1024}
 """Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many. Larger batches are
@@ -62,6 +61,7 @@ class CTranslate2Engine:
 
     folder: Path
     """Where the model lies, if nmt wrote it."""
+    ahead = True
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence; NMTError for constraints, or where the model has no positions."""
         if constraints:
-            raise NMTError("engine=ctranslate2 has no search for given words: use engine=torch, or terms=soft")
+            raise NMTError("engine=ctranslate2 has no search for given words: use engine=torch")
         begun = list(zip(sentences, prefixes, strict=True))
         results = self.ranked(begun)
         # Suppressing these symbols takes time and changes log probabilities, and a trained model hardly ever writes

@@ -51,7 +51,7 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     for refused, problem in (
         (len(folders) > 1, f"engine=ctranslate2: {len(folders)} models, but it has no ensembles"),
         (options.device not in ("auto", "cpu"), f"device={options.device}: engine=ctranslate2 is for processors"),
-        (options.terms, "engine=ctranslate2: no search for given words"),
+        (options.constraints, "engine=ctranslate2: no search for given words"),
     ):
         require(not refused, f"{problem}; use engine=torch")
     check_search(options.decode, options.target_prefix)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from nmt.config import choice, require
+from nmt.config import require
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -48,13 +48,9 @@ class ProtectionConfig:
     glossary: list[str] | str | None = None
     """File of terms: a term, a tab and its translation, the same again to keep it; docs/terms.md. nmt serve: or a list
     with one for each of run."""
-    terms: str = choice("hard", "hard", "soft")
-    """How translations get the glossary's terms: hard (the search allows no others) or soft (hints in the source, for
-    models trained with data.noise.terms)."""
 
     def __post_init__(self) -> None:
         self.protect = protected_kinds(self.protect)
-        require(self.terms == "hard" or self.glossary is not None, "terms=soft: name its file with glossary=FILE")
 
     def check(self, owner: "TranslatorOptions") -> None:
         """NMTError where no search is for given words."""
@@ -62,6 +58,6 @@ class ProtectionConfig:
         how = "engine=ctranslate2" if engine == "ctranslate2" else "decode.do_sample=true" * owner.decode.do_sample
         instead = "engine=torch" if engine == "ctranslate2" else "a beam search"
         require(
-            self.glossary is None or self.terms == "soft" or not how,
-            f"glossary={self.glossary} with {how}: no search for given words; use {instead}, or terms=soft",
+            self.glossary is None or not how,
+            f"glossary={self.glossary} with {how}: no search for given words; use {instead}",
         )

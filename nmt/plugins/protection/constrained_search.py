@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nmt.config import EOS, PAD, DecodeConfig
 from nmt.model import Transformer
-from nmt.plugins.protection.constraints import Constraints, Tracker
+from nmt.plugins.protection.constraints import PhraseConstraints, Tracker
 from nmt.search import Hypothesis, Search, beam_search, finish
 
 
@@ -41,7 +41,7 @@ class ConstrainedSearch(Search):
         source_BS: Tensor,
         config: DecodeConfig,
         prefixes: Sequence[list[int]] | None,
-        constraints: Constraints,
+        constraints: PhraseConstraints,
     ) -> None:
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
@@ -147,7 +147,7 @@ def constrained_search(
     source_BS: Tensor,
     config: DecodeConfig,
     prefixes: Sequence[list[int]],
-    constraints: Constraints,
+    constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
     """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
     found = finish(ConstrainedSearch(models, source_BS, config, prefixes, constraints))
@@ -155,7 +155,7 @@ def constrained_search(
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]
         own = constraints.rows[index]
         longest = max(range(len(own)), key=lambda n: (min(len(phrase.tokens) for phrase in own[n]), n))
-        rest = Constraints([[*own[:longest], *own[longest + 1 :]]], constraints.kinds)
+        rest = PhraseConstraints([[*own[:longest], *own[longest + 1 :]]], constraints.kinds)
         again = constrained_search(models, *alone, rest) if rest.rows[0] else beam_search(models, *alone)
         found[index] = again[0]
     return found

@@ -6,7 +6,15 @@ within another one, and one occurrence counts for one constraint alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from nmt.config import DecodeConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from nmt.model import Transformer
+    from nmt.search import Hypothesis
 
 BEGINS, FOLLOWS, GLUED = range(3)
 """Where a phrase counts: as the first tokens of a translation; anywhere else; behind a token with EDGE alone."""
@@ -28,7 +36,7 @@ Constraint = tuple[Phrase, ...]
 
 
 @dataclass(frozen=True)
-class Constraints:
+class PhraseConstraints:
     """What the translations of some sentences must have, apart from each other."""
 
     rows: Sequence[Sequence[Constraint]]
@@ -36,9 +44,21 @@ class Constraints:
     kinds: bytes
     """The kind of each entry of the vocabulary."""
 
-    def of(self, indices: Sequence[int]) -> "Constraints":
+    def of(self, indices: Sequence[int]) -> "PhraseConstraints":
         """Those of some of the sentences."""
-        return Constraints([self.rows[index] for index in indices], self.kinds)
+        return PhraseConstraints([self.rows[index] for index in indices], self.kinds)
+
+    def search(
+        self,
+        models: "Sequence[Transformer]",
+        source_BS: "Tensor",
+        config: DecodeConfig,
+        prefixes: Sequence[list[int]],
+    ) -> "list[list[Hypothesis]]":
+        """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
+        from nmt.plugins.protection.constrained_search import constrained_search
+
+        return constrained_search(models, source_BS, config, prefixes, self)
 
 
 Place = tuple[int, int]

@@ -1,28 +1,28 @@
 """Translations that keep what is protected: placeholders, addresses and the like arrive exactly as they are.
 
-A line is first translated as it is, or with symbols for its items if the model was trained to copy these. Only where an
-item does not arrive, other ways are tried in turn: words that stand for the items, where lost ones are put by the word
-alignment; and the line cut at its items. What even then does not arrive exactly once is flagged.
+A line is first translated as it is. Only where an item does not arrive, other ways are tried in turn: words that stand
+for the items, where lost ones are put by the word alignment; and the line cut at its items. What even then does not
+arrive exactly once is flagged.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, count, islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nmt.config import TranslatorOptions
 from nmt.errors import NMTError
-from nmt.text import Finder, Items, Stretch, is_counted, replaced
-from nmt.translation import Details, RefusedLine, Segmenter
+from nmt.text import Finder, Items, Stretch, Tokenizer, is_counted, replaced
+from nmt.translation import Details, Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused
 
-if TYPE_CHECKING:
-    from nmt.translation import Translation, Translator
-
-CUT, LOST = "cut", "protected"
-"""How a line came out, and a flag: cut at its items, or with one that is not there exactly once."""
+NOTES = {
+    "cut": "cut at what is protected, as that did not arrive otherwise, and translated in parts",
+    "protected": "what is protected did not arrive exactly once; look at it",
+}
+"""How a line came out: cut at its items, or with one that is not there exactly once, which is a flag, too."""
 MARKS = frozenset(map(chr, range(0x10F000, 0x10F800)))
 """Characters for private use, at which a line is cut."""
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
@@ -30,30 +30,16 @@ STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)
 """Words that models copy well: docs/protect.md has how well."""
 
 
-class Known(frozenset[str]):
-    """All characters that a model knows, but for the marks."""
-
-    characters: frozenset[str] | None = None
-
-    def __contains__(self, character: object) -> bool:
-        return character not in MARKS and (self.characters is None or character in self.characters)
-
-    def issuperset(self, text: Iterable[object]) -> bool:
-        return all(character in self for character in text)
-
-
 @dataclass
-class Line:
+class HeldLine:
     """A line with something protected in it."""
 
-    tag: str
-    text: str
-    """The rest of it."""
+    line: Line
     stretches: list[Stretch]
 
     @cached_property
     def items(self) -> Items:
-        return Items(self.text, self.stretches)
+        return Items(self.line.text, self.stretches)
 
     @property
     def is_bare(self) -> bool:
@@ -61,23 +47,23 @@ class Line:
         return not any(map(str.isalnum, Masked(self, [" "] * len(self.stretches)).text))
 
     @property
-    def wide(self) -> "Line":
+    def wide(self) -> "HeldLine":
         """The line whose stretches also hold the marks beside them, such as quotes."""
         mask = Masked(self, ["\0" * (stretch.end - stretch.start) for stretch in self.stretches])
-        return replace(self, stretches=[Stretch(*found.span()) for found in WITH_MARKS.finditer(mask.text)])
+        return HeldLine(self.line, [Stretch(*match.span()) for match in WITH_MARKS.finditer(mask.text)])
 
     def masked(self, names: Iterable[str]) -> "Masked | None":
         """The line with names that are not in it; None if there are too few."""
-        unused = list(islice((name for name in names if name not in self.text), len(self.stretches)))
+        unused = list(islice((name for name in names if name not in self.line.text), len(self.stretches)))
         return Masked(self, unused) if len(unused) == len(self.stretches) else None
 
 
 class Masked:
     """A line with names in place of its items."""
 
-    def __init__(self, line: Line, names: Sequence[str]) -> None:
-        self.line, self.names = line, names
-        self.text, self.places = replaced(line.text, line.stretches, names)
+    def __init__(self, held: HeldLine, names: Sequence[str]) -> None:
+        self.held, self.names = held, names
+        self.text, self.places = replaced(held.line.text, held.stretches, names)
 
     @cached_property
     def items(self) -> Items:
@@ -85,12 +71,12 @@ class Masked:
         return Items(self.text, self.places)
 
     def unmasked(self, text: str) -> str:
-        return self.items.replaced(text, self.line.items.texts)
+        return self.items.replaced(text, self.held.items.texts)
 
-    def with_items(self, translation: "Translation") -> "Translation | None":
+    def with_items(self, translation: Translation) -> Translation | None:
         """A translation of the masked line with the items, whose details are of the words of both; None if it fails."""
         text, names = translation.text, self.items.found(translation.text)
-        items = dict(zip(self.names, self.line.items.texts, strict=True))
+        items = dict(zip(self.names, self.held.items.texts, strict=True))
         # Of two equal items it is the names that tell in which order they are.
         counted = [[name for name in own if is_counted(items[name])] for own in (names, self.names)]
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.leaves(text):
@@ -121,7 +107,7 @@ class Masked:
         """The index of the first word that each word of a masked text becomes, and their number."""
         return [0, *accumulate(len(self.unmasked(word).split()) for word in text.split())]
 
-    def aligned(self, translation: "Translation") -> "Translation":
+    def aligned(self, translation: Translation) -> Translation:
         """A translation with each lost name where a word is aligned to it, if there is one.
 
         A word that is aligned to nothing else is taken for the name in another form, and replaced.
@@ -159,109 +145,83 @@ class Masked:
         return replace(translation, text=" ".join(words), details=details)
 
 
-Found = list["Translation"]
-Way = Callable[["Translator", list[Line]], list[Found | None]]
-"""Translations of lines, best first; None where the best one fails."""
+def by_masks(masks: list[Masked | None], rest: Rest, **changes: Any) -> list[list[Translation] | None]:
+    """The translations of masked lines, with the items; None where the best one fails.
 
-
-def by_masks(translator: "Translator", masks: list[Masked | None]) -> list[Found | None]:
-    """The translations of masked lines, with the items; lost ones are put by the word alignment, if it is there."""
-    texts = [mask.line.tag + mask.text for mask in masks if mask]
-    found = iter(translator.translate_unprotected(texts))
-    results = list[Found | None]()
+    Lost names are put by the word alignment, if it is there.
+    """
+    outcomes = iter(rest([replace(mask.held.line, text=mask.text, **changes) for mask in masks if mask]))
+    results = list[list[Translation] | None]()
     for mask in masks:
-        row = next(found) if mask else []
-        if not mask or isinstance(row, RefusedLine):
-            results.append(None)
-            continue
-        whole = [mask.with_items(mask.aligned(each)) for each in row]
+        row = next(outcomes) if mask else None
+        whole = [mask.with_items(mask.aligned(each)) for each in row] if mask and isinstance(row, list) else [None]
         results.append([each for each in whole if each] if whole[0] else None)
+        for each in results[-1] or []:
+            each.details = each.details if mask and mask.held.line.align else None
     return results
 
 
-def by_names(name: Callable[[int], str]) -> Way:
-    """The way with words that stand for the items."""
-
-    def way(translator: "Translator", lines: list[Line]) -> list[Found | None]:
-        known = translator.limits.characters
-        if known is not None and not known.issuperset(name(1)):  # the line would be cut there
-            return [None] * len(lines)
-        aligning = copy(translator)
-        aligning.scorer = translator.engine.token_scores
-        results = by_masks(aligning, [line.masked(map(name, count(1))) for line in lines])
-        if not translator.scorer:
-            for each in (each for row in results if row for each in row):
-                each.details = None
-        return results
-
-    return way
-
-
-def by_cutting(translator: "Translator", lines: list[Line]) -> list[Found | None]:
+def by_cutting(lines: list[HeldLine], rest: Rest) -> list[list[Translation] | None]:
     """The lines cut at the items, and their parts translated each by itself."""
-    cutting, known = copy(translator), Known()
-    known.characters = translator.limits.characters
-    cutting.limits = replace(translator.limits, characters=known)
-    cutting.segmenter = Segmenter(translator.tokenizer, cutting.limits, translator.segmenter.source_prefix)
-    results = by_masks(cutting, [line.wide.masked(sorted(MARKS)) for line in lines])
-    for line, row in zip(lines, results, strict=True):
+    results = by_masks([held.wide.masked(sorted(MARKS)) for held in lines], rest, cut_at=MARKS)
+    for held, row in zip(lines, results, strict=True):
         for each in row or []:
-            each.protected = "" if line.is_bare else CUT
+            each.notes |= {} if held.is_bare else {"cut": NOTES["cut"]}
             each.copied = []
     return results
 
 
-class Protection:
-    """What is protected, and the ways by which it arrives."""
+class Protection(Stage):
+    """Keeps what a finder finds; `characters` are those that the model knows, None: all."""
 
-    def __init__(self, finder: Finder, symbols: Sequence[str] = ()) -> None:
-        self.finder, self.symbols = finder, symbols
+    name = "protected"
 
-    def line(self, translator: "Translator", line: str) -> Line | None:
-        """A line with something protected in it; None for any other."""
-        tag = translator.tokenizer.leading_tag(line.lstrip())
-        text = line.lstrip().removeprefix(tag) if tag else line
-        stretches = self.finder.stretches(text)
-        return Line(f"{tag} " if tag else "", text, stretches) if stretches else None
+    def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
+        self.finder, self.characters = finder, characters
 
-    def spans(self, translator: "Translator", line: str, translation: str) -> list[tuple[int, int]]:
-        """Where the items of a line stand in its translation."""
-        found = self.line(translator, line)
-        return [item.span() for item in found.items.pattern.finditer(translation)] if found else []
+    def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
+        stretches = self.finder.stretches(line)
+        return [item.span() for item in Items(line, stretches).pattern.finditer(translation)] if stretches else []
 
-    def translate_each(self, translator: "Translator", lines: list[str]) -> list[Found | RefusedLine]:
-        """As `Translator.translate_each`."""
-        held, refused = dict[int, Line](), dict[int, RefusedLine]()
-        for index, text in enumerate(lines):
+    def report(self, line: str, translations: list[Translation], counts: dict[str, int]) -> dict[str, Any]:
+        kinds = [kind for kind in NOTES if kind in translations[0].notes]
+        return {"protection": kinds[0]} if kinds else {}
+
+    def ways(self, rest: Rest) -> Iterator[Callable[[list[HeldLine]], list[list[Translation] | None]]]:
+        for name in STAND_INS:
+            # Where the model does not know the words, it would copy them.
+            if self.characters is None or self.characters.issuperset(name(1)):
+                yield lambda lines, name=name: by_masks(  # type: ignore[misc]
+                    [None if held.is_bare else held.masked(map(name, count(1))) for held in lines], rest, align=True
+                )
+        yield lambda lines: by_cutting(lines, rest)
+
+    def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
+        checked, held = list[Line | RefusedLine](lines), dict[int, HeldLine]()
+        for index, line in enumerate(lines):
             try:
-                if found := self.line(translator, text):
-                    held[index] = found
+                if stretches := self.finder.stretches(line.text):
+                    held[index] = HeldLine(line, stretches)
             except NMTError as error:
-                refused[index] = RefusedLine(index, str(error))
-        masks = {index: line.masked(self.symbols) for index, line in held.items()} if self.symbols else {}
-        texts = [mask.line.tag + mask.text if (mask := masks.get(i)) else line for i, line in enumerate(lines)]
-        texts = ["" if index in refused else text for index, text in enumerate(texts)]
-        results = translator.translate_unprotected(texts)
-        todo = dict[int, Line]()
-        for index, line in held.items():
-            row, mask = results[index], masks.get(index)
-            if not isinstance(row, RefusedLine):
-                results[index] = row = [(mask and mask.with_items(each)) or each for each in row]
-                if not line.items.arrive(row[0].text):
-                    todo[index] = line
-        for way in (*map(by_names, STAND_INS), by_cutting):
-            chosen = [index for index, line in todo.items() if way is by_cutting or not line.is_bare]
-            for index, new in zip(chosen, way(translator, [todo[i] for i in chosen]) if chosen else [], strict=True):
-                if new and todo[index].items.arrive(new[0].text):
-                    results[index] = new
-                    del todo[index]
-        for index, line in held.items():
-            flag(line, results[index])
-        return [refused.get(index, row) for index, row in enumerate(results)]
+                checked[index] = RefusedLine(index, str(error))
+        results = with_refused(checked, rest)
+        rows = {index: row for index in held if isinstance(row := results[index], list)}
+        todo = [index for index, row in rows.items() if not held[index].items.arrive(row[0].text)]
+        for way in self.ways(rest):
+            for index, row in zip(todo, way([held[index] for index in todo]) if todo else (), strict=True):
+                if row and held[index].items.arrive(row[0].text):
+                    results[index] = rows[index] = row
+            todo = [index for index in todo if not held[index].items.arrive(rows[index][0].text)]
+        for index, row in rows.items():
+            for each in row:
+                if not held[index].items.arrive(each.text):
+                    each.notes.pop("cut", None)
+                    each.notes["protected"], each.flags = NOTES["protected"], [*each.flags, "protected"]
+        return results
 
 
-def flag(line: Line, row: Found | RefusedLine) -> None:
-    """Flag the translations that do not hold every item exactly once."""
-    for each in row if not isinstance(row, RefusedLine) else []:
-        if not line.items.arrive(each.text):
-            each.protected, each.flags = LOST, [*each.flags, LOST]
+def protection(
+    options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
+) -> Protection | None:
+    own = options.plugins.get("protection")
+    return Protection(Finder(own.protect), limits.characters) if own and own.protect else None

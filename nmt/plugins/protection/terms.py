@@ -1,17 +1,25 @@
-"""Terms of a glossary in translations: as constraints of the search, as hints in the source, and in a report."""
+"""Terms of a glossary in translations: as constraints of the search, and in a report."""
 
 import re
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from nmt.config import UNK
+from nmt.config import UNK, TranslatorOptions, require, shown
 from nmt.errors import how_to_install
-from nmt.files import ModelDescription, within
-from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED, Constraint, Constraints, Phrase
-from nmt.plugins.protection.glossary import MARK, Glossary, Lemmatiser, Match, judge, with_targets
+from nmt.plugins.protection.constraints import (
+    BEGINS,
+    CONTINUES,
+    EDGE,
+    FOLLOWS,
+    GLUED,
+    Constraint,
+    Phrase,
+    PhraseConstraints,
+)
+from nmt.plugins.protection.glossary import Glossary, Lemmatiser, Match, judge, read_glossary
 from nmt.text import META, SOURCE, TARGET, WITHOUT_BLANKS, Finder, Tokenizer, clean
-from nmt.translation import Segment
+from nmt.translation import Limits, Segment, Stage, Translation, language_of, languages
 
 LETTER = re.compile(rf"(?!{WITHOUT_BLANKS.pattern})\w")
 CLOSING = ".,;:!?)]}%\u2026"
@@ -20,23 +28,26 @@ WORST = 5
 """Terms that the report names."""
 
 
-class Terms:
-    """What a glossary demands of a model's translations, as constraints, or with `soft` as hints in the source.
+class Terms(Stage):
+    """Demands the terms of a glossary, and reports which ones translations into `language` use.
 
     No word of what `finder` protects is of a term.
     """
 
-    def __init__(self, glossary: Glossary, tokenizer: Tokenizer, soft: bool, finder: Finder) -> None:
-        self.glossary, self.tokenizer, self.soft, self.finder = glossary, tokenizer, soft, finder
+    name = "terms"
+
+    def __init__(self, glossary: Glossary | None, tokenizer: Tokenizer, finder: Finder, language: str = "") -> None:
+        self.glossary, self.tokenizer, self.finder, self.language = glossary, tokenizer, finder, language
+
+    def with_request(self, options: Mapping[str, Any]) -> "Terms":
+        """With `glossary`, pairs of a term and its translation in place of the terms."""
+        pairs = options.get("glossary") or ()
+        entries = [(self.tokenizer.clean(source), self.tokenizer.clean(target), False) for source, target in pairs]
+        return Terms(Glossary(entries), self.tokenizer, self.finder, self.language) if entries else self
 
     def find(self, text: str) -> list[Match]:
         """The terms of a clean text."""
-        return self.glossary.find(self.finder.hidden(text))
-
-    @property
-    def characters(self) -> frozenset[str]:
-        """The characters that hints bring into a line."""
-        return frozenset(MARK).union(*(target for term in self.glossary.terms.values() for target in term.targets))
+        return self.glossary.find(self.finder.hidden(text)) if self.glossary else []
 
     def unusable(self, characters: frozenset[str] | None) -> list[str]:
         """The terms that no search can demand.
@@ -46,7 +57,7 @@ class Terms:
         """
         return [
             term.source
-            for term in self.glossary.terms.values()
+            for term in (self.glossary.terms.values() if self.glossary else ())
             if term.targets != (term.source,)
             if not (characters is None or characters.issuperset(term.source))
             or not any(phrases(self.tokenizer, target, FOLLOWS) for target in term.targets)
@@ -54,32 +65,82 @@ class Terms:
 
     def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
         """Where the terms of a line stand in its translation, as the glossary writes them."""
-        found = self.find(clean(line))
-        targets = {text for match in found for now in (False, True) for text in match.term.written(now)}
+        targets = {
+            text for match in self.find(clean(line)) for now in (False, True) for text in match.term.written(now)
+        }
         pattern = "|".join(map(re.escape, sorted(targets, key=len, reverse=True)))
         return [each.span() for each in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", translation)] if targets else []
 
-    def constraints(self, segments: Sequence[Segment]) -> Constraints | None:
+    def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
         """The constraints of segments, None if there are none; a term that a cut goes through counts nowhere."""
+        if not self.glossary:
+            return None
         rows = [self.constraints_of(segment) for segment in segments]
-        return Constraints(rows, kinds(self.tokenizer)) if any(rows) else None
+        return PhraseConstraints(rows, kinds(self.tokenizer)) if any(rows) else None
 
     def constraints_of(self, segment: Segment) -> list[Constraint]:
         text = self.tokenizer.decode(segment.ids, SOURCE) if segment.part else self.tokenizer.clean(segment.text)
-        found = [constraint_of(self.tokenizer, match, text[:1].isupper()) for match in self.find(text)]
-        return [constraint for constraint in found if constraint]
+        constraints = [constraint_of(self.tokenizer, match, text[:1].isupper()) for match in self.find(text)]
+        return [constraint for constraint in constraints if constraint]
 
-    def hinted(self, line: str) -> tuple[str, list[int]]:
-        """A line with the first translation beside each term, and the word of `line` that each of its words is of."""
-        text = self.tokenizer.clean(line)
-        found = [(match, match.term.targets[0]) for match in self.find(text)]
-        extra = [0] * (text.count(" ") + 1)
-        for match, target in found:
-            extra[text.count(" ", 0, match.end)] += target.count(" ") + 3
-        raw = [n for n, word in enumerate(line.split()) for _ in self.tokenizer.clean(word).split()]
-        return with_targets(text, found), [
-            owner for owner, more in zip(raw, extra, strict=False) for _ in range(1 + more)
+    @cached_property
+    def lemma(self) -> Lemmatiser | None:
+        return lemmatiser(self.language)
+
+    def report(self, line: str, translations: list[Translation], counts: dict[str, int]) -> dict[str, Any]:
+        """The terms of a line, and what became of each."""
+        if not self.glossary:
+            return {}
+        matches = self.find(clean(line))
+        verdicts = judge(matches, translations[0].text, self.lemma)
+        for match, verdict in zip(matches, verdicts, strict=True):
+            key = f"{verdict}\t{match.term.source}"
+            counts[key] = counts.get(key, 0) + 1
+        terms = [
+            {"source": match.term.source, "targets": list(match.term.targets), "verdict": verdict}
+            for match, verdict in zip(matches, verdicts, strict=True)
         ]
+        return {"terms": terms}
+
+    def summary(self, counts: Mapping[str, int]) -> str:
+        """How many terms were used, and those that were missed most."""
+        if not self.glossary:
+            return ""
+        kinds, missed, every = dict.fromkeys(("used", "inflected", "missed"), 0), dict[str, int](), dict[str, int]()
+        for key, count in counts.items():
+            kind, tab, term = key.partition("\t")
+            if tab:
+                kinds[kind] += count
+                every[term] = every.get(term, 0) + count
+                missed[term] = missed.get(term, 0) + count * (kind == "missed")
+        worst = sorted((term for term in missed if missed[term]), key=lambda term: (-missed[term], term))[:WORST]
+        total = sum(kinds.values())
+        words = f"terms: {total:,} in the lines, {kinds['used']:,} used, {kinds['inflected']:,} inflected, "
+        words += f"{kinds['missed']:,} missed"
+        if worst:
+            words += ": " + ", ".join(f"{term} ({missed[term]:,} of {every[term]:,})" for term in worst)
+        if kinds["missed"] and not self.lemma:
+            words += f" (simplemma would find inflected forms of {self.language}; {how_to_install('terms')})"
+        return words
+
+
+def terms(
+    options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
+) -> Terms | None:
+    own = options.plugins.get("protection")
+    if not own:
+        return None
+    one = isinstance(own.glossary, str | None)
+    require(one, f"glossary={shown(own.glossary)}: it takes one file; put all terms into it")
+    language = language_of(options.target or "") if languages(tokenizer) else limits.target
+    glossary = read_glossary(own.glossary, notice) if own.glossary else None
+    stage = Terms(glossary, tokenizer, Finder(own.protect), language or "")
+    if unusable := stage.unusable(limits.characters):
+        notice(
+            f"glossary: {len(unusable):,} terms have no effect, as the model does not know their characters: "
+            f"{shown(', '.join(unusable))}"
+        )
+    return stage
 
 
 @lru_cache
@@ -126,13 +187,6 @@ def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
     return found
 
 
-def knows_hints(descriptions: Sequence[ModelDescription]) -> bool:
-    """True if all models were trained on sources with terms."""
-    data = [within(description.training, "config", "data") or {} for description in descriptions]
-    each = [[own, *(own.get("sources") or [])] if isinstance(own, dict) else [] for own in data]
-    return all(any(isinstance(one, dict) and within(one, "noise", "terms") for one in own) for own in each)
-
-
 def lemmatiser(language: str) -> Lemmatiser | None:
     """The lemmas of a language's words, if simplemma is installed and knows it."""
     try:
@@ -142,43 +196,3 @@ def lemmatiser(language: str) -> Lemmatiser | None:
     except (ImportError, ValueError):
         return None
     return cache(lambda word: str(simplemma.lemmatize(word, lang=language)))
-
-
-class TermReport:
-    """Tells which terms translations use, and counts them in `counts`; what `finder` protects has none."""
-
-    def __init__(self, glossary: Glossary, language: str, counts: dict[str, int], finder: Finder) -> None:
-        self.glossary, self.counts, self.finder = glossary, counts, finder
-        self.language, self.lemma = language, lemmatiser(language)
-
-    def judged(self, source: str, translation: str) -> list[dict[str, Any]]:
-        """The terms of a line, and what became of each."""
-        found = self.glossary.find(self.finder.hidden(clean(source)))
-        return [
-            {"source": match.term.source, "targets": list(match.term.targets), "verdict": verdict}
-            for match, verdict in zip(found, judge(found, translation, self.lemma), strict=True)
-        ]
-
-    def count(self, judged: list[dict[str, Any]]) -> None:
-        for term in judged:
-            key = f"{term['verdict']}\t{term['source']}"
-            self.counts[key] = self.counts.get(key, 0) + 1
-
-    def summary(self) -> str:
-        """How many terms were used, and those that were missed most."""
-        kinds, missed, every = dict.fromkeys(("used", "inflected", "missed"), 0), dict[str, int](), dict[str, int]()
-        for key, count in self.counts.items():
-            kind, tab, term = key.partition("\t")
-            if tab:
-                kinds[kind] += count
-                every[term] = every.get(term, 0) + count
-                missed[term] = missed.get(term, 0) + count * (kind == "missed")
-        worst = sorted((term for term in missed if missed[term]), key=lambda term: (-missed[term], term))[:WORST]
-        total = sum(kinds.values())
-        words = f"terms: {total:,} in the lines, {kinds['used']:,} used, {kinds['inflected']:,} inflected, "
-        words += f"{kinds['missed']:,} missed"
-        if worst:
-            words += ": " + ", ".join(f"{term} ({missed[term]:,} of {every[term]:,})" for term in worst)
-        if kinds["missed"] and not self.lemma:
-            words += f" (simplemma would find inflected forms of {self.language}; {how_to_install('terms')})"
-        return words

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from starlette.exceptions import HTTPException
 
@@ -264,10 +264,10 @@ class ModelTasks:
     def load(cls, options: TranslatorOptions) -> "ModelTasks":
         from nmt.translation import load_translator
 
-        tasks = cls(load_translator(options, log))
-        engine: Any = tasks.translator.engine
-        if tasks.translator.ahead:  # an engine for processors: a task is for one core
-            tasks.searches, engine.workers, tasks.translator.ahead = options.compute.threads or usable_cores(), 1, False
+        translator = load_translator(options, log)
+        tasks, engine = cls(replace(translator, ahead=False)), cast(Any, translator.engine)
+        if translator.ahead:  # an engine for processors: a task is for one core
+            tasks.searches, engine.workers = options.compute.threads or usable_cores(), 1
         else:
             engine.turn = Turns()
         return tasks
@@ -275,17 +275,21 @@ class ModelTasks:
     def variant(self, search: Search) -> "Translator":
         """The translator for a search; one with the glossary of a request is not kept."""
         if search.glossary:
-            return self.variant(replace(search, glossary=())).with_glossary(search.glossary)
+            return self.variant(replace(search, glossary=())).with_request({"glossary": search.glossary})
         if search not in self.variants:
             usual = self.translator.engine.config
             decode = replace(usual, n_best=search.n_best, beam_size=max(usual.beam_size, search.n_best))
-            self.variants[search] = self.translator.with_search(decode, search.details)
+            self.variants[search] = replace(
+                self.translator, engine=self.translator.engine.with_search(decode), details=search.details
+            )
         return self.variants[search]
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
         if search.alternatives:
+            from nmt.plugins.serve.alternatives import find_alternatives
+
             before, count = search.alternatives
-            rows = [self.translator.alternatives(line, before, count) for line in lines]
+            rows = [find_alternatives(self.translator, line, before, count) for line in lines]
             keys = ("word", "probability", "translation")
             words = [[dict(zip(keys, (a.word, a.probability, a.text), strict=True)) for a in row] for row in rows]
             return [Line([], {"alternatives": alternatives}) for alternatives in words]
@@ -305,7 +309,6 @@ def line_details(translator: "Translator", line: str, translation: "Translation"
     The confidence in a word is the probability of its tokens given all before them; a copied word has none.
     """
     assert translation.details
-    protection, terms = translator.protection, translator.terms
     words = [word.span() for word in re.finditer(r"\S+", translation.text)]
 
     def inside(spans: list[tuple[int, int]]) -> list[int]:
@@ -318,8 +321,8 @@ def line_details(translator: "Translator", line: str, translation: "Translation"
         "confidence": [
             None if log_p is None else round(math.exp(log_p), 4) for log_p in translation.details.word_log_probabilities
         ],
-        "protected": inside(protection.spans(translator, line, translation.text)) if protection else [],
-        "terms": inside(terms.spans(line, translation.text)) if terms else [],
+        **{"protected": [], "terms": []},
+        **{stage.name: inside(stage.spans(line, translation.text)) for stage in translator.stages if stage.name},
     }
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from nmt.files import ModelDescription
 from nmt.plugins.judge.flags import COPIED_WORDS, FLAGS, PLACEHOLDER, count_flags, flags, is_repetitive
 from nmt.text import script, scripts_of_characters, scripts_of_language
-from nmt.translation.targets import target_scripts
+from nmt.translation.load import target_scripts
 
 LATIN = frozenset(["LATIN"])
 FIXTURE = Path(__file__).parents[2] / "fixtures/references/en-de.tsv"

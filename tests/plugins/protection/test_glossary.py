@@ -6,12 +6,16 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
 from nmt.plugins.augment.config import NoiseConfig
 from nmt.plugins.augment.noise import noisy, sentence_generator
 from nmt.plugins.protection.glossary import WORD, Glossary, judge, read_glossary
-from nmt.plugins.protection.terms import TermReport, lemmatiser
-from nmt.text import Finder
+from nmt.plugins.protection.terms import Terms, lemmatiser
+from nmt.text import Finder, train_tokenizer
+from nmt.translation import Translation
+
+TOKENIZER = train_tokenizer(["a b"], TokenizerConfig("bpe", 300))
 
 
 @pytest.mark.parametrize(
@@ -144,13 +148,12 @@ def test_verdicts(entries, line, translation, verdicts):
 def test_the_report_counts_on_and_names_the_worst_terms():
     terms, counts = glossary("printer=Drucker", "house=Haus", "cat=Katze"), {"split": 3}
     for line, translation in (("printer house", "Drucker"), ("House", "Häuser"), ("house cat cat", "x")):
-        report = TermReport(terms, "de", counts, Finder([]))
-        found = report.judged(line, translation)
-        report.count(found)
+        stage = Terms(terms, TOKENIZER, Finder([]), "de")
+        found = stage.report(line, [Translation(translation, 0.0, 0.0)], counts)["terms"]
         assert [term["source"] for term in found] == line.lower().split()
     words = "terms: 6 in the lines, 1 used, 1 inflected, 4 missed: cat (2 of 2), house (2 of 3)"
-    assert report.summary() == words
-    assert TermReport(terms, "xx", counts, Finder([])).summary().startswith(f"{words} (simplemma")
+    assert stage.summary(counts) == words
+    assert Terms(terms, TOKENIZER, Finder([]), "xx").summary(counts).startswith(f"{words} (simplemma")
 
 
 def test_training_sees_terms_beside_the_words_of_the_source():

@@ -26,8 +26,8 @@ from nmt.plugins.protection.constraints import (
     FOLLOWS,
     GLUED,
     Constraint,
-    Constraints,
     Phrase,
+    PhraseConstraints,
     Tracker,
 )
 from nmt.search import TorchEngine
@@ -76,7 +76,7 @@ def lexical(models, sources, config, rows, prefixes=None):
     longest = max(map(len, sources))
     source_BS = torch.tensor([s + [PAD] * (longest - len(s)) for s in sources])
     with torch.inference_mode():
-        return finish(ConstrainedSearch(models, source_BS, config, prefixes, Constraints(rows, KINDS)))
+        return finish(ConstrainedSearch(models, source_BS, config, prefixes, PhraseConstraints(rows, KINDS)))
 
 
 phrases = st.builds(
@@ -137,14 +137,13 @@ def test_what_a_search_finds_anyway_is_not_lost():
     for beam in (1, 4):
         engine = TorchEngine([model], DecodeConfig(beam_size=beam, n_best=beam, max_extra_length=4))
         free = engine.search(sources, prefixes)
-        found = engine.search(sources, prefixes, Constraints([[anywhere(A)]] * 4, kinds))
+        found = engine.search(sources, prefixes, PhraseConstraints([[anywhere(A)]] * 4, kinds))
         for here, there in zip(found, free, strict=True):
             assert len(here) == len(there)
             assert all(h.score >= other.score - 1e-4 for h, other in zip(here, there, strict=True))
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_lines_with_and_without_phrases_do_not_meet(processes):
+def test_lines_with_and_without_phrases_do_not_meet():
     """The free ones are those of a search without any, to the bit, and the others those of a search alone."""
     model, sources = tiny_model(words=9), [ids[:-1] for ids in random_sources([40, 3, 7, 44, 5, 60], words=9)]
     rows: list[list[Constraint]] = [[], [anywhere(A, B)], [], [anywhere(B), anywhere(B), anywhere(C)], [], []]
@@ -152,12 +151,11 @@ def test_lines_with_and_without_phrases_do_not_meet(processes):
     engine = TorchEngine([model], DecodeConfig(beam_size=3, n_best=2, max_extra_length=5, batch_tokens=64))
     free = [n for n, row in enumerate(rows) if not row]
     alone = engine.search([sources[n] for n in free], empty[: len(free)])
-    with engine.sharing(processes):
-        found = engine.search(sources, empty, Constraints(rows, kinds))
+    found = engine.search(sources, empty, PhraseConstraints(rows, kinds))
     for n, expected in zip(free, alone, strict=True):
         assert [vars(h) for h in found[n]] == [vars(h) for h in expected]
     for n in (1, 3):
-        [own] = engine.search([sources[n]], [[]], Constraints([rows[n]], kinds))
+        [own] = engine.search([sources[n]], [[]], PhraseConstraints([rows[n]], kinds))
         assert_same(found[n], [(h.score, h.tokens) for h in own])
 
 
@@ -169,7 +167,7 @@ def test_lines_with_and_without_phrases_do_not_meet(processes):
 def test_constraints_that_exclude_each_other_are_given_up_the_longest_first(changes, kept):
     row = [anywhere(A, B), anywhere(C, C) if "max_length" in changes else anywhere(C), anywhere(A)]
     engine = TorchEngine([tiny_model()], DecodeConfig(beam_size=3, max_extra_length=9, **changes))
-    [[found]] = engine.search([[A, B]], [[]], Constraints([row], KINDS))
+    [[found]] = engine.search([[A, B]], [[]], PhraseConstraints([row], KINDS))
     assert has_all(found.tokens, [row[n] for n in kept])
     assert not has_all(found.tokens, row)
 
@@ -178,6 +176,6 @@ def test_a_symbol_that_a_model_never_writes_is_given_up():
     model = tiny_model()
     model.output.bias = nn.Parameter(model.output.bias.detach().index_fill(0, torch.tensor([B]), -torch.inf))
     engine = TorchEngine([model], DecodeConfig(beam_size=2))
-    [[found]] = engine.search([[A]], [[]], Constraints([[anywhere(A), anywhere(B)]], KINDS))
+    [[found]] = engine.search([[A]], [[]], PhraseConstraints([[anywhere(A), anywhere(B)]], KINDS))
     assert A in found.tokens
     assert EOS not in found.tokens

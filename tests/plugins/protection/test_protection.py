@@ -3,17 +3,18 @@
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from nmt.config import DecodeConfig, TokenizerConfig
-from nmt.plugins.protection.protection import Line, Masked, Protection
+from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis, Pair, TokenScores
 from nmt.text import Finder, Items, Tokenizer, clean, train_tokenizer
-from nmt.translation import Details, RefusedLine, Translation, Translator
-from nmt.translation.segments import Limits
+from nmt.translation import Details, Limits, Line, RefusedLine, Translation, Translator
+from nmt.translation.stages import Tags
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
 ITEMS = ["{name}", "%(n)d", "%s", "https://a.org/x?y", "me@a.org", "/etc/hosts", "`a b`", "5 km", "{{ x }}", "ﬁle.txt"]
@@ -81,9 +82,13 @@ CHANGES = [list, drop, double, garble, reverse, invent, at_random]
 
 def protecting(change: Callable[[list[str]], list[str]], n_best: int = 1, known: bool = False, **keys) -> Translator:
     limits = Limits(characters=frozenset("".join([*WORDS, *ITEMS, "[]0123456789AX "]))) if known else Limits()
-    translator = Translator(Fake(change, TOKENIZER, n_best), TOKENIZER, limits, **keys)
-    translator.protection = Protection(Finder(["usual"]))
-    return translator
+    stages = (Tags(TOKENIZER), Protection(Finder(["usual"]), limits.characters))
+    return Translator(Fake(change, TOKENIZER, n_best), TOKENIZER, limits, stages=stages, **keys)
+
+
+def protection(translation: Translation) -> str:
+    """How a line came out."""
+    return Protection(Finder([]), None).report("", [translation], {}).get("protection", "")
 
 
 lines = st.lists(st.lists(st.sampled_from([*WORDS, *ITEMS, "(%s)", "“{name}”,", "[1]"]), max_size=8).map(" ".join))
@@ -94,17 +99,16 @@ lines = st.lists(st.lists(st.sampled_from([*WORDS, *ITEMS, "(%s)", "“{name}”
     lines, st.sampled_from(CHANGES), st.integers(1, 2), st.booleans(), st.booleans(), st.sampled_from(["", "<2de> "])
 )
 def test_each_item_arrives_once_or_the_line_is_flagged(given_lines, change, n_best, known, details, tag):
-    translator = protecting(change, n_best, known)
-    translator.scorer = translator.engine.token_scores if details else None
+    translator = protecting(change, n_best, known, details=details)
     found = translator.translate([tag + line for line in given_lines])
     assert len(found) == len(given_lines)
     for line, row in zip(given_lines, found, strict=True):
         stretches = Finder(["usual"]).stretches(line)
         items = Items(line, stretches)
         for each in row:
-            assert each.protected in ("", "cut", "protected")
-            assert ("protected" in each.flags) == (each.protected == "protected")
-            assert each.protected == "protected" or not stretches or items.arrive(each.text)
+            assert protection(each) in ("", "cut", "protected")
+            assert ("protected" in each.flags) == (protection(each) == "protected")
+            assert protection(each) == "protected" or not stretches or items.arrive(each.text)
             assert not re.search("[\U0010f000-\U0010ffff]", each.text)
             assert bool(each.details) == details
             if each.details:
@@ -133,7 +137,7 @@ def test_an_item_is_put_where_its_name_is_aligned_to():
         return [word if word in WORDS else "hill" for word in words]
 
     [[found]] = protecting(rename).translate(["the old {name} stands"])
-    assert (found.text, found.protected) == ("the old {name} stands", "")
+    assert (found.text, protection(found)) == ("the old {name} stands", "")
 
 
 def test_what_is_left_of_a_garbled_name_does_not_stay():
@@ -143,32 +147,30 @@ def test_what_is_left_of_a_garbled_name_does_not_stay():
         return named.split() if named != text else drop(words)
 
     [[found]] = protecting(split).translate(["the old {name} stands"])
-    assert (found.text, found.protected) == ("the old {name} stands", "cut")
+    assert (found.text, protection(found)) == ("the old {name} stands", "cut")
 
 
 def test_a_line_is_cut_where_nothing_else_helps_and_keeps_its_tag_and_prefix():
     translator = protecting(drop, target_prefix="and")
     # The alignment of a line that lost its words has no word left for the item.
     [[found]] = translator.translate(["<2de> the house (%s) waits"])
-    assert (found.text, found.protected, found.flags) == ("and the house (%s) waits", "cut", [])
+    assert (found.text, protection(found), found.flags) == ("and the house (%s) waits", "cut", [])
     assert "the house" in translator.engine.searched
 
 
 def test_a_line_of_items_alone_is_copied():
     [[found]] = protecting(drop).translate(["{name}: %s!"])
-    assert (found.text, found.protected) == ("{name}: %s!", "")
+    assert (found.text, protection(found)) == ("{name}: %s!", "")
 
 
 def test_equal_items_keep_the_order_of_their_names():
     [[found]] = protecting(lambda words: reverse(words) if "A1" in words else drop(words)).translate(["%s on %s hill"])
     assert found.text == "%s on %s hill"
-    assert found.protected == "cut"
+    assert protection(found) == "cut"
 
 
 def test_a_refused_line_stays_refused():
-    translator = protecting(list)
-    translator.limits.positions = 3
-    translator.segmenter.limits.positions = 3
+    translator = replace(protecting(list), limits=Limits(positions=3))
     [refused, [fine]] = translator.translate_each([" ".join(["house"] * 40) + " %s", "{name}"])
     assert isinstance(refused, RefusedLine)
     assert isinstance(fine, Translation)
@@ -181,7 +183,8 @@ def test_a_name_is_none_that_is_in_the_line():
 
 
 def test_a_name_put_behind_a_word_is_a_word_of_the_details():
-    mask = Masked(Line("", "the old {name} stands", Finder(["usual"]).stretches("the old {name} stands")), ["A1"])
+    line = "the old {name} stands"
+    mask = Masked(HeldLine(Line(line), Finder(["usual"]).stretches(line)), ["A1"])
     details = Details(["Das", "steht"], [-0.1, -0.2, -0.3], [(0, 0), (2, 1), (3, 1)], [-0.1, -0.2])
     found = mask.aligned(Translation("Das steht", -1.0, -1.0, details))
     assert found.text == "Das steht A1"

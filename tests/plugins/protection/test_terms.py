@@ -1,6 +1,7 @@
-"""Terms in the tokens of a vocabulary, in segments, in hints, and in whole translations."""
+"""Terms in the tokens of a vocabulary, in segments, and in whole translations."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,13 +14,12 @@ from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
 from nmt.plugins.protection.glossary import ENDS, Glossary, judge
 from nmt.plugins.protection.protection import Protection
-from nmt.plugins.protection.terms import TermReport, Terms, constraint_of, kinds, phrases
+from nmt.plugins.protection.terms import Terms, constraint_of, kinds, phrases
 from nmt.plugins.serve.requests import FileRequest, TranslateRequest, check
 from nmt.plugins.serve.worker import Failed, ModelTasks, Search
 from nmt.search import TorchEngine
 from nmt.text import TARGET, Finder, train_tokenizer
-from nmt.translation import RefusedLine, Translator
-from nmt.translation.segments import Limits
+from nmt.translation import Limits, Line, RefusedLine, Segment, Translation, Translator
 
 WORDS = ["Haus", "haus", "Drucker", "öffnen", "die", "Datei", "Tür", "iPhone", "3D", "New", "York", "für"]
 TEXT = [" ".join(random.Random(n).choices(WORDS, k=7)) + "." for n in range(60)]
@@ -40,22 +40,24 @@ ENTRIES += [
 GLOSSARY = Glossary(ENTRIES)
 
 
-def translator(kind: str = "bpe", soft: bool = False, limits: Limits | None = None, **search) -> Translator:
+def translator(kind: str = "bpe", limits: Limits | None = None, **search) -> Translator:
     tokenizer = KINDS[kind]
     torch.manual_seed(1)
     shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2}
     model = Transformer(ModelConfig(name="tiny", **shape), tokenizer.vocabulary_size)
     engine = TorchEngine([model], DecodeConfig(**{"beam_size": 3, "max_extra_length": 8, **search}))
-    made = Translator(engine, tokenizer, limits)
-    made.terms = Terms(GLOSSARY, tokenizer, soft, Finder(["usual"]))
-    return made
+    return Translator(engine, tokenizer, limits or Limits(), stages=(Terms(GLOSSARY, tokenizer, Finder(["usual"])),))
+
+
+def segments(made: Translator, line: str) -> list[Segment]:
+    return made.segmenter.segment([Line(line)])[0]
 
 
 def test_terms_of_characters_that_the_model_does_not_know_are_named():
     glossary = Glossary([("house", "Haus", False), ("日本", "Haus", False), ("door", "ŁŹ", False), ("ŁŹ", "ŁŹ", False)])
     characters = frozenset("abcdefghijklmnopqrstuvwxyz ")
     for tokenizer in KINDS.values():  # these spell any translation in bytes
-        assert Terms(glossary, tokenizer, False, Finder([])).unusable(characters) == ["日本"]
+        assert Terms(glossary, tokenizer, Finder([])).unusable(characters) == ["日本"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -126,14 +128,12 @@ def test_capitals_follow_the_source(line, begins, elsewhere):
 
 def test_terms_go_with_the_segment_that_they_stand_in():
     made = translator(limits=Limits(split=True, longest=30, language="en"), max_extra_length=30)
-    [cut] = made.cut(["The house is here. An old door. A printer!"])
-    constraints = made.terms.constraints(cut.segments)
+    constraints = made.stages[0].constraints(segments(made, "The house is here. An old door. A printer!"))
     written = [{KINDS["bpe"].decode(p.tokens) for c in row for p in c} for row in constraints.rows]
     assert written == [{"Haus"}, {"Tür"}, {"Drucker", "Gerät-X"}]
     made = translator(limits=Limits(split=True, longest=8, language="en"), max_extra_length=30)
     line = "door and and house and and iPhone and and printer and and and"
-    [cut] = made.cut([line])
-    assert len(cut.segments) > 3
+    assert len(segments(made, line)) > 3
     [[found]] = made.translate([line])
     assert judge(GLOSSARY.find(line), found.text, None).count("used") >= 2
 
@@ -149,55 +149,27 @@ def test_terms_go_with_the_segment_that_they_stand_in():
 )
 def test_what_is_protected_has_no_terms(line, terms):
     made = translator(max_extra_length=30)
-    [cut] = made.cut([line])
-    assert len(made.terms.constraints_of(cut.segments[0])) == len(terms)
-    report = TermReport(GLOSSARY, "de", {}, Finder(["usual"]))
-    assert [term["source"] for term in report.judged(line, "x")] == terms
+    [stage] = made.stages
+    assert len(stage.constraints_of(segments(made, line)[0])) == len(terms)
+    assert [term["source"] for term in stage.report(line, [Translation("x", 0, 0)], {})["terms"]] == terms
     targets = [target for match in GLOSSARY.find(line) for target in match.term.targets]
-    assert bool(made.terms.spans(line, " ".join(targets))) == bool(terms)
-    assert made.terms.hinted(line)[0].count("|") == 2 * len(terms)
-    made.protection = Protection(Finder(["usual"]))
-    own = made.with_glossary([("conf", "Konf"), ("printer", "Drucker")]).terms
-    assert own.find(line) == []
+    assert bool(stage.spans(line, " ".join(targets))) == bool(terms)
+    [other] = made.with_request({"glossary": [("conf", "Konf"), ("printer", "Drucker")]}).stages
+    assert other.find(line) == []
 
 
 def test_lines_without_terms_and_a_prefix_of_the_target():
-    made, free = translator(n_best=2), translator(n_best=2)
-    free.terms = None
+    made = translator(n_best=2)
+    free = replace(made, stages=())
     lines = ["a b c", "the house", "d e"]
     found, plain = made.translate(lines), free.translate(lines)
     for row, other in ((found[0], plain[0]), (found[2], plain[2])):
         assert [best.text for best in row] == [best.text for best in other]
         assert [best.score for best in row] == pytest.approx([best.score for best in other], abs=1e-4)
-    begun = Translator(made.engine, made.tokenizer, target_prefix="Die Tür")
-    begun.terms = made.terms
+    begun = replace(made, target_prefix="Die Tür")
     for each in begun.translate(["the house"])[0]:
         assert each.text.startswith("Die Tür")
         assert "Haus" in each.text.replace(",", " ").split()
-
-
-@pytest.mark.parametrize(
-    ("line", "hinted", "owners"),
-    [
-        ("a house, old", "a house | Haus |, old", [0, 1, 1, 1, 1, 2]),
-        ("Open  file now", "Open file | Datei öffnen | now", [0, 1, 1, 1, 1, 1, 2]),
-        ("nothing", "nothing", [0]),
-        ("", "", []),
-        ("\u00bd door", "1\u20442 door | Tür |", [0, 1, 1, 1, 1]),
-    ],
-)
-def test_hints_stand_beside_the_terms(line, hinted, owners):
-    assert translator(soft=True).terms.hinted(line) == (hinted, owners)
-
-
-def test_with_hints_words_are_still_those_of_the_line():
-    made = translator(soft=True)
-    described = made.with_search(made.engine.config, details=True)
-    lines = ["a house, old", "open file now and then"]
-    [cut, _] = made.cut(lines)
-    assert cut.segments[0].text == "a house | Haus |, old"
-    for line, [found] in zip(lines, described.translate(lines), strict=True):
-        assert all(source < len(line.split()) for source, _ in found.details.alignment)
 
 
 def test_a_request_brings_its_own_terms():
@@ -245,7 +217,7 @@ def test_each_served_model_may_have_its_own_terms():
 def test_a_line_that_a_pattern_takes_too_long_for_is_refused_alone_with_terms_too(monkeypatch):
     monkeypatch.setattr("nmt.text.items.SECONDS", 0.2)
     made, finder = translator(), Finder(["(a|aa)+$"])
-    made.protection, made.terms = Protection(finder), Terms(GLOSSARY, made.tokenizer, False, finder)
+    made = replace(made, stages=(Protection(finder, None), Terms(GLOSSARY, made.tokenizer, finder)))
     slow, [fine] = made.translate_each(["house " + "a" * 60 + "!", "the house"])
     assert isinstance(slow, RefusedLine)
     assert "Haus" in fine.text

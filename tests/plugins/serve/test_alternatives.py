@@ -8,11 +8,11 @@ import torch
 
 from nmt.config import BOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.model import Transformer
+from nmt.plugins.serve.alternatives import find_alternatives, words_after_change
 from nmt.search import Hypothesis, TorchEngine, pad_source
 from nmt.search.beam_search import pad
 from nmt.text import META, TARGET, Tokenizer, train_tokenizer
-from nmt.translation import Translator
-from nmt.translation.alternatives import words_after_change
+from nmt.translation import Line, Translator
 from nmt.translation.segments import Limits, text
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
@@ -48,7 +48,7 @@ def models(tokenizer) -> list[Transformer]:
 
 def translator(models, tokenizer, limits: Limits | None = None, target_prefix: str = "", **settings) -> Translator:
     decode = DecodeConfig(**{"beam_size": 2, "max_extra_length": 6, **settings})
-    return Translator(TorchEngine(models, decode), tokenizer, limits, target_prefix=target_prefix)
+    return Translator(TorchEngine(models, decode), tokenizer, limits or Limits(), target_prefix=target_prefix)
 
 
 def befores(words: list[str]) -> list[str]:
@@ -61,7 +61,7 @@ def test_the_translation_is_among_the_alternatives_at_each_of_its_words(models, 
     for line in LINES:
         words = ours.translate([line])[0][0].text.split()
         for before in befores(words):
-            found, places = ours.alternatives(line, before, COUNT), places + 1
+            found, places = find_alternatives(ours, line, before, COUNT), places + 1
             assert " ".join(words) in [alternative.text for alternative in found]
     assert places > 8
 
@@ -97,7 +97,7 @@ def test_alternatives_are_what_forcing_each_first_token_by_hand_finds(models, to
     for line in LINES[:3]:
         [[best, *_]] = ours.engine.search([tokenizer.encode([line])[0]], [[]])
         for before in befores(text(tokenizer, best.tokens).split()):
-            found = ours.alternatives(line, before, COUNT)
+            found = find_alternatives(ours, line, before, COUNT)
             expected = by_hand(ours, line, before, best.tokens)
             assert [(each.word, each.text) for each in found] == [(word, whole) for word, whole, _ in expected]
             assert [each.probability for each in found] == pytest.approx([p for *_, p in expected], abs=1e-5)
@@ -106,7 +106,7 @@ def test_alternatives_are_what_forcing_each_first_token_by_hand_finds(models, to
 def test_words_are_distinct_and_follow_what_was_before_also_where_the_model_would_not_begin_so(models, tokenizer):
     ours = translator(models, tokenizer)
     for before in ("", "ka", "we va", "Pe nu. ri"):
-        found = ours.alternatives(LINES[0], before, COUNT)
+        found = find_alternatives(ours, LINES[0], before, COUNT)
         assert len({each.word for each in found}) == len(found) > 1
         for each in found:
             words = each.text.split()
@@ -116,23 +116,23 @@ def test_words_are_distinct_and_follow_what_was_before_also_where_the_model_woul
 
 def test_there_are_none_beyond_the_longest_translation_and_of_an_empty_line(models, tokenizer):
     ours = translator(models, tokenizer)
-    assert ours.alternatives(LINES[0], "ka lo " * 2000, COUNT) == []
-    assert ours.alternatives("", "", COUNT) == []
-    assert ours.alternatives(LINES[0], "", 0) == []
+    assert find_alternatives(ours, LINES[0], "ka lo " * 2000, COUNT) == []
+    assert find_alternatives(ours, "", "", COUNT) == []
+    assert find_alternatives(ours, LINES[0], "", 0) == []
 
 
 def test_only_the_segment_of_the_word_is_searched_again(models, tokenizer):
     ours = translator(models, tokenizer, Limits(True, longest=8, language="en"))
     line = "ka lo mi. Va we tu so. Ri mi ka."
-    [cut] = ours.cut([line])
-    assert len(cut.segments) == 3
-    parts = [ours.translate([segment.text])[0][0].text.split() for segment in cut.segments]
+    segments = ours.segmenter.segment([Line(line)])[0]
+    assert len(segments) == 3
+    parts = [ours.translate([segment.text])[0][0].text.split() for segment in segments]
     assert all(parts)
     for index, part in enumerate(parts):
         before, after = (" ".join(map(" ".join, some)).split() for some in (parts[:index], parts[index + 1 :]))
         for number in range(len(part)):
-            found = ours.alternatives(line, " ".join([*before, *part[:number]]), COUNT)
-            alone = ours.alternatives(cut.segments[index].text, " ".join(part[:number]), COUNT)
+            found = find_alternatives(ours, line, " ".join([*before, *part[:number]]), COUNT)
+            alone = find_alternatives(ours, segments[index].text, " ".join(part[:number]), COUNT)
             expected = [(each.word, " ".join([*before, *each.text.split(), *after])) for each in alone]
             assert [(each.word, each.text) for each in found] == expected
 
@@ -164,7 +164,7 @@ def bpe() -> Tokenizer:
 
 
 def words_at(ours: Translator, line: str, before: str) -> list[str]:
-    return [each.word for each in ours.alternatives(line, before, 3)]
+    return [each.word for each in find_alternatives(ours, line, before, 3)]
 
 
 def test_a_word_that_was_copied_or_is_demanded_has_none_and_the_words_around_it_have(bpe):
@@ -193,8 +193,8 @@ def test_a_word_that_was_copied_or_is_demanded_has_none_and_the_words_around_it_
 def test_sentences_that_were_changed_before_are_kept(bpe, before, text_of_first):
     ours = Translator(Echo(bpe), bpe, Limits(True, longest=8, language="en"))
     line = "ka lo nu. Pe ri nu."
-    assert len(ours.cut([line])[0].segments) == 2
-    found = ours.alternatives(line, before, 3)
+    assert len(ours.segmenter.segment([Line(line)])[0]) == 2
+    found = find_alternatives(ours, line, before, 3)
     assert found[0].text == text_of_first
 
 

@@ -3,7 +3,7 @@
 Words are what blanks separate in the text of the translation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 from nmt.config import UNK
 from nmt.search import Engine, Hypothesis
 from nmt.text import META, TARGET, Tokenizer
-from nmt.translation.segments import JoinedText, Segment, join, text
-from nmt.translation.token_scores import words_of_tokens
+from nmt.translation import (
+    JoinedText,
+    Line,
+    Outcome,
+    RefusedLine,
+    Segment,
+    Translator,
+    join,
+    text,
+    words_of_tokens,
+)
 
 TRIED = 2
 """Tokens that are tried for each alternative that is wanted: several may begin the same word."""
@@ -55,6 +64,37 @@ class Place:
     """Those of the segment's translation before the place."""
     following: list[int]
     """The token with which the best translation goes on, if it begins so."""
+
+
+def find_alternatives(translator: Translator, line: str, before: str, count: int) -> list[Alternative]:
+    """Translations of a line that begin with `before` and continue with different words, at most `count`.
+
+    They are ordered by the probability of the token that the word begins with. The translation that the search finds by
+    itself is one of them where it begins so. There are none where the word was copied, or is one that every translation
+    begins with. Raises RefusedLine as `translate` does.
+    """
+    ends = list[Line]()
+
+    def end(lines: list[Line]) -> list[Outcome]:
+        ends.extend(lines)
+        return [RefusedLine(0, "") for _ in lines]
+
+    [outcome] = translator.chain(end)([Line(line)])
+    segmenter, tokenizer = translator.segmenter, translator.tokenizer
+    segments = segmenter.segment(ends)[0] if ends else []
+    if isinstance(outcome, RefusedLine) and (problem := outcome.problem or segmenter.too_long(segments)):
+        raise RefusedLine(0, problem)
+    [parts] = translator.hypotheses([segments], [False])
+    best = Best(segments, [row[0] for row in parts], translator.prefix, translator.limits.target)
+    words = before.split()
+    place = find_place(tokenizer, best, words)
+    if place is None:
+        return []
+    longest = len(segments[place.segment].ids) + translator.engine.config.max_extra_length
+    if len(place.tokens) >= min(longest, translator.limits.positions or longest):
+        return []
+    others = alternatives(translator.engine, tokenizer, best, place, count)
+    return [replace(other, text=" ".join([*words, other.text])) for other in others]
 
 
 def alternatives(engine: Engine, tokenizer: Tokenizer, best: Best, place: Place, count: int) -> list[Alternative]:
