@@ -31,8 +31,8 @@ def torch_by_default(monkeypatch, tmp_path):
 )
 def test_the_engine_and_the_reason(checkpoint, words, engine, reason):
     notices = []
-    config = with_engine(compose("translate", [f"run={checkpoint}", *words]), notices.append)
-    assert config.engine == engine
+    config = with_engine(compose("translate", [f"run={checkpoint}", *words]).translator, notices.append)
+    assert config.compute.engine == engine
     # There is nothing to report where only one engine has the arithmetic.
     assert len(notices) == (words not in (["precision=bfloat16"], ["precision=int8"], ["devices=2"]))
     assert all(notice.startswith(f"engine={engine}") and reason in notice for notice in notices)
@@ -40,14 +40,16 @@ def test_the_engine_and_the_reason(checkpoint, words, engine, reason):
 
 def test_ensembles_are_for_torch(checkpoint):
     notices = []
-    assert with_engine(compose("translate", [f"run=[{checkpoint},{checkpoint}]"]), notices.append).engine == "torch"
+    options = compose("translate", [f"run=[{checkpoint},{checkpoint}]"]).translator
+    assert with_engine(options, notices.append).compute.engine == "torch"
     assert "2 models" in notices[0]
 
 
 def test_a_gpu_is_for_torch(checkpoint, monkeypatch):
     monkeypatch.setattr("ctranslate2.get_cuda_device_count", lambda: 1)
-    assert with_engine(compose("translate", [f"run={checkpoint}"]), print).engine == "torch"
-    assert with_engine(compose("translate", [f"run={checkpoint}", "device=cpu"]), print).engine == "ctranslate2"
+    assert with_engine(compose("translate", [f"run={checkpoint}"]).translator, print).compute.engine == "torch"
+    options = compose("translate", [f"run={checkpoint}", "device=cpu"]).translator
+    assert with_engine(options, print).compute.engine == "ctranslate2"
 
 
 def test_the_command_reports_the_engine_and_resumes_with_no_other(nmt, checkpoint):
@@ -55,7 +57,7 @@ def test_the_command_reports_the_engine_and_resumes_with_no_other(nmt, checkpoin
     assert "nmt: engine=ctranslate2\n" in done.err
     same = nmt("translate", checkpoint, "ka nu lo", "engine=torch")
     assert same.out == done.out
-    configs = [compose("translate", [f"run={checkpoint}", *words]) for words in ([], ["split=never"])]
+    configs = [compose("translate", [f"run={checkpoint}", *words]).translator for words in ([], ["split=never"])]
     assert [what_decides(with_engine(config, print))["engine"] for config in configs] == ["ctranslate2", "torch"]
 
 

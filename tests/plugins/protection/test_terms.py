@@ -207,8 +207,8 @@ def test_terms_of_a_request_have_bounds(given):
 
 
 def test_each_served_model_may_have_its_own_terms():
-    config = compose("serve", ["run=[a,b]", "glossary=[one.tsv,null]"])
-    assert [config.translating(run, None).glossary for run in config.run] == ["one.tsv", None]
+    config = compose("serve", ["run=[a,b]", "glossary=[one.tsv,two.tsv]"])
+    assert [config.translating(run, None).glossary for run in config.run] == ["one.tsv", "two.tsv"]
     for words in (["run=[a,b]", "glossary=[x]"], ["run=a", "glossary=x", "engine=ctranslate2"]):
         with pytest.raises(NMTError, match="glossary"):
             compose("serve", words)
