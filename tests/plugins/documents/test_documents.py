@@ -55,7 +55,6 @@ def aligned(translation: str, pairs: str):
     ("source", "translation", "pairs", "expected"),
     [
         ("The <b>old</b> house.", "Das alte Haus.", "0-0 1-1 2-2", "Das <b>alte</b> Haus."),
-        ("The <b>old house</b>.", "Das alte Haus.", "0-0 1-1 2-2", "Das <b>alte Haus</b>."),
         # The order changes.
         (
             "I <i>have</i> <b>seen</b> it.",
@@ -84,17 +83,12 @@ def aligned(translation: str, pairs: str):
         ("A word<sup>1</sup> here", "Hier ein Wort1", "0-1 1-2 2-0", "Hier ein Wort<sup>1</sup>"),
         # Nothing aligns to it: a free word beside it, else nothing.
         ("Open <b>up</b> now", "Jetzt öffnen", "0-1 2-0", "Jetzt <b>öffnen</b>"),
-        ("<i>Open</i> <b>up</b>", "Öffnen", "0-0", "<i>Öffnen</i><b></b>"),
         ("Save <b>file</b>,<i>close</i> it.", "Datei sichern.", "0-1 1-0", "<b>Datei</b> <i>sichern</i>."),
-        ("Save <b>file</b>,<i>close</i>.", "Sichern, zu.", "0-0 1-1", "Sichern, <b>zu.</b><i></i>"),
         # Nothing aligns to it, and no word is free: one of a neighbour that has more than it had.
         ("<a>Save</a>, <b>no</b>", "Datei sichern, ja", "0-0 0-1 1-2", "<a>Datei sichern</a>, <b>ja</b>"),
-        ("<a>Save</a>, <b>no</b>, <i>up</i>", "Ja, nein, ab", "0-0 1-1 1-2", "<a>Ja</a>, <b>nein</b>, <i>ab</i>"),
         ("<a>Save</a>, <b>no</b>, <i>up</i>", "Ja, nein, ab", "0-0 2-1 2-2", "<a>Ja</a>, <b>nein</b>, <i>ab</i>"),
-        ("<a>The file</a> <b>up</b>", "Die Datei", "0-0 1-1", "<a>Die Datei</a><b></b>"),
         # Tags between words.
         ("Yes,<br>I do.", "Ja, das tue ich.", "0-0 1-3 2-2", "Ja,<br>das tue ich."),
-        ("One<br>\n<br>two", "Zwei eins", "0-1 1-0", "Zwei<br>\n<br>eins"),
         ("One <img src='x'> two", "Eins zwei", "0-0 1-1", "Eins <img src='x'> zwei"),
         ("One<wbr>two three", "Einszwei drei", "0-0 1-1", "Einszwei<wbr> drei"),
         # What is copied.
@@ -105,8 +99,6 @@ def aligned(translation: str, pairs: str):
             "Zuerst <code>make all</code> ausführen",
         ),
         ("Run <code>make</code> now", "Jetzt machen los", "0-2 1-1 2-0", "Jetzt <code>make</code> machen los"),
-        ("A <code>a</code> is a", "Ein a ist ein a", "0-0 1-1 2-2 3-3 3-4", "Ein <code>a</code> ist ein a"),
-        ("Run <code>x</code>", "Los", "0-0", "Los <code>x</code>"),
         # An item that is copied is not there twice.
         (
             "Show <code>messages %s</code> now",
@@ -116,19 +108,13 @@ def aligned(translation: str, pairs: str):
         ),
         # A word that joins what is copied to a protected item stays.
         ("Press open() <code>now</code>", "open()-Nun drücken", "0-1 1-0 2-0", "<code>now</code> open()-Nun drücken"),
-        ("Hit <kbd>A</kbd>+<kbd>B</kbd>!", "A+B drücken!", "0-1 1-0", "<kbd>A</kbd>+<kbd>B</kbd> drücken!"),
         # What is protected stays whole, as an element does whose content it is.
         ("About <b>1.5 GB</b> now", "Jetzt etwa 1,5 GB", "0-1 1-2 3-0", "Jetzt etwa <b>1,5 GB</b>"),
         ("Delete <b>{{ x }}</b>?", "{{ x }} löschen?", "1-3 2-2", "<b>{{ x }}</b> löschen?"),
-        ("Run --quick <b>app</b>", "Starte --quick-App", "0-0 2-1", "Starte <b>--quick-App</b>"),
-        ("<i><b>All</b> %s</i> of", "Von %s", "0-1 1-1 2-0", "Von <i><b>%s</b></i>"),
         ("Hit <b>Ctrl</b>+<i>S</i> now", "Jetzt Ctrl+S", "0-0 1-1", "Jetzt <b>Ctrl</b>+<i>S</i>"),
         # Signs stay where they stood, and the model does not see them.
         ("<h2>Open it<a href='#x'>¶</a></h2>", "Mach auf", "0-1", "<h2>Mach auf<a href='#x'>¶</a></h2>"),
-        ("<a><i>→</i></a> Open it<sup>*</sup> now", "Jetzt los", "1-1 2-0", "<a><i>→</i></a> Jetzt los<sup>*</sup>"),
         # Around everything, and broken.
-        ("<b><i>All of it</i></b> ", "Alles", "0-0", "<b><i>Alles</i></b> "),
-        ("A <b>bold <i>and</b> more", "Ein fetter und mehr", "0-0 1-1 2-2 3-3", "Ein <b>fetter <i>und</b> mehr"),
         ("No <b>end", "Kein Ende", "0-0 1-1", "Kein <b>Ende"),
         ("Tom &amp; I &lt; <b>you</b>", "Tom & ich < du", "0-0 1-1 2-2 3-3 4-4", "Tom &amp; ich &lt; <b>du</b>"),
     ],
@@ -195,14 +181,6 @@ class Seen(HTMLParser):
 @given(PAGE)
 def test_a_translation_word_for_word_leaves_all_markup_where_it_was(page):
     assert Seen(translated("html", page)).seen == Seen(page).seen
-
-
-@given(PAGE)
-def test_turned_sentences_have_the_same_elements_around_the_same_words(page):
-    found = Seen(translated("html", page, turned))
-    assert found.skeleton() == Seen(page).skeleton()
-    words = [word for each in Seen(page).seen if each[0] == "text" for word in each[1]]
-    assert sorted(word for each in found.seen if each[0] == "text" for word in each[1]) == sorted(words)
 
 
 PROTECTED_ITEMS = ["{{ user.name }}", "{n, plural, one {# file} other {# files}}", "`a b`", "20 %", "5 GB", "--verbose"]
@@ -275,6 +253,8 @@ def test_time_is_linear(piece):
     ("source", "lines"),
     [
         ('<img alt="A cat" src="A dog">', ["A cat"]),
+        ("<input type=submit value=ab><input type=text value=c>", ["ab"]),
+        ("<meta property='og:title' content='ab'><meta name=keywords content='c'>", ["ab"]),
         ("<p title='a &quot;b'>c<br>d</p>", ['a "b', "c d"]),
         ("<p translate=no>a</p><p class='x notranslate'>b</p><p class=nottranslate>c</p>", ["c"]),
         ("<p>a <span translate='no'>b</span> c</p>", ["a b c"]),
@@ -334,12 +314,6 @@ def test_a_page_says_that_it_is_in_the_target_language(page, expected):
     document = read_document("html", page.encode(), "pt_BR", "en")
     found = document.join(upper(document.lines)).decode()
     assert found.replace('"B"', "B") == expected
-
-
-def test_attributes_in_a_sentence_are_translated_with_it():
-    source = "<p>See <a title='the page' href='the page'>the page</a> &amp; <img alt=it>.</p>"
-    expected = "<p>SEE <a title='THE PAGE' href='the page'>THE PAGE</a> &amp; <img alt=\"IT\">.</p>"
-    assert translated("html", source) == expected
 
 
 MARKDOWN_WORD = st.sampled_from(["wort", "Haus", "a_b", "5.", "C#", "2 * 3", r"\*", "&amp;", "(so)", "é"])
@@ -405,13 +379,6 @@ def test_a_translation_of_markdown_has_the_same_blocks_and_markup(page, by, line
     assert min(accumulate(1 if tag == "<kbd>" else -1 for tag in re.findall("</?kbd>", found)), default=0) >= 0
 
 
-@given(st.text(st.sampled_from("*_`[]()!<>\\&|~#+-=1. \t\nab\0\r:"), max_size=60), st.sampled_from([upper, turned]))
-def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
-    assume(text.count("\0") * 4 < len(text))  # else it is no text
-    assert translated("markdown", text, same) == text
-    translated("markdown", text, by)
-
-
 @pytest.mark.parametrize(
     ("source", "translation", "pairs", "expected"),
     [
@@ -423,28 +390,19 @@ def test_any_markdown_is_kept_to_the_byte_where_it_is_not_translated(text, by):
             "Siehe [die *neue* Seite](x 'y').",
         ),
         ("> one\n> two  \n> three", "eins zwei drei", "0-0 1-1 2-2", "> eins zwei  \n> drei"),
-        ("Do it", "1. Mach [das] <b> *so*", "0-0", r"1\. Mach \[das\] \<b> \*so\*"),
         ("*`x`  \n![y](z)* a", "x b", "0-0 1-1", "*`x` ![y](z)* b"),
         ("- [ ] do it[^1]", "mach es", "0-0 1-1", "- [ ] mach es[^1]"),
-        ("- [x] *do* **it**", "mach", "1-0", "- [x] **mach**"),
         ("---\na: b\n---\nText\n", "Wort", "0-0", "---\na: b\n---\nWort\n"),
         ("[the page]\n\n[the page]: x\n", "die Seite", "0-0 1-1", "[die Seite][the page]\n\n[the page]: x\n"),
         ("[a][] [b][c]\n\n[a]: x\n[c]: y\n", "d e", "0-0 1-1", "[d][a] [e][c]\n\n[a]: x\n[c]: y\n"),
         # What stands for itself in a paragraph, and metadata.
-        ("[^a_b]: Do it\n[^2]:\n  Open\n  it", "mach es", "0-0", "[^a_b]: mach es\n[^2]:\n  Open\n  it"),
         ("> [!NOTE]\n> Do it\n> now", "mach es", "0-0", "> [!NOTE]\n> mach es"),
-        ("> [!tip]- Do it\n> Open", "mach es", "0-0", "> [!tip]- mach es\n> Open"),
-        ("# Do it {#x_y .z_z}", "mach es", "0-0", "# mach es {#x_y .z_z}"),
         ("{: .a_b}\n*Do* it\n{: .c_c}", "mach es", "0-0", "{: .a_b}\n*mach* es\n{: .c_c}"),
-        ("+++\na = 'b'\n+++\nText\n", "Wort", "0-0", "+++\na = 'b'\n+++\nWort\n"),
-        ("---\na: b\n...\nText\n", "Wort", "0-0", "---\na: b\n...\nWort\n"),
         # What HTML copies.
         ("A <kbd>x</kbd> was", "Ein war", "0-0 2-1", "Ein <kbd>x</kbd> war"),
         ("Hit <kbd>A</kbd>+<kbd>*B*</kbd>", "A+B drücken", "0-1 1-0", "<kbd>A</kbd>+<kbd>*B*</kbd> drücken"),
         ('A <b translate="no">b</b> is', "Ist es", "0-0 2-1", 'Ist <b translate="no">b</b> es'),
         ("A <math><mi>x</mi></math> is", "Ist ein", "0-1 1-0", "Ist <math><mi>x</mi></math> ein"),
-        ("A <button>b c</button> is", "Ist C B", "0-0 1-2 2-1 3-0", "Ist <button>C B</button>"),
-        ("No <kbd> end", "Kein Ende", "0-0 1-1", "Kein <kbd> Ende"),
     ],
 )
 def test_markdown_tables_of_examples(source, translation, pairs, expected):
@@ -495,24 +453,15 @@ def test_po_gets_the_missing_translations_alone(messages, forms, width):
 @pytest.mark.parametrize(
     ("flag", "message", "translation", "written"),
     [
-        ("c", "%s: %d files", "%s: %d Dateien", True),
         ("c", "%s: %d files", "%d Dateien: %s", False),  # another order of types
         ("c", "%2$s: %1$d", "%1$d: %2$s", True),
-        ("c", "%ud of %*.*lf", "%ud von %*.*lf", True),
-        ("c", "%<PRIuMAX> bytes", "<PRIuMAX> Bytes%", False),
-        ("c", "%5.2f%% done", "%5.2f%% fertig", True),
         ("c", "%s done", "%s zu 100 % fertig", False),
         ("c", "all", "alle 5 % davon", False),  # "% d" is a directive
         ("no-c", "all", "alle 5 % davon", True),
-        ("possible-c", "%s", "x", True),
-        ("python", "%(a)s and %(b)s", "%(b)s und %(a)s", True),
         ("python", "%(a)s and %(b)s", "%(b)s und %(b)s", False),
-        ("python-brace", "{a} and {{b}}", "{{b}} und {a}", True),
         ("python-brace", "{a}", "{a} {", False),
-        ("perl-brace", "{a} {", "{ {a}", True),
         ("qt", "%1 of %L2: 100%", "%L2 von %1: 100%", True),
         ("qt", "%1 of %n", "%1 von", False),
-        ("sh", "$x and ${y}", "${y} und $x", True),
         ("sh", "$x", "$xy", False),
         ("php", "%'*5d", "%'*5d", True),
         ("scheme", "process ~D of ~a", "Prozess ~D von ~a", True),
@@ -541,21 +490,6 @@ def test_po_holds_no_translation_with_other_directives(flag, message, translatio
     entry = polib.pofile(document.join([Translated(part) for part in parts]).decode())[0]
     assert entry.msgstr == (translation if written else "")
     assert bool(document.notice) is not written
-
-
-@pytest.mark.parametrize(
-    ("source", "written"),
-    [
-        (r"Bell\a rings", r"BELL\007 RINGS"),
-        (r"a \\a and \\\a", r"A \\A AND \\\007"),
-        (r"\033[1mbold\x1b[0m", r"\033[1MBOLD\033[0M"),
-        (r"\101 is \x41", "A IS A"),
-    ],
-)
-def test_po_writes_escapes_of_c_as_such(source, written):
-    catalog = f'msgid "{source}"\nmsgstr ""\n'
-    assert translated("po", catalog).startswith("#, fuzzy\nmsgid ")
-    assert translated("po", catalog).endswith(f'msgstr "{written}"\n')
 
 
 def messages(catalog: str) -> list[tuple[object, ...]]:
@@ -603,6 +537,10 @@ msgstr ""
 msgid "an hour"
 msgstr ""
 
+#. C's escapes
+msgid "a bell\\a or \\033[1m \\101"
+msgstr ""
+
 #,fuzzy
 msgid "a day"
 msgstr ""
@@ -621,6 +559,9 @@ msgstr[1] ""
         'msgstr[0] ""\nmsgstr[1] ""\n', 'msgstr[0] "ONE <b>FILE</b>\\n"\nmsgstr[1] "MANY FILES\\n"\n'
     )
     expected = expected.replace('"an hour"\nmsgstr ""', '"an hour"\nmsgstr "AN HOUR"')
+    bell = 'msgid "a bell{} or \\033[1m {}"\nmsgstr "{}"'
+    filled = bell.format(r"\007", "A", r"A BELL\007 OR \033[1M A")
+    expected = expected.replace(bell.format(r"\a", r"\101", ""), f"#, fuzzy\n{filled}")
     expected = expected.replace('"a day"\nmsgstr ""', '"a day"\nmsgstr "A DAY"')
     expected = expected.replace(
         'msgid "a file"\nmsgid_plural "b files"\nmsgstr[0] ""\n"one"\nmsgstr[1] ""',
@@ -628,20 +569,6 @@ msgstr[1] ""
     )
     for end in ("\n", "\r\n"):
         assert messages(translated("po", source.replace("\n", end))) == messages(expected)
-
-
-@pytest.mark.parametrize(
-    ("header", "told"),
-    [
-        ("Content-Type: text/plain; charset=CHARSET", "a template: .* `msginit -l de`"),
-        ("Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;", "a template"),
-        ("Content-Type: text/plain; charset=ISO-2022-JP", "it is in ISO-2022-JP: .* `msgconv -t UTF-8`"),
-        ("\xff", "not UTF-8 at byte 18: .* `msgconv -t UTF-8`"),
-    ],
-)
-def test_po_that_cannot_be_translated_is_told(header, told):
-    with pytest.raises(NMTError, match=told):
-        read_document("po", f'msgid ""\nmsgstr "{header}\\n"\n'.encode("latin-1"), "de")
 
 
 def test_subtitles_keep_times_tags_and_lines():
@@ -654,29 +581,6 @@ def test_subtitles_keep_times_tags_and_lines():
     times = "00:00:01,000 --> 00:00:02,000\n"
     together = f"1\n{times}Open\n2\n{times}Close\n{times}42 now\n"  # no empty line between them
     assert translated("srt", together) == together.upper()
-
-
-def test_a_translation_of_fewer_words_than_subtitles_is_not_cut_in_pieces():
-    times = "1\n00:00:01,000 --> 00:00:02,000\n"
-    source, expected = (f"{times}{a}\n\n{times}{b}\n\n{times}{c}\n" for a, b, c in ("xyz", "ABC"))
-    found = read_document("srt", source.encode())
-    assert found.join([Translated("Auf jetzt")]).decode() == expected.replace("A", "Auf").replace("B", "jetzt").replace(
-        "C", "…"
-    )
-
-
-@pytest.mark.parametrize(
-    ("translation", "pairs", "expected"),
-    [
-        ("X Y Z", "0-0 2-1 4-2", "X\nY\nZ"),
-        ("X Y Z", "0-0 4-1 4-2", "X\nY\nZ"),
-        ("X Y", "0-0 4-1", "X\nY"),  # two breaks at one place would end the subtitle
-        ("X", "0-0", "X"),
-    ],
-)
-def test_a_line_break_has_a_place_of_its_own_or_none(translation, pairs, expected):
-    times = "1\n00:00:01,000 --> 00:00:02,000\n"
-    assert translated("srt", f"{times}a b\nc\nd e\n", aligned(translation, pairs)) == f"{times}{expected}\n"
 
 
 @given(st.text(st.sampled_from('msgidtrn[]0 "\\\n#,~:->%<b/>12\r\0'), max_size=60), st.sampled_from(["po", "srt"]))
@@ -726,23 +630,6 @@ def test_xliff_gets_the_missing_targets_alone():
     assert translated("xliff", second).count("<target>A <x id") == 1
 
 
-def test_xliff_keeps_what_is_not_to_be_translated():
-    unit = '<trans-unit id="1"{}><source>{}</source></trans-unit>'
-    no, yes = (f' translate="{word}"' for word in ("no", "yes"))
-    marked = '<mrk mtype="protected">Acme <g id="1">&amp; c</g></mrk>'
-    source = f"<x><file{no}>{unit.format('', 'a')}<group{yes}>{unit.format('', 'b')}{unit.format(no, 'c')}</group>"
-    source += f"</file><file>{unit.format('', marked + ' d')}{unit.format('', marked)}</file></x>"
-    assert read_document("xliff", source.encode()).lines == ["b", "Acme & c d"]
-    found = translated("xliff", source, aligned("b", ""))
-    assert re.findall("<target.*?>(.*?)</target>", translated("xliff", source, turned)) == ["B", f"D {marked}"]
-    assert re.sub("<target.*?</target>", "", found) == source
-    segment = "<segment{}><source>{}</source></segment>"
-    kept = '<mrk id="1" translate="no">Open <mrk id="2">it</mrk></mrk>'
-    source = f"<x><unit{no}>{segment.format('', 'a')}</unit><unit>{segment.format(no, 'b')}"
-    source += f"{segment.format('', 'c ' + kept)}</unit></x>"
-    assert re.findall("<target>(.*?)</target>", translated("xliff", source)) == [f"C {kept}"]
-
-
 def test_xliff_replaces_what_is_no_translation_yet():
     def units(content: str, name: str) -> list[tuple[str | None, str | None]]:
         """The state and the target of units, as the standard library reads them."""
@@ -762,26 +649,6 @@ def test_xliff_replaces_what_is_no_translation_yet():
     done = ("translated", "A")
     assert units(source, "segment") == [done, ("reviewed", "A"), done, (None, "b"), ("reviewed", "b"), done]
     assert "subState" not in translated("xliff", f"<x>{segment.format(states[2], '')}</x>")
-
-
-def test_html_attributes_that_people_read():
-    """Those of buttons and of descriptions too, but none where it says so."""
-    read = (
-        "<input type='submit' value='{}'>",
-        '<input value="{}" type=BUTTON>',
-        '<meta name="description" content={}>',
-    )
-    read += (
-        "<meta property='og:title' content='{}'>",
-        "<p title='{}'></p>",
-        "<p>c <input type=reset value='{}'> d</p>",
-    )
-    left = ("<input type=text value='{}'>", "<meta name=keywords content='{}'>", "<p translate=no title='{}'></p>")
-    left += ("<meta name=viewport content='{}'>", "<option value='{}'></option>", "<input value='{}'>")
-    for template in read + left:
-        page = template.format("ab")
-        assert ("ab" in read_document("html", page.encode()).lines) == (template in read)
-        assert ("AB" in translated("html", page)) == (template in read)
 
 
 def test_a_sentence_over_several_subtitles_is_translated_as_one():
@@ -813,25 +680,6 @@ TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
 <tu><tuv xml:lang="es"><seg>c</seg></tuv></tu>
 </body></tmx>
 """
-
-
-def test_a_footnote_does_not_become_the_definition_of_a_link():
-    document = read_document("markdown", b"[^1]: Open it\n")
-    assert document.join([Translated("Hochfahren")]) == b"[^1]: Open it\n"
-
-
-def test_places_that_xml_has_already():
-    unit = "<xliff><trans-unit><source>a</source><seg-source>a</seg-source></trans-unit></xliff>"
-    added = '</seg-source><target state="needs-review-translation">A</target>'
-    assert translated("xliff", unit) == unit.replace("</seg-source>", added)
-    page = "<p>a <![CDATA[b > c]]> d</p>"
-    assert translated("html", page) == "<p>A <![CDATA[b > c]]> D</p>"
-    memory = '<tmx><tu srclang="en"><tuv xml:lang="de">{}</tuv><tuv xml:lang="en"><seg>a</seg></tuv></tu></tmx>'
-    for empty in ("<seg/>", "<seg></seg>", "<seg> </seg>"):
-        document = read_document("tmx", memory.format(empty).encode(), "de")
-        assert document.join(upper(document.lines)).decode() == memory.format("<seg>A</seg>")
-    for done in ("", "<seg>b</seg>", "<seg><![CDATA[b]]></seg>"):
-        assert read_document("tmx", memory.format(done).encode(), "de").lines == []
 
 
 def test_tmx_gets_the_missing_variants_alone():
@@ -874,16 +722,6 @@ def test_a_file_in_other_languages_than_the_model_is_refused(format, content, to
     else:
         read_document(format, content.encode(), "de", "en")
     read_document(format, content.encode(), "x-klingon")
-
-
-def test_a_translation_memory_is_translated_from_the_language_of_the_model():
-    unit = "<tu{}><tuv xml:lang='fr'><seg>b</seg></tuv>{}</tu>"
-    own = "<tuv xml:lang='en-US'><seg>a</seg></tuv>"
-    memory = f"<tmx><header srclang='fr'/>{unit.format('', own)}{unit.format('', '')}"
-    memory += f"{unit.format(' srclang=' + repr('*all*'), own)}</tmx>"
-    document = read_document("tmx", memory.encode(), "de", "en")
-    assert document.lines == ["a", "a"]
-    assert document.join(upper(document.lines)).decode().count('</seg></tuv><tuv xml:lang="de"') == 2
 
 
 LINK = '<w:hyperlink w:anchor="x"><w:r><w:rPr><w:u w:val="single"/></w:rPr><w:t>the link</w:t></w:r></w:hyperlink>'
@@ -962,30 +800,6 @@ def test_docx_joins_runs_that_look_alike_and_moves_the_others():
     assert found.read("word/document.xml").decode() == document_of(text)
 
 
-@pytest.mark.parametrize(
-    ("format", "before", "piece", "after"),
-    [
-        ("tmx", "<!--", "<tu>", "-->"),
-        ("tmx", "<tu>", '<tuv a="x"><b/></tuv>', "</tu>"),
-        ("xliff", "", '<alt-trans a="x"/><segment a="b"/>', ""),
-        ("xliff", "<!--", "<segment>", "-->"),
-    ],
-)
-def test_time_for_units_is_linear(format, before, piece, after):
-    text = f"<x>{before}{piece * (400_000 // max(len(piece), 1) * bool(piece))}{after}</x>"
-    assert read_document(format, text.encode(), "de").join([]) == text.encode()
-
-
-def test_time_for_a_long_text_that_is_copied_is_linear():
-    assert "x</code>" in translated("html", f"Run <code>{'ab ' * 30_000}x</code>")
-
-
-def test_time_for_runs_is_linear():
-    runs = (f"<w:r><w:rPr><w:sz w:val='{n}'/></w:rPr><w:t>a </w:t></w:r>" for n in range(3000))
-    document = read_document("docx", archive_of(document_of("".join(runs))))
-    assert len(document.join(upper(document.lines))) > 1000
-
-
 LATIN = ["Haus", "geht", "x", "X-Ein", "%s", "5 GB", "(so)", "ab,", "a\u0301", "e\u0301x"]
 WITHOUT_BLANKS = ["を使う", "設定", "ファイル", "。", "「", "」", "ภาษาไทย", "ကို", "文件", "\u0301"]
 WITHOUT_BLANKS += ["\U0001f469\u200d\U0001f469\u200d\U0001f467", "\u0928\u092e\u0938\u094d\u0924\u0947"]
@@ -1009,7 +823,7 @@ WAYS = {
     "docx": {
         "text": RUN,
         "file": document_of("{}"),
-        "element": "<w:hyperlink>{}</w:hyperlink>",
+        "element": "<w:hyperlink>" + RUN.format("Ha") + "{}</w:hyperlink>",
         "copied": '<w:r><w:fldChar w:fldCharType="begin"/></w:r>' + RUN + '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
         "point": "<w:r><w:tab/></w:r>",
     },

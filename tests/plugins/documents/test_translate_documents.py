@@ -1,9 +1,6 @@
 """`nmt translate` with documents, by the command line and a model that knows some words."""
 
-import io
-import re
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,9 +8,6 @@ from preloaded import python
 
 PAGE = "<!DOCTYPE html>\n<p class='x'>va so <b>tu pe</b> mika.<br>\n<code>nu()</code> nu pe.</p>\n<pre> va  so </pre>\n"
 SUBTITLES = "1\r\n00:00:01,000 --> 00:00:02,000\r\n<i>va so</i>\r\ntu pe.\r\n"
-MEMORY = (
-    '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>va <hi>so</hi> tu pe.</seg></tuv></tu></body></tmx>'
-)
 CATALOG = 'msgid "va so tu"\nmsgstr ""\n\nmsgid "mika"\nmsgstr "done"\n'
 
 
@@ -54,43 +48,13 @@ def test_subtitles_and_catalogs(word_model, tmp_path):
     assert found.endswith('\n\nmsgid "mika"\nmsgstr "done"\n')
 
 
-def test_a_docx_goes_through_streams_and_files(word_model, tmp_path):
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        text = "<w:p><w:r><w:t>va </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>so</w:t></w:r>"
-        text += "<w:r><w:t> tu pe.</w:t></w:r></w:p>"
-        archive.writestr("word/document.xml", f"<w:document xmlns:w='w'><w:body>{text}</w:body></w:document>")
-        archive.writestr("word/media/a.png", bytes(range(256)))
-    found = run(word_model, "format=docx", content=written.getvalue())
-    with zipfile.ZipFile(io.BytesIO(found)) as archive:
-        assert archive.read("word/media/a.png") == bytes(range(256))
-        new = archive.read("word/document.xml").decode()
-    assert re.sub("<.*?>", "", new) + "\n" == translate(word_model, content="va so tu pe.\n")
-    assert new.count("<w:r><w:rPr><w:b/></w:rPr><w:t ") == new.count("<w:p>") == 1
-    (tmp_path / "a.docx").write_bytes(written.getvalue())
-    run(word_model, f"input={tmp_path / 'a.docx'}", f"output={tmp_path / 'b.docx'}")
-    assert (tmp_path / "b.docx").read_bytes() == found
-
-
-def test_a_translation_memory_gets_the_language_of_the_model(word_model):
-    found = translate(word_model, "format=tmx", content=MEMORY)
-    new = re.search('<tuv xml:lang="de" creationtool="nmt"><seg>(.*)</seg></tuv>', found)
-    assert found.replace(new[0], "") == MEMORY
-    assert re.sub("</?hi>", "", new[1]) + "\n" == translate(word_model, content="va so tu pe.\n")
-    assert new[1].count("<hi>") == 1
-
-
 @pytest.mark.parametrize(
     ("name", "words", "told"),
     [
         ("a.html", ["format=jsonl"], "a.html is a document"),
         ("a.html", ["decode.n_best=2", "decode.beam_size=2"], "format=html: several need format=tsv or jsonl"),
-        ("a.html", ["input_format=tsv"], "a document has no columns"),
-        ("a.html", ["--ray", "output=b"], "--ray translates lines"),
         ("a.txt", ["format=docx"], "no DOCX, or damaged or encrypted (File is not a zip file)"),
-        ("a.txt", ["format=odt"], "format"),
         ("a.vtt", [], "no .vtt, but html, markdown, po, srt, xliff, tmx, docx are translated as documents"),
-        ("a.txt", ["protect=[none,usual]"], "none stands alone"),
         ("a.html", ["output=o.docx"], "output=o.docx: the translation is html, as its source"),
         ("b.html", [], "not UTF-8 at byte 4"),
         ("a.docm", [], "a.docm, line 1: a ZIP archive or Office document, not text"),
