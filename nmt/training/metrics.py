@@ -5,7 +5,7 @@ Time is measured as in section 5.2, cost as in Table 2.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -39,11 +39,11 @@ CROWDED = 0.1
 """Share of the time that a thread waits for a core, above which other programs are blamed."""
 
 
-class MetricsColumn(ProgressColumn):
+class ReportColumn(ProgressColumn):
     """The last report, in the width that the other columns leave."""
 
     def render(self, task: Task) -> Text:
-        return Text(task.fields["metrics"], no_wrap=True, overflow="ellipsis")
+        return Text(task.fields["report"], no_wrap=True, overflow="ellipsis")
 
 
 def clock(seconds: float | None) -> str:
@@ -52,28 +52,20 @@ def clock(seconds: float | None) -> str:
 
 
 class ProgressLine:
-    """Updates made, time left, and the last report."""
+    """Updates made, time left, and the last report; `max_seconds` is the time limit of this process."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
-        """`max_seconds` is the time limit of this process, None without one."""
-        self.console, self.max_seconds = console, max_seconds
+        self.console, self.max_seconds, self.reported = console, max_seconds, -float(REPORT_SECONDS)
         whole = Column(no_wrap=True)  # only the report is cut where the terminal is narrow
-        self.progress = Progress(
-            TextColumn("training"),
-            BarColumn(bar_width=20, table_column=whole),
-            MofNCompleteColumn(table_column=whole),
-            TextColumn("{task.fields[left]}"),
-            MetricsColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self.reported = -float(REPORT_SECONDS)
+        bar, counts = BarColumn(bar_width=20, table_column=whole), MofNCompleteColumn(table_column=whole)
+        columns = TextColumn("training"), bar, counts, TextColumn("{task.fields[left]}"), ReportColumn()
+        self.progress = Progress(*columns, console=console, disable=not console.is_terminal)
 
     def start(self, step: int, total: int) -> None:
         self.total, self.begin = total, time.monotonic()
         self.first: tuple[int, float] | None = None
         """The first update of this process, which takes longer than others, and the time when it ended."""
-        self.task = self.progress.add_task("", total=total, completed=step, left=clock(None), metrics="")
+        self.task = self.progress.add_task("", total=total, completed=step, left=clock(None), report="")
         self.progress.start()
 
     def left(self, step: int) -> float | None:
@@ -88,13 +80,12 @@ class ProgressLine:
         return granted if left is None else min(left, granted)
 
     def made(self, step: int) -> None:
-        """Show `step` updates as made."""
         self.progress.update(self.task, completed=step, left=clock(self.left(step)))
 
     def report(self, step: int, metrics: dict[str, float], shares: dict[str, float]) -> None:
         """Show metrics, and the shares of a mixture's sources."""
         text = "  ".join([REPORT.format(**metrics), *(f"{name} {share:.1%}" for name, share in shares.items())])
-        self.progress.update(self.task, metrics=text)
+        self.progress.update(self.task, report=text)
         now, left = time.monotonic(), self.left(step)
         if not self.console.is_terminal and (now - self.reported >= REPORT_SECONDS or step == self.total):
             self.reported = now
@@ -124,15 +115,20 @@ class MetricsCallback(UpdateCallback):
 
     def __init__(
         self,
-        run: Path,
         config: dict[str, Any],
         console: Console,
-        max_seconds: float | None,
+        line: ProgressLine,
         updates: UpdateDataModule,
-        domains: Sequence[str] = (),
+        domains: list[str],
     ) -> None:
         """`domains` are the parts of the validation set that have figures of their own."""
-        self.run, self.config, self.console, self.updates = run, config, console, updates
+        self.run, self.config, self.console, self.line, self.updates = (
+            Path(config["run"]),
+            config,
+            console,
+            line,
+            updates,
+        )
         self.columns = [source_column(SHARE, name) for name in updates.shares(0)]
         self.columns += [source_column(column, name) for name in domains for column in VALIDATION_COLUMNS]
         self.every: int = config["trainer"]["log_every_n_steps"]
@@ -146,7 +142,6 @@ class MetricsCallback(UpdateCallback):
         self.measured, self.elapsed = NOTHING, 0.0
         """The part of the interval that this process has made, and its training time."""
         self.loggers: list[Any] = []
-        self.line = ProgressLine(console, max_seconds)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)

@@ -37,7 +37,7 @@ from nmt.text import load_tokenizer
 from nmt.training.averaging import check_skipped, delivered_model, write_average
 from nmt.training.callbacks import GradientCheck
 from nmt.training.checkpoints import CheckpointCallback, Resumed, RunState, check_run, decisive_files
-from nmt.training.metrics import MetricsCallback
+from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
 from nmt.training.run_folder import (
@@ -102,7 +102,7 @@ def train_on(config: ExperimentConfig, corpus: PreparedCorpus, console: Console)
         )
     if resumed.finished:
         open_run(config, corpus, resumed)
-    elif signal := fit(config, corpus, files, resumed, initial, console):
+    elif signal := fit(config, corpus, state_of(config, corpus, files, initial), resumed, initial, console):
         return signal
     finish(config, corpus, console)
     return None
@@ -150,10 +150,7 @@ def find_initial(config: ExperimentConfig, corpus: PreparedCorpus) -> Initial | 
 
 
 def open_run(config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
-    """Make the run's folder, with its configuration and its tokenizer; NMTError where that cannot be written.
-
-    Removes the temporary files of a killed process, and renames checkpoints that cannot be read.
-    """
+    """Write the run's configuration and tokenizer, and put aside what a killed process or a full disk has left."""
     run = Path(config.run)
     try:
         (run / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -169,24 +166,13 @@ def open_run(config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed)
         raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
 
 
-def fit(
-    config: ExperimentConfig,
-    corpus: PreparedCorpus,
-    files: dict[str, str],
-    resumed: Resumed,
-    initial: Initial | None,
-    console: Console,
-) -> int:
-    """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
-    tree, manifest, run = to_tree(config), corpus.manifest, Path(config.run)
-    sources = corpus.source_vocabulary_size or manifest.vocabulary_size
-    require(
-        sources == (config.model.source_vocabulary_size or manifest.vocabulary_size),
-        f"the corpus needs model.source_vocabulary_size={sources}",
-    )
-    max_seconds = Timer(config.trainer.max_time).time_remaining()
-    state = RunState(
-        config=tree,
+def state_of(
+    config: ExperimentConfig, corpus: PreparedCorpus, files: dict[str, str], initial: Initial | None
+) -> RunState:
+    """What checkpoints say of a run that begins."""
+    manifest = corpus.manifest
+    return RunState(
+        config=to_tree(config),
         vocabulary_size=manifest.vocabulary_size,
         source=corpus.source_language,
         target=corpus.target_language,
@@ -197,9 +183,26 @@ def fit(
         seen=initial.seen_with(manifest.seen) if initial else manifest.seen,
         versions=versions(),
     )
+
+
+def fit(
+    config: ExperimentConfig,
+    corpus: PreparedCorpus,
+    state: RunState,
+    resumed: Resumed,
+    initial: Initial | None,
+    console: Console,
+) -> int:
+    """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
+    vocabulary_size, run = state.vocabulary_size, Path(config.run)
+    sources = corpus.source_vocabulary_size or vocabulary_size
+    fits = sources == (config.model.source_vocabulary_size or vocabulary_size)
+    require(fits, f"the corpus needs model.source_vocabulary_size={sources}")
+    max_seconds = Timer(config.trainer.max_time).time_remaining()
     updates = UpdateDataModule(corpus, config)
     domains = [domain.name for domain in corpus.domains("valid", config.data)]
-    metrics = MetricsCallback(run, tree, console, max_seconds, updates, domains if len(domains) > 1 else [])
+    line = ProgressLine(console, max_seconds)
+    metrics = MetricsCallback(state.config, console, line, updates, domains if len(domains) > 1 else [])
     validation = Validation(corpus, config, metrics)
     saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
     # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
@@ -214,7 +217,7 @@ def fit(
     with quiet_lightning():
         trainer = make_trainer(config, callbacks)
         trainer.accumulate_grad_batches = accumulation(micro_batches, trainer.world_size)
-        module = TranslationModule(config.model, config.optim, manifest.vocabulary_size, config.seed, micro_batches)
+        module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed, micro_batches)
         if initial and not resumed.checkpoint:
             module.model.load_state_dict(load_model(initial.folder).state_dict())
         open_run(config, corpus, resumed)  # not before now, so that a refused configuration leaves nothing behind

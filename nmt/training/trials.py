@@ -54,6 +54,7 @@ LEAST_GAIN = 1.1
 """What bf16-mixed must be faster by. The layer leaves out what both do in float32, such as Adam."""
 Shape = tuple[int, int, int]
 """Rows, source width and target width of a micro-batch."""
+Try = Callable[[Trainer, TranslationModule], None]
 
 
 def synchronize(device: torch.device) -> None:
@@ -152,23 +153,22 @@ def shapes_from(planner: BatchPlanner, update: int) -> Iterator[Shape]:
 
 
 class BeforeTraining(Callback):
-    """Tries the largest batches before the first update of this process, and then times some, without an update.
+    """Tries the largest batches before the first update of this process, so that memory runs out at once or never.
 
-    Thus memory runs out at once or never, and the time that all updates will take is known. It does not include
-    validation, saving and the optimizer's steps, which take little beside the rest.
+    Then it times some batches, and reports how long all updates will take, without validation and saving.
     """
 
     def __init__(
         self,
         planner: BatchPlanner,
         batching: BatchingConfig,
-        try_validation: Callable[[Trainer, TranslationModule], None],
+        try_validation: Try,
         console: Console,
-        max_seconds: float | None,
+        seconds: float | None,
     ) -> None:
-        """The process ends after `max_seconds`, if that comes first."""
+        """The process ends after `seconds`, if that comes first."""
         self.planner, self.batching, self.try_validation = planner, batching, try_validation
-        self.console, self.max_seconds = console, max_seconds
+        self.console, self.max_seconds = console, seconds
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, TranslationModule)
@@ -201,13 +201,14 @@ class BeforeTraining(Callback):
             synchronize(module.device)
             seconds, made = time.monotonic() - begin, made + 1
         per_update = self.planner.micro_batches / trainer.world_size * seconds / made
-        limit = "" if self.max_seconds is None else f"; trainer.max_time stops it after {duration(self.max_seconds)}"
-        if self.max_seconds is None or self.max_seconds >= left * per_update:
-            long = module.device.type == "cpu" and left * per_update > LONG_SECONDS
-            limit = "; on a processor, experiment=laptop takes half an hour or so" if long else ""
+        needed, advice = left * per_update, ""
+        if self.max_seconds is not None and self.max_seconds < needed:
+            advice = f"; trainer.max_time stops it after {duration(self.max_seconds)}"
+        elif module.device.type == "cpu" and needed > LONG_SECONDS:
+            advice = "; on a processor, experiment=laptop takes half an hour or so"
         if trainer.is_global_zero:
-            time_left = duration(left * per_update)
-            self.console.print(f"about {time_left} for {left:,} updates, {1 / per_update:,.2g} a second{limit}")
+            rate = f"{1 / per_update:,.2g} a second"
+            self.console.print(f"about {duration(needed)} for {left:,} updates, {rate}{advice}")
 
 
 def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:

@@ -106,11 +106,11 @@ class Validation(UpdateCallback):
         self.domains = corpus.domains("valid", config.data)
         self.last_stage = last_stage(sources_of(config.data))
         self.best: float | None = None
-        """The lowest perplexity, or the highest score, so far."""
+        """The lowest perplexity, or the highest score, of a regular validation so far."""
         self.worse = 0
         """Validations since then."""
         self.improved = False
-        """True if the last update was validated, and is the best so far; always False for one that is not regular."""
+        """True if the last update has that validation."""
 
     def state(self) -> dict[str, Any]:
         return {"best": self.best, "worse": self.worse}
