@@ -43,7 +43,6 @@ from .items import (
     replaced as replaced,
     same_directives as same_directives,
 )
-from .languages import language_name as language_name
 from .remembered_words import (
     KEPT_LETTERS as KEPT_LETTERS,
     Encode as Encode,
@@ -52,6 +51,7 @@ from .remembered_words import (
     vocabulary_kind as vocabulary_kind,
 )
 from .scripts import (
+    language_name as language_name,
     language_of_file as language_of_file,
     script as script,
     scripts_of_characters as scripts_of_characters,

@@ -63,17 +63,14 @@ def reading(name: str | Path) -> Iterator[None]:
         raise NMTError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
-def open_zstd(file: BinaryIO) -> Any:
-    import pyarrow
-
-    return pyarrow.input_stream(file, compression="zstd")
-
-
 class Decompressed(io.BufferedReader):
     """The content of a compressed file, which it closes when it is closed; `compression` is a suffix of MAGIC."""
 
     def __init__(self, file: BinaryIO, compression: str) -> None:
-        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
+        import pyarrow
+
+        zstd = partial(pyarrow.input_stream, compression="zstd")
+        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd}
         super().__init__(openers[compression](file), 2**17)
         self.file = file
 
@@ -89,9 +86,9 @@ def open_binary(path: Path) -> BinaryIO:
 
 def plain_or_decompressed(file: io.BufferedReader, name: str) -> BinaryIO:
     first_bytes, suffix = file.peek(10), Path(name).suffix
-    found = next((compression for compression, magic in MAGIC.items() if magic.match(first_bytes)), None)
-    if found:
-        return Decompressed(file, found)
+    compression = next((compression for compression, magic in MAGIC.items() if magic.match(first_bytes)), None)
+    if compression:
+        return Decompressed(file, compression)
     if suffix in MAGIC and first_bytes:
         file.close()
         raise EOFError(f"its name ends in {suffix}, but it is not compressed so: rename it, or compress it again")
@@ -211,8 +208,8 @@ def read_texts(name: str | Path, notice: Callable[[str], None] | None = None) ->
 
 def not_parallel(names: Sequence[str | Path], counts: Sequence[int]) -> NMTError:
     """The error for two texts with different numbers of lines."""
-    told = ["standard input" if str(name) == "-" else name for name in names]
-    first, second = (f"{name} has {number:,}" for name, number in zip(told, counts, strict=True))
+    titles = ("standard input" if str(name) == "-" else name for name in names)
+    first, second = (f"{name} has {number:,}" for name, number in zip(titles, counts, strict=True))
     return NMTError(f"{first} lines but {second}: they are not parallel")
 
 
@@ -264,13 +261,6 @@ def without_compression(name: str) -> str:
     return next((name.removesuffix(suffix) for suffix in MAGIC if name.endswith(suffix)), name)
 
 
-def parse_tsv(line: str) -> Pair:
-    columns = line.split("\t")
-    if len(columns) < 2:
-        raise MalformedLine("malformed", "no tab between source and target")
-    return columns[0], columns[1]
-
-
 def is_text(value: Any) -> TypeGuard[str]:
     """True for text that UTF-8 can hold: an escape in JSON may spell half of a surrogate pair."""
     return isinstance(value, str) and not SURROGATE.search(value)
@@ -278,20 +268,16 @@ def is_text(value: Any) -> TypeGuard[str]:
 
 def texts_of(record: Any, config: DataConfig) -> Pair:
     """Source and target of a record, a mapping from language to text; MalformedLine for anything else."""
-    found = record if isinstance(record, dict) else {}
-    source, target = found.get(config.source), found.get(config.target)
+    texts = record if isinstance(record, dict) else {}
+    source, target = texts.get(config.source), texts.get(config.target)
     if is_text(source) and is_text(target):
         return source, target
     raise MalformedLine("malformed", f"no object with texts {config.source} and {config.target}")
 
 
-def ignore(number: str) -> None:
-    """Skip a number: a pair of texts does not need it, and parsing many digits takes long."""
-
-
 def parse_json(line: str, config: DataConfig) -> Pair:
     try:
-        record = json.loads(line, parse_int=ignore, parse_float=ignore, parse_constant=ignore)
+        record = json.loads(line, parse_int=bool, parse_float=bool)  # parsing many digits takes long
     except (ValueError, RecursionError):
         record = None
     return texts_of(record.get("translation", record) if isinstance(record, dict) else None, config)
@@ -311,7 +297,10 @@ def read_entry(entry: str, config: DataConfig, counts: Counter[str]) -> Iterator
             elif ".jsonl" in paths[0].suffixes:
                 yield parse_json(texts[0], config)
             else:
-                yield parse_tsv(texts[0])
+                source, tab, target = texts[0].partition("\t")
+                if not tab:
+                    raise MalformedLine("malformed", "no tab between source and target")
+                yield source, target.partition("\t")[0]
         except MalformedLine as error:
             if config.errors == "strict":
                 path = paths[min(len(texts), len(paths) - 1)]

@@ -1,8 +1,9 @@
 """Filters of training pairs, and the comparison that keeps held-out sets apart from training."""
 
 import re
-import unicodedata
 from typing import Any
+
+import regex
 
 from nmt.config import FilterConfig
 from nmt.text.files import Pair
@@ -55,31 +56,18 @@ def reason_to_drop(pair: Pair, config: FilterConfig) -> str | None:
 
 def large_losses(counts: dict[str, Any]) -> list[str]:
     """A notice for each reason that dropped more than a third of the training pairs."""
-    notices, read = [], counts["read"]
-    for reason, count in counts["dropped"].items():
-        if 3 * count > read:
-            question = ": are they what you want to train on?"
-            if reason in KEYS:
-                question = f", by {KEYS[reason]}: is that what you want?"
-            notices.append(f"{count:,} of {read:,} training pairs were dropped as {reason!r}{question}")
-    return notices
+    by = {reason: f", by {key}: is that what you want?" for reason, key in KEYS.items()}
+    return [
+        f"{count:,} of {counts['read']:,} training pairs were dropped as {reason!r}"
+        + by.get(reason, ": are they what you want to train on?")
+        for reason, count in counts["dropped"].items()
+        if 3 * count > counts["read"]
+    ]
 
 
-class KeptCharacters(dict[int, int | None]):
-    """A table for str.translate that keeps the characters of these Unicode categories; each is looked up once."""
-
-    def __init__(self, categories: str) -> None:
-        # Variation selectors, which choose the look of a character, are marks too, and go.
-        super().__init__(dict.fromkeys((*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
-        self.categories = categories.split()
-
-    def __missing__(self, character: int) -> int | None:
-        category = unicodedata.category(chr(character))
-        self[character] = character if category.startswith(tuple(self.categories)) else None
-        return self[character]
-
-
-LETTERS, NUMBERS_AND_SYMBOLS = KeptCharacters("L Mn Mc"), KeptCharacters("N S")
+NO_LETTERS = regex.compile(r"[^\p{L}\p{Mn}\p{Mc}]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+"""Variation selectors, which choose the look of a character, are marks, too."""
+NO_SYMBOLS = regex.compile(r"[^\p{N}\p{S}]+")
 
 
 def letters(text: str) -> str:
@@ -89,4 +77,4 @@ def letters(text: str) -> str:
     symbols, and a text of punctuation alone stays as it is.
     """
     folded = text.casefold()
-    return folded.translate(LETTERS) or folded.translate(NUMBERS_AND_SYMBOLS) or folded
+    return NO_LETTERS.sub("", folded) or NO_SYMBOLS.sub("", folded) or folded

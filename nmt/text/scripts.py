@@ -1,4 +1,4 @@
-"""The scripts of letters, and those that languages are written in."""
+"""The scripts of letters, and the scripts and names of languages."""
 
 import re
 import unicodedata
@@ -76,3 +76,16 @@ def scripts_of_characters(characters: str) -> frozenset[str]:
     """The scripts that a corpus with these characters is written in, and not just names in it."""
     counts = Counter(script(character) for character in set(characters.lower()))
     return frozenset(name for name, count in counts.items() if name and count >= ALPHABET)
+
+
+@cache
+def language_name(code: str) -> str:
+    """The English name of a language, such as German for de; its code where Babel, an extra, does not know it."""
+    try:
+        from babel import Locale, UnknownLocaleError
+    except ImportError:
+        return code
+    try:
+        return Locale.parse(code.replace("-", "_")).get_display_name("en") or code
+    except (UnknownLocaleError, ValueError):
+        return code

@@ -81,8 +81,8 @@ class Tokenizer(ABC):
 
     def vocabulary(self, side: int = TARGET) -> list[str]:
         """All entries as the library writes them, in the order of ids."""
-        own = self.source_vocabulary_size if side == SOURCE else None
-        return [self.symbol(i, side) for i in range(own or self.vocabulary_size)]
+        size = self.source_vocabulary_size if side == SOURCE else None
+        return [self.symbol(i, side) for i in range(size or self.vocabulary_size)]
 
     def leading_tag(self, line: str) -> str:
         """The tag that a line begins with, if it does."""
@@ -205,10 +205,10 @@ class MarianTokenizer(Tokenizer):
         if (tree[MARIAN], len(self.models), all(self.models), strings) != (1, 2, True, True):
             raise ValueError("not as nmt writes it")
         self.processors = [sentencepiece.SentencePieceProcessor(model_proto=model) for model in self.models]
-        sides = [ordinary(table) for table in (self.tables[0], self.tables[-1])]
-        self.ids = [{entry: number for number, entry in enumerate(own, UNK + 1)} for own in sides]
+        sides = [[e for e in table if e not in MARIAN_SYMBOLS] for table in (self.tables[0], self.tables[-1])]
+        self.ids = [{entry: number for number, entry in enumerate(table, UNK + 1)} for table in sides]
         # A table may have <s>, too, which is not ours.
-        self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in own)] for own in sides]
+        self.entries = [[*SYMBOLS, *(entry + META * (entry in SYMBOLS) for entry in table)] for table in sides]
         self.vocabulary_size = len(self.entries[TARGET])
         if self.has_tags:
             self.tags = {entry: id for entry, id in self.ids[SOURCE].items() if TAG.fullmatch(entry)}
@@ -231,11 +231,6 @@ class MarianTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int], side: int = TARGET) -> str:
         text = str(self.processors[side].decode_pieces([self.symbol(int(i), side) for i in ids if i > UNK]))
         return text.replace(META, " ").strip()  # pieces of the other side stay as they are
-
-
-def ordinary(table: Sequence[str]) -> list[str]:
-    """The entries of a table of Marian that are not symbols."""
-    return [entry for entry in table if entry not in MARIAN_SYMBOLS]
 
 
 def marian_tokenizer(models: Sequence[bytes], tables: Sequence[Sequence[str]], tags: bool) -> MarianTokenizer:
@@ -306,6 +301,6 @@ def check_wordpiece(tree: Any) -> None:
     if not isinstance(vocabulary, dict) or sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise ValueError("the ids of its vocabulary are not 0, 1, 2 and so on")
     ours = parse_json(wordpiece_of(vocabulary).to_str())
-    for there, own, but in ((tree, ours, ("version", "model")), (tree["model"], ours["model"], ("vocab",))):
-        if different := [key for key, value in own.items() if key not in but and there.get(key) != value]:
+    for there, expected, but in ((tree, ours, ("version", "model")), (tree["model"], ours["model"], ("vocab",))):
+        if different := [key for key, value in expected.items() if key not in but and there.get(key) != value]:
             raise ValueError(f"its {', '.join(different)} is not what ours have")
