@@ -3,14 +3,14 @@
 Words are what blanks separate in the text of the translation.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmt.config import UNK
-from nmt.search import Engine, Hypothesis
+from nmt.search import Hypothesis
 from nmt.text import META, TARGET, Tokenizer
 from nmt.translation import (
     JoinedText,
@@ -25,27 +25,25 @@ from nmt.translation import (
 )
 
 TRIED = 2
-"""Tokens that are tried for each alternative that is wanted: several may begin the same word."""
+"""Tokens that are tried for each alternative: several may begin the same word."""
 
 
-@dataclass
-class Alternative:
-    """A translation, the word in which it differs, and the probability of that word's first token."""
+class Alternative(NamedTuple):
+    """A word, the probability of its first token, and the whole translation with it."""
 
     word: str
-    text: str
     probability: float
+    translation: str
 
 
 @dataclass
 class Best:
-    """The best translation of a line: of its segments, each of which begins with `prefix`."""
+    """The best translation of a line: of its segments, each of which begins with `prefix`, in a language."""
 
     segments: list[Segment]
     parts: list[Hypothesis]
     prefix: list[int]
-    language: str = ""
-    """That of the translation."""
+    language: str
 
     def joined(self, tokenizer: Tokenizer, part: Hypothesis | None = None, index: int = 0) -> JoinedText:
         """The translation of the line, perhaps with another one of the segment at `index`."""
@@ -53,17 +51,30 @@ class Best:
         return join(tokenizer, self.segments, parts, self.prefix, self.language)
 
 
-@dataclass
-class Place:
-    """A place before a word of a translation."""
+class Place(NamedTuple):
+    """A place before a word of a translation: the tokens of the segment before it, and the token after it, if known."""
 
     segment: int
     word: int
-    """Index of the word in the text of the translation."""
     tokens: list[int]
-    """Those of the segment's translation before the place."""
     following: list[int]
-    """The token with which the best translation goes on, if it begins so."""
+
+
+def best_translation(translator: Translator, line: str) -> Best:
+    """What the search finds for a line after all stages; RefusedLine as of `translate`."""
+    ends = list[Line]()
+
+    def end(lines: list[Line]) -> list[Outcome]:
+        ends.extend(lines)
+        return [RefusedLine(0, "") for _ in lines]
+
+    [outcome] = translator.chain(end)([Line(line)])
+    segments = translator.segmenter.segment(ends)[0] if ends else []
+    problem = translator.segmenter.too_long(segments)
+    if isinstance(outcome, RefusedLine) and (outcome.problem or problem):
+        raise RefusedLine(0, outcome.problem or problem)
+    [parts] = translator.hypotheses([segments], [False])
+    return Best(segments, [row[0] for row in parts], translator.prefix, translator.limits.target)
 
 
 def find_alternatives(translator: Translator, line: str, before: str, count: int) -> list[Alternative]:
@@ -73,75 +84,50 @@ def find_alternatives(translator: Translator, line: str, before: str, count: int
     itself is one of them where it begins so. There are none where the word was copied, or is one that every translation
     begins with. Raises RefusedLine as `translate` does.
     """
-    ends = list[Line]()
-
-    def end(lines: list[Line]) -> list[Outcome]:
-        ends.extend(lines)
-        return [RefusedLine(0, "") for _ in lines]
-
-    [outcome] = translator.chain(end)([Line(line)])
-    segmenter, tokenizer = translator.segmenter, translator.tokenizer
-    segments = segmenter.segment(ends)[0] if ends else []
-    if isinstance(outcome, RefusedLine) and (problem := outcome.problem or segmenter.too_long(segments)):
-        raise RefusedLine(0, problem)
-    [parts] = translator.hypotheses([segments], [False])
-    best = Best(segments, [row[0] for row in parts], translator.prefix, translator.limits.target)
-    words = before.split()
-    place = find_place(tokenizer, best, words)
-    if place is None:
+    engine, tokenizer = translator.engine, translator.tokenizer
+    best, words = best_translation(translator, line), before.split()
+    if (place := find_place(tokenizer, best, words)) is None:
         return []
-    longest = len(segments[place.segment].ids) + translator.engine.config.max_extra_length
+    source = best.segments[place.segment].ids
+    longest = len(source) + engine.config.max_extra_length
     if len(place.tokens) >= min(longest, translator.limits.positions or longest):
         return []
-    others = alternatives(translator.engine, tokenizer, best, place, count)
-    return [replace(other, text=" ".join([*words, other.text])) for other in others]
-
-
-def alternatives(engine: Engine, tokenizer: Tokenizer, best: Best, place: Place, count: int) -> list[Alternative]:
-    """At most `count` translations that go on at a place with different words, of which the texts are those from there.
-
-    They are ordered by their probability.
-    """
-    source, known = best.segments[place.segment].ids, best.parts[place.segment]
     logp = engine.next_token((source, place.tokens))
+    # Any token begins a word where the text begins, and elsewhere those with a blank before them.
     begins = place.tokens == (best.prefix if place.segment else [])
-    tried = first_tokens(tokenizer, logp, TRIED * count, begins)
-    others = [token for token in tried if token not in place.following]
-    completed = engine.search([source] * len(others), [[*place.tokens, token] for token in others])
-    found: dict[str, Alternative] = {}
-    for token, part in [(token, known) for token in place.following] + [
-        (token, row[0]) for token, row in zip(others, completed, strict=True)
-    ]:
-        rest = best.joined(tokenizer, part, place.segment).text.split()[place.word :]
-        if rest and len(found) < count:
-            found.setdefault(rest[0], Alternative(rest[0], " ".join(rest), float(np.exp(logp[token]))))
-    return sorted(found.values(), key=lambda alternative: -alternative.probability)
-
-
-def first_tokens(tokenizer: Tokenizer, logp: NDArray[np.float32], count: int, begins: bool) -> list[int]:
-    """The likeliest tokens that a word can begin with; any token can where the text `begins`."""
     likeliest = (int(token) for token in np.argsort(-logp, kind="stable") if token > UNK)
-    words = (token for token in likeliest if begins or tokenizer.subwords([token])[0].startswith(META))
-    return list(islice(words, count))
+    tried = (token for token in likeliest if begins or tokenizer.subwords([token])[0].startswith(META))
+    others = [token for token in islice(tried, TRIED * count) if token not in place.following]
+    completed = engine.search([source] * len(others), [[*place.tokens, token] for token in others])
+    rows = [(token, best.parts[place.segment]) for token in place.following]
+    alternatives: dict[str, Alternative] = {}
+    for token, part in rows + [(token, row[0]) for token, row in zip(others, completed, strict=True)]:
+        rest = best.joined(tokenizer, part, place.segment).text.split()[place.word :]
+        if rest and len(alternatives) < count:
+            whole = " ".join([*words, *rest])
+            alternatives.setdefault(rest[0], Alternative(rest[0], float(np.exp(logp[token])), whole))
+    return sorted(alternatives.values(), key=lambda alternative: -alternative.probability)
 
 
 def find_place(tokenizer: Tokenizer, best: Best, words: list[str]) -> Place | None:
-    """The place after these words, which the best translation may begin with or not.
+    """The place after these words, with which the best translation may begin or not.
 
     None where the next word was copied or belongs to the prefix.
     """
     joined = best.joined(tokenizer)
-    known = joined.text.split()
-    same = next((n for n, word in enumerate(words) if known[n : n + 1] != [word]), len(words))
-    index = segment_of(tokenizer, best, joined, same)
+    own_words = joined.text.split()
+    word = next((n for n, word in enumerate(words) if own_words[n : n + 1] != [word]), len(words))
+    index = segment_of(tokenizer, best, joined, word)
     if index is None:
         return None
-    word = same
-    if same < len(words):
-        after = joined.first_words[index + 1] if index + 1 < len(best.segments) else len(known)
-        further = words_after_change(words[same:], known, after)
-        if further is None:
-            return changed_place(tokenizer, best, index, words, joined.first_words[index])
+    if word < len(words):
+        after = joined.first_words[index + 1] if index + 1 < len(best.segments) else len(own_words)
+        further = words_after_change(words[word:], own_words, after)
+        if further is None:  # the best translation of the segment does not begin so
+            if best.segments[index].copied or (index and best.segments[index].glued):
+                return None
+            begun = tokenizer.encode([tokenizer.clean(" ".join(words[joined.first_words[index] :]))], TARGET)[0]
+            return Place(index, len(words), [*(best.prefix if index else []), *begun], [])
         word = after + further
         index = segment_of(tokenizer, best, joined, word)
     if index is None or best.segments[index].copied:
@@ -150,9 +136,7 @@ def find_place(tokenizer: Tokenizer, best: Best, words: list[str]) -> Place | No
     owners = words_of_tokens(tokenizer, tokens) if text(tokenizer, tokens) else []
     local = word - joined.first_words[index]
     begin = len(part) - len(tokens) + next((n for n, owner in enumerate(owners) if owner >= local), len(tokens))
-    if begin < len(best.prefix):
-        return None
-    return Place(index, word, part[:begin], part[begin : begin + 1])
+    return Place(index, word, part[:begin], part[begin : begin + 1]) if begin >= len(best.prefix) else None
 
 
 def segment_of(tokenizer: Tokenizer, best: Best, joined: JoinedText, word: int) -> int | None:
@@ -166,25 +150,16 @@ def segment_of(tokenizer: Tokenizer, best: Best, joined: JoinedText, word: int) 
     return len(best.segments) - 1 if best.segments else None
 
 
-def words_after_change(changed: list[str], known: list[str], start: int) -> int | None:
-    """How many words of the segment that begins with the known word `start` follow a changed one; None if none does.
+def words_after_change(changed: list[str], words: list[str], start: int) -> int | None:
+    """How many words of the segment that begins with word `start` follow a changed one; None if none does.
 
     The changed one ends as it did, with a full stop or so.
     """
-    end = known[start - 1][-1] if 0 < start < len(known) else ""
+    end = words[start - 1][-1] if 0 < start < len(words) else ""
     if not end or end.isalnum():
         return None
     for count in range(len(changed) - 1, -1, -1):
         last = len(changed) - count
-        if changed[last - 1].endswith(end) and changed[last:] == known[start : start + count]:
+        if changed[last - 1].endswith(end) and changed[last:] == words[start : start + count]:
             return count
     return None
-
-
-def changed_place(tokenizer: Tokenizer, best: Best, index: int, words: list[str], first: int) -> Place | None:
-    """The place after words with which the best translation of a segment, from word `first` on, does not begin."""
-    segment = best.segments[index]
-    if segment.copied or (index and segment.glued):
-        return None
-    tokens = tokenizer.encode([tokenizer.clean(" ".join(words[first:]))], TARGET)[0]
-    return Place(index, len(words), [*(best.prefix if index else []), *tokens], [])

@@ -29,7 +29,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nmt import __version__
 from nmt.errors import NMTError
-from nmt.plugins.protection.glossary import read_glossary
 from nmt.plugins.serve import requests as forms
 from nmt.plugins.serve.command import ServeConfig, is_loopback
 from nmt.plugins.serve.translation import Service, detect
@@ -44,6 +43,7 @@ from nmt.plugins.serve.worker import (
     log_error,
 )
 from nmt.text import language_name
+from nmt.translation import stages_of
 
 T = TypeVar("T")
 MOST_BYTES_OF_CHARACTER = 12
@@ -193,8 +193,8 @@ class Server:
         self.keys = Path(config.keys) if config.keys else None
         if self.keys:
             forms.read_keys(self.keys)
-        for glossary in config.glossaries:
-            read_glossary(glossary, log)
+        for run in config.run:
+            stages_of(config.options_for(run, None))  # which reads glossaries
         self.rate = Rate(self.limits.requests_per_minute) if self.limits.requests_per_minute else None
         self.files, self.uploads = dict[str, bytes](), asyncio.Semaphore(UPLOADS)
         self.service = Service(config)

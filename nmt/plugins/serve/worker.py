@@ -290,9 +290,7 @@ class ModelTasks:
 
             before, count = search.alternatives
             rows = [find_alternatives(self.translator, line, before, count) for line in lines]
-            keys = ("word", "probability", "translation")
-            words = [[dict(zip(keys, (a.word, a.probability, a.text), strict=True)) for a in row] for row in rows]
-            return [Line([], {"alternatives": alternatives}) for alternatives in words]
+            return [Line([], {"alternatives": [alternative._asdict() for alternative in row]}) for row in rows]
         answers, translator = list[Line | Failed](), self.variant(search)
         for line, translations in zip(lines, translator.translate_each(lines), strict=True):
             if isinstance(translations, list):

@@ -62,7 +62,7 @@ def test_the_translation_is_among_the_alternatives_at_each_of_its_words(models, 
         words = ours.translate([line])[0][0].text.split()
         for before in befores(words):
             found, places = find_alternatives(ours, line, before, COUNT), places + 1
-            assert " ".join(words) in [alternative.text for alternative in found]
+            assert " ".join(words) in [alternative.translation for alternative in found]
     assert places > 8
 
 
@@ -99,7 +99,7 @@ def test_alternatives_are_what_forcing_each_first_token_by_hand_finds(models, to
         for before in befores(text(tokenizer, best.tokens).split()):
             found = find_alternatives(ours, line, before, COUNT)
             expected = by_hand(ours, line, before, best.tokens)
-            assert [(each.word, each.text) for each in found] == [(word, whole) for word, whole, _ in expected]
+            assert [(each.word, each.translation) for each in found] == [(word, whole) for word, whole, _ in expected]
             assert [each.probability for each in found] == pytest.approx([p for *_, p in expected], abs=1e-5)
 
 
@@ -109,7 +109,7 @@ def test_words_are_distinct_and_follow_what_was_before_also_where_the_model_woul
         found = find_alternatives(ours, LINES[0], before, COUNT)
         assert len({each.word for each in found}) == len(found) > 1
         for each in found:
-            words = each.text.split()
+            words = each.translation.split()
             assert (words[: len(before.split())], words[len(before.split())]) == (before.split(), each.word)
             assert 0 < each.probability < 1
 
@@ -133,8 +133,8 @@ def test_only_the_segment_of_the_word_is_searched_again(models, tokenizer):
         for number in range(len(part)):
             found = find_alternatives(ours, line, " ".join([*before, *part[:number]]), COUNT)
             alone = find_alternatives(ours, segments[index].text, " ".join(part[:number]), COUNT)
-            expected = [(each.word, " ".join([*before, *each.text.split(), *after])) for each in alone]
-            assert [(each.word, each.text) for each in found] == expected
+            expected = [(each.word, " ".join([*before, *each.translation.split(), *after])) for each in alone]
+            assert [(each.word, each.translation) for each in found] == expected
 
 
 class Echo:
@@ -195,7 +195,7 @@ def test_sentences_that_were_changed_before_are_kept(bpe, before, text_of_first)
     line = "ka lo nu. Pe ri nu."
     assert len(ours.segmenter.segment([Line(line)])[0]) == 2
     found = find_alternatives(ours, line, before, 3)
-    assert found[0].text == text_of_first
+    assert found[0].translation == text_of_first
 
 
 @pytest.mark.parametrize(
