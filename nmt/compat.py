@@ -1,10 +1,12 @@
 """The only file that touches private names of other libraries, each with the version it was checked against."""
 
+from contextlib import suppress
 from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import ProcessPoolExecutor
 
     from lightning import Trainer
     from torch import Tensor
@@ -45,3 +47,12 @@ def line_statistics(metric: Any, hypotheses: list[str], references: list[str]) -
 def score_of_statistics(metric: Any, statistics: Any) -> float:
     """The score of summed statistics by a metric of sacreBLEU (2.6)."""
     return float(metric._compute_score_from_stats(statistics).score)
+
+
+def close_answers(pool: "ProcessPoolExecutor") -> None:
+    """Close our end of the pipe of a pool whose workers were killed (CPython 3.11).
+
+    Its thread would wait forever for the rest of a half-sent answer.
+    """
+    with suppress(AttributeError, OSError):
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]

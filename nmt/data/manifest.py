@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,16 @@ from nmt.config import IN_TRAINING, LANGUAGE, build, difference
 from nmt.errors import NMTError
 from nmt.files import LARGE, check_version, parse_json, read_mapping, write_file
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 TOKENIZER = "tokenizer.model"
 
 
 def as_prepared(data: dict[str, Any]) -> dict[str, Any]:
     """The keys of `data` that decide what is prepared."""
     kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
-    if isinstance(entries := kept.get("sources"), list):
-        kept["sources"] = [as_prepared(each) if isinstance(each, dict) else each for each in entries]
+    sources = kept.get("sources")
+    if isinstance(sources, list):
+        kept["sources"] = [as_prepared(source) if isinstance(source, dict) else source for source in sources]
     return kept
 
 
@@ -53,8 +54,8 @@ class Manifest:
     @property
     def seen(self) -> dict[str, Any]:
         """Lengths and characters of the training pairs, for warnings about input beyond them."""
-        known = {"lengths": self.counts["train"].get("lengths"), "characters": self.characters}
-        return {key: value for key, value in known.items() if value is not None}
+        characters = {} if self.characters is None else {"characters": self.characters}
+        return {"lengths": self.counts["train"]["lengths"], **characters}
 
     @property
     def is_treebank(self) -> bool:
@@ -66,8 +67,8 @@ class Manifest:
 
     def difference(self, content: dict[str, Any]) -> str:
         """The difference between the content of this corpus and another."""
-        own, other = ({**each, "data": as_prepared(each["data"])} for each in (self.content, content))
-        return difference(own, other) or "an older format"
+        old, new = ({**tree, "data": as_prepared(tree["data"])} for tree in (self.content, content))
+        return difference(old, new)
 
 
 @dataclass
@@ -76,28 +77,12 @@ class Counts:
 
     read: int
     dropped: dict[str, int]
-    kept: int = 0
-    tokens: dict[str, int] = field(default_factory=dict)
-    lengths: dict[str, dict[str, int]] | None = None
+    kept: int
+    tokens: dict[str, int]
+    lengths: dict[str, dict[str, int]]
     in_train: int = 0
     sources: dict[str, int] | None = None
     """Pairs kept of each source, in the order of rows."""
-
-
-def check(manifest: Manifest, where: str) -> None:
-    """NMTError where an entry of a manifest's mappings that is used is missing or of another type."""
-    for split, counts in manifest.counts.items():
-        build(Counts, counts, f"{where}, counts, {split[:20]}")
-    content = manifest.content
-    for group, keys in (("data", ("kind", "source", "target")), ("tokenizer", ("kind",)), ("sources", ())):
-        tree = content.get(group)
-        if not isinstance(tree, dict) or not all(isinstance(tree.get(key), str) for key in keys):
-            raise NMTError(f"{where}: content, {group} is not what `nmt preprocess` writes")
-    for key in ("source", "target"):
-        if not LANGUAGE.fullmatch(content["data"][key]):  # these name files
-            raise NMTError(f"{where}: content, data, {key}={content['data'][key][:60]!r} is not a language code")
-    if not 0 < manifest.vocabulary_size < 2**31:
-        raise NMTError(f"{where}: vocabulary_size={manifest.vocabulary_size} is not a possible size")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -108,14 +93,19 @@ def read_manifest(folder: Path) -> Manifest:
     tree = read_mapping(path, parse_json, LARGE)
     check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
     manifest = build(Manifest, tree, str(path))
-    check(manifest, str(path))
+    for split, counts in manifest.counts.items():
+        build(Counts, counts, f"{path}, counts, {split[:20]}")
+    content = manifest.content
+    keys = (("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind"))
+    names = [content[group].get(key) if isinstance(content.get(group), dict) else None for group, key in keys]
+    # The languages name files.
+    valid = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)
+    if not valid or not isinstance(content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
+        raise NMTError(f"{path}: not what `nmt preprocess` writes; prepare the corpus again")
     return manifest
 
 
-OUR_FILES = re.compile(
-    r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*"
-    r"|(train|valid|test)/([\w-]+\.arrow|dataset_info\.json|state\.json)"
-)
+OUR_FILES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)/[\w-]+\.arrow")
 
 
 def check_ours(folder: Path) -> None:

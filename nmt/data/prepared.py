@@ -218,11 +218,11 @@ class PreparedCorpus:
     def domains(self, split: str, data: DataConfig) -> list[Domain]:
         """The sources that have pairs in a validation or test set."""
         bounds = self.bounds(split).tolist()
-        rows = map(range, bounds, bounds[1:])
+        parts = enumerate(zip(sources_of(data), map(range, bounds, bounds[1:]), strict=False))
         return [
-            Domain(held_out_name(data, number, source, split), own, f"{source.data.tag} " if source.data.tag else "")
-            for number, (source, own) in enumerate(zip(sources_of(data), rows, strict=False))
-            if own
+            Domain(held_out_name(data, number, source, split), rows, f"{source.data.tag} " if source.data.tag else "")
+            for number, (source, rows) in parts
+            if rows
         ]
 
     def bounds(self, split: str) -> NDArray[np.int64]:
@@ -233,12 +233,12 @@ class PreparedCorpus:
             raise NMTError(f"{self.folder}: the sources of {split} do not add up to it; prepare it again")
         return np.cumsum([0, *sizes])
 
-    def check_count(self, split: str, found: int, unit: str) -> None:
+    def check_count(self, split: str, number: int, unit: str) -> None:
         """NMTError where a split has another number of pairs or lines than the manifest says."""
-        kept = self.manifest.counts.get(split, {}).get("kept", found)
-        if kept != found:
+        kept = self.manifest.counts.get(split, {}).get("kept", number)
+        if kept != number:
             raise NMTError(
-                f"{self.folder}: {split} has {found:,} {unit}, not {kept:,} as the manifest says: prepare it again"
+                f"{self.folder}: {split} has {number:,} {unit}, not {kept:,} as the manifest says: prepare it again"
             )
 
 

@@ -29,36 +29,32 @@ from nmt.preparation.workers import ended_by_sigterm, worker_pool
 from nmt.text import load_tokenizer
 
 
-def check_folder(config: ExperimentConfig) -> Manifest | None:
-    """The manifest of an existing corpus that may be used; None if one is to be prepared.
+def existing(config: ExperimentConfig, content: dict[str, Any] | None) -> Manifest | None:
+    """The manifest of the corpus if it is prepared already, None if it is to be prepared; `content` may be unknown yet.
 
-    Raises NMTError if the folder holds anything else.
+    Raises NMTError if the folder holds another corpus, without `config.overwrite`, or anything else.
     """
     folder = Path(config.prepared)
+    replaces = config.overwrite or not (folder / "manifest.json").is_file()
+    if replaces:
+        check_replaceable(folder)
     if not folder.exists():
-        check_replaceable(folder)
-    elif not (folder / "manifest.json").is_file():
-        raise NMTError(f"{folder} is there already, but no prepared corpus: pass prepared=FOLDER, or move it away")
-    elif config.overwrite:
-        check_replaceable(folder)
+        return None
+    if replaces:
         check_ours(folder)
-    else:
-        return read_manifest(folder)
-    return None
-
-
-def prepared_already(config: ExperimentConfig, content: dict[str, Any]) -> Manifest | None:
-    """The manifest of the corpus if it is prepared already, or None; NMTError if another corpus is there."""
-    there = check_folder(config)
-    if there and there.fingerprint != fingerprint(content):
+        return None
+    manifest = read_manifest(folder)
+    if content is None:
+        return manifest
+    if manifest.fingerprint != fingerprint(content):
         raise NMTError(
-            f"{config.prepared} was prepared with another configuration ({there.difference(content)}): "
+            f"{folder} was prepared with another configuration ({manifest.difference(content)}): "
             "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         )
-    if there and there.content != content:  # in keys that training alone reads
-        there.content = content
-        there.write(Path(config.prepared))
-    return there
+    if manifest.content != content:  # in keys that training alone reads
+        manifest.content = content
+        manifest.write(folder)
+    return manifest
 
 
 def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
@@ -72,7 +68,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         raise NMTError(f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
     folder = Path(config.prepared)
     with ended_by_sigterm():
-        check_folder(config)  # before the sources are read, which takes time
+        existing(config, None)  # before the sources are read, which takes time
         content = {
             "data": to_tree(config.data),
             "tokenizer": to_tree(config.tokenizer),
@@ -80,11 +76,11 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
             "sources": {name: mark for corpus in corpora for name, mark in corpus.digests().items()},
             **initial(config),
         }
-        if there := prepared_already(config, content):
-            return there, False
+        if manifest := existing(config, content):
+            return manifest, False
         with only_process(folder, "prepared", replaced=True):
-            if there := prepared_already(config, content):  # another process was faster
-                return there, False
+            if manifest := existing(config, content):  # another process was faster
+                return manifest, False
             remove_leftovers(folder.parent, re.escape(folder.name))
             trains = f"{folder}: a training uses this corpus; wait for its end, or pass data.name=OTHER"
             with locked_file(folder / TOKENIZER, True, trains), whole_folder(folder) as temporary:

@@ -3,13 +3,14 @@
 import gc
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import active_children, parent_process
 from typing import Any
+
+from nmt.compat import close_answers
 
 
 def end_with_parent() -> None:
@@ -21,26 +22,11 @@ def end_with_parent() -> None:
 
 
 def begin() -> None:
-    """Initialise a worker. Ctrl-C in a terminal reaches all processes, but the parent ends its workers itself."""
+    """Initialize a worker. Ctrl-C in a terminal reaches all processes, but the parent ends its workers itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()  # inherited objects stay: the garbage collector need not scan them again and again
     threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-def stop_waiting(pool: ProcessPoolExecutor) -> None:
-    """Close our ends of the pipes to killed workers, so that the threads of the pool end too.
-
-    One thread would wait forever for the rest of a half-sent answer, another for room in a pipe that nobody reads. The
-    second pipe is closed by Python itself since 3.11.5 (python/cpython#94777); if two threads close a file at once, the
-    second one may close another file that got the same descriptor in between.
-    """
-    queues: Any = pool
-    with suppress(AttributeError, OSError):
-        queues._result_queue._writer.close()
-    if sys.version_info < (3, 11, 5):
-        with suppress(AttributeError, OSError):
-            queues._call_queue._reader.close()
 
 
 @contextmanager
@@ -56,7 +42,7 @@ def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
     except BaseException:
         for worker in set(active_children()) - others:
             worker.kill()
-        stop_waiting(pool)
+        close_answers(pool)
         raise
     finally:
         pool.shutdown(cancel_futures=True)

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from nmt.config import DataConfig, ExperimentConfig, TokenizerConfig
-from nmt.data import IDS_SCHEMA, PreparedCorpus, PreparedSplit, arrow_writer, open_corpus
+from nmt.data import IDS_SCHEMA, PreparedCorpus, PreparedSplit, arrow_writer, corpus_of, open_corpus
 from nmt.data.prepared import pad, shift
 from nmt.errors import NMTError
 from nmt.preparation import preprocess
@@ -63,25 +63,6 @@ def test_a_batch_holds_the_sentences_in_order_padded_on_the_right(corpus: Prepar
         assert tensor.tolist() == [ids + [PAD] * (tensor.shape[1] - len(ids)) for ids in sentences]
 
 
-def test_lengths_are_those_of_the_batches(corpus: PreparedCorpus) -> None:
-    split = corpus.split("train")
-    batch = split.batch(np.arange(len(split)))
-    assert len(split) == len(PAIRS)
-    assert (batch.source != PAD).sum(1).tolist() == split.source_lengths.tolist()
-    assert (batch.target_out != PAD).sum(1).tolist() == split.target_lengths.tolist()
-    assert (batch.target_in != PAD).sum(1).tolist() == split.target_lengths.tolist()
-
-
-def test_an_empty_side_is_the_end_symbol_alone(corpus: PreparedCorpus) -> None:
-    split = corpus.split("test")
-    assert (split.source_lengths == 1).tolist() == [True, False, True]
-    assert (split.target_lengths == 1).tolist() == [True, True, False]
-    batch = split.batch(np.array([0, 2]))
-    assert batch.source.tolist() == [[END], [END]]
-    assert batch.target_in[0].unique().tolist() == [PAD, START]
-    assert batch.target_out[0, 0] == END
-
-
 @pytest.fixture(scope="module")
 def long_split(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedSplit, list[list[int]]]:
     """A split in many chunks, as a large corpus is; its target is its source backwards."""
@@ -129,19 +110,6 @@ def test_a_corpus_with_each_lie_about_its_ids_is_refused(corpus, tmp_path):
                 prepared.split("train")
 
 
-def test_a_side_with_a_vocabulary_of_its_own_has_its_own_limit(corpus, tmp_path):
-    (tmp_path / "train").mkdir()
-    size = corpus.manifest.vocabulary_size
-    row = {"source": [size + 3], "target": [7], "source_length": 2, "target_length": 2, "line": 1}
-    with arrow_writer(tmp_path / "train" / "data-00000-of-00001.arrow", IDS_SCHEMA) as write:
-        write(pa.RecordBatch.from_pylist([row], schema=IDS_SCHEMA))
-    manifest = replace(corpus.manifest, counts={})
-    assert len(PreparedCorpus(tmp_path, manifest, size + 4).split("train")) == 1
-    for own in (None, size + 3):
-        with pytest.raises(NMTError, match="an id in source is outside the vocabulary"):
-            PreparedCorpus(tmp_path, manifest, own).split("train")
-
-
 def test_offsets_that_lead_outside_are_refused(corpus, tmp_path):
     (tmp_path / "train").mkdir()
     row = {"source": [5] * 7777, "target": [7], "source_length": 7778, "target_length": 2, "line": 1}
@@ -156,12 +124,8 @@ def test_offsets_that_lead_outside_are_refused(corpus, tmp_path):
         PreparedCorpus(tmp_path, corpus.manifest).split("train")
 
 
-def test_notes_beside_the_table_lead_nowhere(corpus, tmp_path):
-    """state.json names files for `datasets`; they may lie anywhere."""
-    folder = tmp_path / "prepared"
-    shutil.copytree(corpus.folder, folder)
-    (folder / "train" / "state.json").write_text('{"_data_files": [{"filename": "../../../etc/passwd"}]}')
-    assert len(PreparedCorpus(folder, corpus.manifest).split("train")) == len(corpus.split("train"))
+def test_a_link_to_a_table_is_not_followed(corpus, tmp_path):
+    folder = shutil.copytree(corpus.folder, tmp_path / "prepared")
     (file,) = (folder / "train").glob("*.arrow")
     file.rename(tmp_path / "elsewhere.arrow")
     file.symlink_to(tmp_path / "elsewhere.arrow")
@@ -211,11 +175,6 @@ def test_a_corpus_knows_its_languages_and_its_raw_text(corpus: PreparedCorpus) -
     assert corpus.text("test") == (["", "a", ""], ["", "", "b"])
 
 
-def test_a_folder_without_a_corpus_is_an_error_naming_it(tmp_path: Path) -> None:
-    with pytest.raises(NMTError, match=r"nowhere: no prepared corpus"):
-        open_corpus(tmp_path / "nowhere")
-
-
 @pytest.mark.parametrize("other", [True, False])
 def test_a_corpus_does_not_open_with_another_tokenizer_or_none(tmp_path: Path, other: bool) -> None:
     folder = prepare(tmp_path)
@@ -225,3 +184,20 @@ def test_a_corpus_does_not_open_with_another_tokenizer_or_none(tmp_path: Path, o
         (prepare(tmp_path / "other", 310) / "tokenizer.model").rename(folder / "tokenizer.model")
     with pytest.raises(NMTError, match=r"tokenizer\.model is not the tokenizer"):
         open_corpus(folder)
+
+
+def test_a_model_leads_to_the_corpus_that_it_was_trained_on_and_to_no_other(corpus, tmp_path, monkeypatch):
+    run = corpus.folder.parent / "runs" / "mine"
+    trained = {"config": {"prepared": "prepared"}, "corpus": corpus.manifest.fingerprint}
+    monkeypatch.chdir(tmp_path)  # so that the name is only found above the run
+    assert corpus_of(run / "model", trained).folder == corpus.folder
+    assert corpus_of(Path("elsewhere"), {}, str(corpus.folder)).text("valid") == corpus.text("valid")
+    for training, words in (
+        (trained | {"corpus": "another"}, "another corpus than the one that .*mine was trained on"),
+        ({}, "does not say what it was trained on"),
+        ({"config": {"prepared": "nowhere"}}, "nowhere: no prepared corpus"),
+    ):
+        with pytest.raises(NMTError, match=words):
+            corpus_of(run, training)
+    with pytest.raises(NMTError, match="holds no other set"):
+        corpus.text("other")

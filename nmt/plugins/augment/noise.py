@@ -57,7 +57,7 @@ FIRST_LETTER = re.compile(r"(?:^|(?<= ))([^\w ]*)(\w)")
 
 
 def title(source: str, target: str, generator: Generator) -> Pair:
-    capital = [FIRST_LETTER.sub(lambda found: found[1] + found[2].title(), side) for side in (source, target)]
+    capital = [FIRST_LETTER.sub(lambda word: word[1] + word[2].title(), side) for side in (source, target)]
     return capital[0], capital[1]
 
 
@@ -129,18 +129,18 @@ def with_terms(source: str, target: str, glossary: Glossary | None, generator: G
 def terms_of(source: str, target: str, glossary: Glossary | None) -> list[tuple[Match, str]]:
     """The terms of a source whose translation is in the target, as it is written there."""
     words = list(WORD.finditer(target))
-    there = [word[0].casefold() for word in words]
+    folded = [word[0].casefold() for word in words]
     if glossary is None:
-        own = [(word, Term(word[0], (word[0],))) for word in WORD.finditer(source) if len(word[0]) >= COPIED_LETTERS]
-        found = [Match(term, *word.span(), False) for word, term in own]
+        copies = (word for word in WORD.finditer(source) if len(word[0]) >= COPIED_LETTERS)
+        matches = [Match(Term(word[0], (word[0],)), *word.span(), False) for word in copies]
     else:
-        found = glossary.find(source)
+        matches = glossary.find(source)
     pairs = []
-    for match in found:
-        for wanted in ([word.casefold() for word in WORD.findall(text)] for text in match.term.targets):
-            places = (n for n in range(len(there)) if there[n : n + len(wanted)] == wanted)
+    for match in matches:
+        for term in ([word.casefold() for word in WORD.findall(text)] for text in match.term.targets):
+            places = (n for n in range(len(folded)) if folded[n : n + len(term)] == term)
             if (at := next(places, None)) is not None:
-                pairs.append((match, target[words[at].start() : words[at + len(wanted) - 1].end()]))
+                pairs.append((match, target[words[at].start() : words[at + len(term) - 1].end()]))
                 break
     return pairs
 

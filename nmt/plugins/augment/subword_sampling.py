@@ -97,13 +97,13 @@ class BpeDropout(SubwordSampler):
             # Of n letters no more than 3 n pairs are formed: n - 1 at first, and two by each of at most n - 1 merges.
             return self.merged(word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops))).ids
         dropped: tuple[int, ...] = ()
-        found = self.kept(word, dropped)
+        merged = self.kept(word, dropped)
         for attempt in drops:
-            if attempt >= found.attempts:
+            if attempt >= merged.attempts:
                 break
             dropped = *dropped, attempt
-            found = self.kept(word, dropped)
-        return found.ids
+            merged = self.kept(word, dropped)
+        return merged.ids
 
     def drops(self, generator: Generator) -> Iterator[int]:
         """The attempts to drop, counted from 0, in order and without end."""
