@@ -17,6 +17,7 @@ KINDS = (
     "option",
     "options",
     "engine",
+    "pool",
     "document",
     "corpus",
     "metric",

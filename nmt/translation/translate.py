@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nmt.config import JobConfig, TranslateConfig, documents, require, shown
 from nmt.errors import NMTError
@@ -24,9 +24,6 @@ from nmt.translation.load import (
 )
 from nmt.translation.stages import Stage, Translation
 from nmt.translation.translator import Translator
-
-if TYPE_CHECKING:
-    from nmt.plugins.cluster.devices import DeviceTranslator
 
 MOST_NAMED = 10
 """Lines of each kind of a stage that the summary names."""
@@ -119,14 +116,15 @@ def render(
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def open_translator(config: JobConfig, stack: ExitStack) -> "Translator | DeviceTranslator":
+def open_translator(config: JobConfig, stack: ExitStack) -> Translator:
     """The translator for a processor, a GPU or several, unless there is no input; `stack` ends its processes."""
     require(config.input == "-" or Path(config.input).exists(), f"{config.input}: No such file or directory")
-    if config.translator.compute.devices > 1:
-        from nmt.plugins.cluster.devices import device_names, on_devices
-
-        return stack.enter_context(on_devices(config, device_names(config)))
-    return load_translator(config.translator, warn)
+    if config.translator.compute.devices == 1:
+        return load_translator(config.translator, warn)
+    pools = entries_of("pool")
+    require("devices" in pools, "devices: needs the plugin nmt/plugins/cluster")
+    translator: Translator = stack.enter_context(pools["devices"].load()(config))
+    return translator
 
 
 def report(

@@ -1,7 +1,7 @@
 """One translator for several devices: a process for each, and their results in the order of the lines."""
 
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.queues import SimpleQueue
 from typing import Any
 
-from nmt.config import TranslateConfig
+from nmt.config import JobConfig
 from nmt.errors import NMTError, one_line
 from nmt.files import find_model_directory
 from nmt.preparation import begin, worker_pool
@@ -29,11 +29,11 @@ from nmt.translation import (
     warn,
 )
 
-worker_config: TranslateConfig
+worker_config: JobConfig
 """In a process of the pool: its configuration, with its own device."""
 
 
-def device_names(config: TranslateConfig) -> list[str]:
+def device_names(config: JobConfig) -> list[str]:
     """The GPU of each process; NMTError if there are not enough."""
     import torch
 
@@ -49,7 +49,7 @@ def device_names(config: TranslateConfig) -> list[str]:
     return [f"cuda:{number}" for number in range(count)]
 
 
-def begin_worker(config: TranslateConfig, devices: "SimpleQueue[str]") -> None:
+def begin_worker(config: JobConfig, devices: "SimpleQueue[str]") -> None:
     """Begin a process of the pool: take a device."""
     global worker_config
     begin()
@@ -113,8 +113,12 @@ class DeviceTranslator:
 
 
 @contextmanager
-def on_devices(config: TranslateConfig, names: list[str]) -> Iterator[DeviceTranslator]:
-    """A translator with a process on each of these devices; they end with the block, at once after an exception."""
+def on_devices(config: JobConfig, names: Sequence[str] = ()) -> Iterator[DeviceTranslator]:
+    """A translator with a process on each of these devices, or of the GPUs that `config` asks for.
+
+    The processes end with the block, at once after an exception.
+    """
+    names = names or device_names(config)
     # runs/latest may point elsewhere by the time a process reads it.
     runs = [str(find_model_directory(name).resolve()) for name in config.translator.run]
     config = replace(config, translator=replace(config.translator, run=runs))

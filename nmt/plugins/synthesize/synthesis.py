@@ -130,7 +130,7 @@ def write_here(
         synthesiser.translator = load_translator(config.translator, warn)
         yield from map(synthesiser, rows)
         return
-    with devices.on_devices(config, devices.device_names(config)) as pool:
+    with devices.on_devices(config) as pool:
         yield from pool.run(partial(write_part, pickle.dumps(synthesis)), rows)
 
 
