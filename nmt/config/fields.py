@@ -170,7 +170,8 @@ def build(
             if member.is_inline:
                 names = {part.split(".")[0] for part in keys_of(member.type, member.offered)}
                 part = {name: rest.pop(name) for name in names if name in rest}
-                value = build(member.type, part, "", group, member.base, member.offered)
+                before = getattr(base, name) if base is not None and not member.plugin else member.base
+                value = build(member.type, part, "", group, before, member.offered)
             elif name in rest or (member.plugin and is_dataclass(member.type)):
                 raw = rest.pop(name, {})
                 nested = is_dataclass(member.type) and not is_dataclass(raw)

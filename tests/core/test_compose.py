@@ -1,5 +1,6 @@
 """Composition: the defaults are the paper's, every group composes, and a mistake is one line that helps."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,18 @@ import pytest
 import yaml
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import ExperimentConfig, compose_tree, flatten, groups, set_text, to_tree, to_yaml
+from nmt.config import (
+    Compute,
+    ExperimentConfig,
+    TranslatorOptions,
+    compose_tree,
+    flatten,
+    groups,
+    set_text,
+    to_tree,
+    to_yaml,
+    with_plugin_defaults,
+)
 from nmt.config.composition import conf_folders
 from nmt.errors import NMTError
 
@@ -350,3 +362,8 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 def test_the_printed_tree_is_the_configuration() -> None:
     tree = yaml.safe_load(to_yaml(compose_tree(COMMANDS["train"], ["model=big", "seed=4"])))
     assert (tree["model"]["heads"], tree["seed"], tree["run"]) == (16, 4, "runs/wmt14_en_de-big")
+
+
+def test_the_defaults_of_plugins_leave_the_options_that_are_set() -> None:
+    options = TranslatorOptions(["x"], Compute("torch", device="cuda:1"), target="de")
+    assert replace(with_plugin_defaults(options), plugins={}) == options
