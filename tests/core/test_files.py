@@ -89,31 +89,6 @@ def test_every_layout_and_compression_gives_the_same_pairs(folder: Path, entry: 
     assert read(entry.format(z=suffix)) == PAIRS
 
 
-def test_entries_are_read_one_after_another(folder: Path) -> None:
-    for name, (source, target) in zip("ab", PAIRS, strict=False):
-        (folder / f"{name}.en").write_text(source + "\n")
-        (folder / f"{name}.de").write_text(target + "\n")
-    (folder / "c.tsv").write_text("x\ty\n")
-    assert read(["c.tsv", "b", "a.en:a.de"]) == [("x", "y"), PAIRS[1], PAIRS[0]]
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_either_file_of_a_pair_names_it(folder: Path, suffix: str) -> None:
-    for language, lines in zip(("en", "de"), zip(*PAIRS, strict=True), strict=True):
-        (folder / f"valid.{language}{suffix}").write_bytes(COMPRESS[suffix]("\n".join(lines).encode()))
-    assert read(f"valid.en{suffix}") == read(f"valid.de{suffix}") == PAIRS
-    (folder / f"valid.de{suffix}").unlink()
-    with pytest.raises(NMTError, match=r"^valid\.de: no such file \(from 'valid\.en"):
-        read(f"valid.en{suffix}")
-
-
-def test_a_prefix_takes_the_languages_of_the_corpus(folder: Path) -> None:
-    (folder / "corpus.cs").write_text("ahoj\n")
-    (folder / "corpus.pt-br").write_text("olá\n")
-    config = DataConfig(name="toy", kind="files", source="pt-br", target="cs")
-    assert list(read_files(["corpus"], config, Counter())) == [("olá", "ahoj")]
-
-
 @pytest.mark.parametrize(
     ("content", "lines"),
     [
@@ -133,23 +108,6 @@ def test_only_lf_and_crlf_end_a_line_and_only_a_file_starts_with_a_mark(
     path = tmp_path / "text"
     path.write_bytes(content)
     assert list(read_lines(path)) == lines
-
-
-def test_members_of_a_compressed_file_are_read_on(tmp_path: Path) -> None:
-    path = tmp_path / "text.gz"
-    path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"b\n"))
-    assert list(read_lines(path)) == [b"a", b"b"]
-
-
-def test_byte_order_mark_and_crlf_do_not_reach_the_pairs(folder: Path) -> None:
-    (folder / "a.tsv").write_bytes(b"\xef\xbb\xbfHello.\tHallo.\r\nYes.\tJa.\r\n")
-    (folder / "b.jsonl").write_bytes(b'\xef\xbb\xbf{"en": "No.", "de": "Nein."}\r\n')
-    assert read(["a.tsv", "b.jsonl"]) == [("Hello.", "Hallo."), ("Yes.", "Ja."), ("No.", "Nein.")]
-
-
-def test_columns_after_the_second_are_left_out(folder: Path) -> None:
-    (folder / "a.tsv").write_text("Yes.\tJa.\t0.93\tweb\n")
-    assert read("a.tsv") == [("Yes.", "Ja.")]
 
 
 @pytest.mark.parametrize("errors", ["strict", "skip"])
@@ -191,26 +149,6 @@ def test_a_bad_line_is_an_error_naming_file_and_line_or_is_counted(
     counts: Counter[str] = Counter()
     assert read(name, "skip", counts) == [("Yes.", "Ja.")] * 3
     assert counts == {reason: 2}
-
-
-def test_half_a_surrogate_pair_is_a_bad_line(folder: Path) -> None:
-    (folder / "a.jsonl").write_text('{"en": "Yes.", "de": "Ja."}\n{"en": "\\ud83d", "de": "b"}\n')
-    with pytest.raises(NMTError, match=r"a\.jsonl, line 2\b"):
-        read("a.jsonl")
-    assert read("a.jsonl", "skip") == [("Yes.", "Ja.")]
-
-
-@pytest.mark.parametrize(("side", "name"), [(0, "corpus.en"), (1, "corpus.de.xz")])
-def test_invalid_utf8_names_the_file_of_its_side(folder: Path, side: int, name: str) -> None:
-    lines = [b"a\nb\nc\n", b"x\ny\nz\n"]
-    lines[side] = lines[side][:4] + b"\xc3\n"
-    (folder / "corpus.en").write_bytes(lines[0])
-    (folder / "corpus.de.xz").write_bytes(lzma.compress(lines[1]))
-    with pytest.raises(NMTError, match=rf"{name}, line 3\b"):
-        read("corpus")
-    counts: Counter[str] = Counter()
-    assert read("corpus", "skip", counts) == [("a", "x"), ("b", "y")]
-    assert counts == {"invalid UTF-8": 1}
 
 
 @pytest.mark.parametrize(
@@ -300,58 +238,6 @@ def test_what_is_no_text_is_refused(folder: Path, content: bytes) -> None:
     (folder / "a.tsv").write_bytes(content)
     with pytest.raises(NMTError, match=r"^a\.tsv, line \d: .*(not|no) text"):
         read("a.tsv", "skip")
-
-
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
-        ("Hallo\nWelt\n".encode("utf-16-le"), 1),
-        ("Hallo Welt\n\n".encode("utf-16-be"), 1),
-        ("日本\n".encode("utf-32"), 1),
-    ],
-)
-@pytest.mark.parametrize("errors", ["strict", "skip"])
-def test_utf_16_is_named_with_what_to_do(folder: Path, content: bytes, line: int, errors: str) -> None:
-    (folder / "a.tsv").write_bytes(content)
-    with pytest.raises(NMTError, match=rf"^a\.tsv, line {line}: UTF-16 .*iconv"):
-        read("a.tsv", errors)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"), [("nowhere", "No such file"), (".", "Is a directory"), ("a.gz", "not compressed")]
-)
-def test_what_cannot_be_opened_is_one_line(folder: Path, name: str, words: str) -> None:
-    (folder / "a.gz").write_text("plain")
-    with pytest.raises(NMTError, match=rf"^{name}: .*{words}"):
-        open_text(name)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[" * 100_000,
-        '{"en":' * 100_000,
-        '{"en": "a", "de": "b", "n": ' + "9" * 5000,
-        '{"en": 3, "de": "b"}',
-        '{"en": NaN, "de": "b"}',
-        '{"en": null, "de": "b"}',
-        '{"translation": 1}',
-        '{"translation": ["en", "de"]}',
-        "7",
-        "null",
-        '"en de"',
-        '{"en": "\\ud83d", "de": "b"}',
-        "\ufeff{",
-    ],
-    ids=lambda line: line[:12],
-)
-def test_json_that_is_no_pair_is_malformed_whatever_it_is(folder: Path, line: str) -> None:
-    (folder / "a.jsonl").write_text('{"en": "a", "de": "b"}\n' + line + "\n", encoding="utf-8")
-    with pytest.raises(NMTError, match=r"^a\.jsonl, line 2: no object with texts en and de"):
-        read("a.jsonl")
-    counts: Counter[str] = Counter()
-    assert read("a.jsonl", "skip", counts) == [("a", "b")]
-    assert counts == {"malformed": 1}
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "1e999", "NaN", str(2**64 - 1), "-0.5"])

@@ -17,13 +17,12 @@ from nmt.model import Transformer
 from nmt.search import Hypothesis, TorchEngine
 from nmt.search.engine import length_penalty
 from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer
-from nmt.translation import Segment, Segmenter, Translator, input_lines, load_translator, translate
+from nmt.translation import Translator, input_lines, load_translator, translate
 from nmt.translation.segments import Limits
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 TEXT = [" ".join(WORDS[i:] + WORDS[:i]) + "." for i in range(10)]
 KINDS = {"bpe": 300, "unigram": 300, "wordpiece": 600}
-ENDS = [".", "!", "?", "\u3002", "\uff01", "Mr.", "etc.", "\u0301", ")"]
 SEPARATORS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\t\u00a0\u3000"
 NASTY = [
     *(
@@ -180,13 +179,6 @@ def test_lines_joined_by_line_ends_are_the_content(tmp_path_factory, content):
     ]
 
 
-def test_a_byte_is_counted_from_the_beginning_of_the_file(tmp_path, capsys):
-    (tmp_path / "in").write_bytes(b"\xef\xbb\xbfab\xff\n")
-    with (tmp_path / "in").open("rb") as file:
-        assert list(input_lines(file)) == ["ab\ufffd"]
-    assert "line 1: invalid UTF-8 at byte 6, replaced" in capsys.readouterr().err
-
-
 def test_ten_thousand_words_are_one_line(tokenizer):
     draw = random.Random(1)
     lines = ["ka", " ".join(draw.choices(WORDS, k=10_000)), "", "lo" * 5000 + " " + "ka", "mi"]
@@ -194,14 +186,6 @@ def test_ten_thousand_words_are_one_line(tokenizer):
     found = [translations[0].text for translations in ours.translate(lines)]
     assert found == [ours.translate([line])[0][0].text for line in lines]
     assert found[2] == ""
-
-
-@few
-@given(text=st.one_of(any_line, st.lists(st.sampled_from([*WORDS, *ENDS])).map(" ".join)))
-def test_sentences_are_the_whole_line(text):
-    line = clean(text)
-    for language in ("en", "de", "ja", "", "no such language"):
-        assert clean(" ".join(split_sentences(line, language))).replace(" ", "") == line.replace(" ", "")
 
 
 @few
@@ -225,23 +209,6 @@ def test_every_token_of_a_long_line_is_in_some_segment_behind_its_prefix(tokeniz
     assert ("split" in found.notes) == any(len(ids) > longest for ids in tokenizer.encode(texts))
 
 
-def test_sentences_stay_whole_where_they_fit(bpe):
-    engine, sentences = Recorder(), [sentence.capitalize() for sentence in TEXT[:4]]
-    longest = max(map(len, bpe.encode(sentences)))
-    Translator(engine, bpe, Limits(split=True, longest=longest)).translate([" ".join(sentences)])
-    assert [bpe.decode(segment) for segment in engine.segments] == sentences
-
-
-@pytest.mark.parametrize(("count", "longest"), [(1, 1), (5, 2), (9, 3), (10, 4), (100, 7), (7, 100)])
-def test_parts_are_nearly_equal_and_all_there_is(bpe, count, longest):
-    [ids] = bpe.encode([clean("ka " * count)])
-    parts = [part.ids for part in Segmenter(bpe, Limits()).parts(Segment([], "ka " * count), [], longest)]
-    assert [id for part in parts for id in part] == ids
-    assert len(parts) == -(-len(ids) // longest)
-    assert max(map(len, parts)) <= longest
-    assert max(map(len, parts[:-1]), default=0) - min(map(len, parts[:-1]), default=0) == 0
-
-
 def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
     ours = Translator(Recorder(3, 0.7), bpe, Limits(split=True, longest=5))
     [found] = ours.translate([" ".join(TEXT[:2])])
@@ -249,27 +216,6 @@ def test_joined_translations_are_scored_as_one_and_the_best_come_first(bpe):
     length = sum(len(segment) + 1 for segment in segments)
     assert [t.log_probability for t in found] == [-float(len(segments) * n) for n in (1, 2, 3)]
     assert [t.score for t in found] == pytest.approx([t.log_probability / length_penalty(length, 0.7) for t in found])
-
-
-def test_joined_translations_of_other_lengths_are_ranked_anew(bpe):
-    """The second best of a segment may be longer and so much less probable that it ranks first when joined."""
-    ours = Translator(Recorder(length_penalty=1.0), bpe)
-    hypotheses = [
-        [
-            Hypothesis([70], -1.0, -1.0 / length_penalty(2, 1.0)),
-            Hypothesis([71] * 9, -2.2, -2.2 / length_penalty(10, 1.0)),
-        ],
-        [
-            Hypothesis([72], -9.0, -9.0 / length_penalty(2, 1.0)),
-            Hypothesis([73] * 9, -9.5, -9.5 / length_penalty(10, 1.0)),
-        ],
-    ]
-    ours.engine.search = lambda sentences, prefixes, constraints: hypotheses
-    ours.segmenter.segment = lambda lines: [[Segment([70], "ka"), Segment([72], "lo")]]
-    [found] = ours.translate(["ka lo"])
-    scores = [translation.score for translation in found]
-    assert scores == sorted(scores, reverse=True)
-    assert scores[0] == pytest.approx(-11.7 / length_penalty(20, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -287,19 +233,6 @@ def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longe
         for translation in translations:
             assert translation.text.startswith(clean(prefix) if line.strip() else "")
             assert translation.text.count(clean(prefix)) == bool(line.strip())
-
-
-def test_a_target_prefix_longer_than_the_longest_translation_is_all_there_is(bpe):
-    found = translator(bpe, None, "ka lo mi nu", max_length=2).translate(["pe ri", ""])
-    assert [translations[0].text for translations in found] == ["ka lo mi nu", ""]
-
-
-@few
-@given(line=any_line)
-def test_a_source_prefix_is_what_stands_before_the_line(bpe, line):
-    engine = Recorder()
-    Translator(engine, bpe, source_prefix="ka \t lo").translate([line])
-    assert [bpe.decode(segment) for segment in engine.segments] == ([clean("ka lo" + line)] if line.strip() else [])
 
 
 @pytest.mark.parametrize("buffer", [1, 2, 3, 100])
@@ -327,20 +260,6 @@ def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
     else:
         with pytest.raises(NMTError, match=r"^line 1: 12 tokens .*model\.max_positions=12"):
             ours.translate(["ka " * 12])
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"source_prefix": "ka lo mi", "limits": Limits(longest=3)}, "source_prefix has 3 tokens"),
-        ({"source_prefix": "ka lo mi", "limits": Limits(positions=3)}, "source_prefix has 3 tokens"),
-        ({"target_prefix": "ka lo mi", "limits": Limits(positions=2)}, "target_prefix has 3 tokens"),
-    ],
-    ids=str,
-)
-def test_a_prefix_that_leaves_no_room_is_refused(bpe, options, named):
-    with pytest.raises(NMTError, match=f"^{named}"):
-        Translator(Recorder(), bpe, **options)
 
 
 def test_weights_that_are_no_numbers_are_an_error_not_an_empty_list(bpe):

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import pickle
 import random
 import sys
@@ -96,21 +95,12 @@ NASTY = [
 ]
 
 
-@pytest.mark.parametrize("line", NASTY, ids=ascii)
-def test_nasty_lines_come_back(tokenizer: Tokenizer, line: str) -> None:
-    check_lossless(tokenizer, [line])
-
-
 def test_every_assigned_character_of_unicode_and_some_others_come_back(tokenizer: Tokenizer) -> None:
     random_ = random.Random(1)
     every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c <= 0xDFFF and c != 0x0A]
     assigned = [c for c in every if unicodedata.category(c) not in ("Cn", "Co")]
     characters = random_.sample(assigned, len(assigned)) + random_.sample(every, 10_000)
     check_lossless(tokenizer, ["".join(characters[i : i + 20]) for i in range(0, len(characters), 20)])
-
-
-def test_random_lines_come_back(tokenizer: Tokenizer) -> None:
-    check_lossless(tokenizer, random_lines(2))
 
 
 def test_encoding_lines_together_or_alone_gives_the_same_ids(tokenizer: Tokenizer) -> None:
@@ -156,19 +146,6 @@ def test_words_are_not_remembered_where_subwords_reach_over_them() -> None:
     assert fast_encode(tokenizer) == tokenizer.encode
 
 
-def test_only_so_many_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nmt.text.remembered_words.KEPT_WORDS", 10)
-    tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600))
-    assert isinstance(tokenizer, SentencePieceTokenizer)
-    words = RememberedWords(tokenizer)
-    assert words.encode(LINES, SOURCE) == tokenizer.encode(LINES)
-    assert len(words) == 10
-
-
-def test_known_words_are_not_spelt_letter_by_letter(tokenizer: Tokenizer) -> None:
-    assert sum(map(len, tokenizer.encode(LINES))) < 0.9 * sum(map(len, LINES))
-
-
 def test_special_symbols_decode_to_nothing(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode(["The cat sat on größer 日本."])[0]
     surrounded = [i for id_ in ids for i in (*SPECIAL, id_)] + [2, 0, 0]
@@ -180,11 +157,6 @@ def test_any_ids_decode_to_text(tokenizer: Tokenizer) -> None:
     random_ = random.Random(3)
     for _ in range(500):
         tokenizer.decode(random_.choices(range(tokenizer.vocabulary_size), k=12)).encode()
-
-
-def test_ids_are_within_the_vocabulary(tokenizer: Tokenizer) -> None:
-    every_byte = "".join(map(chr, [*range(1, 0x900, 3), 0x10FFFF]))
-    assert all(i < tokenizer.vocabulary_size for ids in tokenizer.encode([*LINES, every_byte]) for i in ids)
 
 
 def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -200,41 +172,12 @@ def test_a_saved_tokenizer_is_the_same_when_loaded_and_pickled(tokenizer: Tokeni
         check_lossless(copy, lines)
 
 
-def test_bpe_from_counted_words_is_what_sentencepiece_learns_from_the_lines() -> None:
-    lines = [clean(line) for line in [*LINES, *words(300), *words(50), *NASTY[:4], "ein Wort, ein Ort. Ein Tor!"]]
-    model = sentencepiece_bpe(lines, vocab_size=700, character_coverage=0.9999)
-    expected = sentencepiece.SentencePieceProcessor(model_proto=model)
-    tokenizer = train_tokenizer(iter(lines), TokenizerConfig(kind="bpe", vocabulary_size=700))
-    assert tokenizer.vocabulary_size == 700
-    assert tokenizer.encode(lines) == expected.encode(lines)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_lines_give_the_same_file(kind: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
         train_tokenizer(iter(LINES), TokenizerConfig(kind=kind, vocabulary_size=600)).save(tmp_path / name)
     assert sha256(tmp_path / "one") == sha256(tmp_path / "two")
     assert sha256(tmp_path / "one") == hashlib.sha256((tmp_path / "one").read_bytes()).hexdigest()
-
-
-TINY = {
-    "20 lines": LINES[:20],
-    "one line": ["Hello, world."],
-    "one letter": ["a"],
-    "the same 20 times": ["x"] * 20,
-    "no Latin": ["日本語の文"] * 3,
-    "digits": ["1 2 3"],
-    "NUL and markers": ["\0 \u2581 <s> \ue000"],
-}
-
-
-@pytest.mark.parametrize("size", [8000, 37000])
-@pytest.mark.parametrize("corpus", TINY)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_vocabulary_that_the_corpus_cannot_fill_is_lowered(kind: str, corpus: str, size: int) -> None:
-    tokenizer = train_tokenizer(TINY[corpus], TokenizerConfig(kind=kind, vocabulary_size=size))
-    assert 260 <= tokenizer.vocabulary_size < 1500
-    check_lossless(tokenizer, [*TINY[corpus], *NASTY])
 
 
 def words(count: int) -> list[str]:
@@ -247,16 +190,6 @@ def words(count: int) -> list[str]:
 )
 def test_a_vocabulary_is_never_larger_than_asked_for(kind: str, size: int) -> None:
     assert train_tokenizer(words(200), TokenizerConfig(kind=kind, vocabulary_size=size)).vocabulary_size <= size
-
-
-def test_wordpiece_needs_each_byte_at_the_start_of_a_word_and_behind_it() -> None:
-    with pytest.raises(NMTError, match=r"tokenizer\.vocabulary_size=300"):
-        train_tokenizer(words(200), TokenizerConfig(kind="wordpiece", vocabulary_size=300))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_vocabulary_that_the_corpus_can_fill_is_filled(kind: str) -> None:
-    assert train_tokenizer(words(400), TokenizerConfig(kind=kind, vocabulary_size=1000)).vocabulary_size == 1000
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -333,22 +266,6 @@ def test_a_file_that_is_no_tokenizer_is_an_error_naming_it(tmp_path: Path, conte
         load_tokenizer(path)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_half_a_tokenizer_is_an_error_naming_it(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "tokenizer.model"
-    train_tokenizer(LINES, TokenizerConfig(kind=kind, vocabulary_size=600)).save(path)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(NMTError, match=r"tokenizer\.model: not a tokenizer"):
-        load_tokenizer(path)
-
-
-@pytest.mark.parametrize("path", ["nowhere.model", "."])
-def test_a_missing_tokenizer_is_an_error_naming_it(tmp_path: Path, path: str) -> None:
-    with pytest.raises(NMTError, match="cannot be read") as error:
-        load_tokenizer(tmp_path / path)
-    assert str(tmp_path / path) in str(error.value)
-
-
 def saved(path: Path, kind: str) -> bytes:
     train_tokenizer(LINES, TokenizerConfig(kind=kind, vocabulary_size=600)).save(path)
     return path.read_bytes()
@@ -398,10 +315,6 @@ def test_a_tokenizer_of_anyone_is_ours_or_refused(tmp_path: Path, what: str) -> 
     assert "\n" not in str(error.value)
 
 
-def test_a_tokenizer_is_no_link_and_not_of_any_size(tmp_path: Path) -> None:
-    (tmp_path / "large").touch()
-    os.truncate(tmp_path / "large", 2**40)
-    (tmp_path / "link").symlink_to(tmp_path / "large")
-    for name, words in (("large", "larger than"), ("link", "a link")):
-        with pytest.raises(NMTError, match=words):
-            load_tokenizer(tmp_path / name)
+@pytest.mark.parametrize("line", NASTY, ids=ascii)
+def test_nasty_lines_come_back(tokenizer: Tokenizer, line: str) -> None:
+    check_lossless(tokenizer, [line])
