@@ -6,8 +6,6 @@ import os
 import pickle
 import shutil
 import struct
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -16,9 +14,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from nmt.errors import NMTError
-
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "marian"
+SHORT = "decode.max_extra_length=3"
 
 
 class Evil:
@@ -52,8 +49,10 @@ def refused(nmt, path: Path, *words: str, keys: tuple[str, ...] = ()) -> None:
 
 
 def test_what_is_refused_below_can_be_imported(nmt, hub, folder):
+    torch.save(load_file(hub / "model.safetensors"), hub / "pytorch_model.bin")
+    (hub / "model.safetensors").unlink()
     for path in (hub, folder, folder / "model.npz"):
-        done = nmt("import", str(path), "output=out", "decode.max_extra_length=3")
+        done = nmt("import", str(path), "output=out", SHORT)
         assert done.code == 0, done.err
         assert "trained by marian" in done.out
 
@@ -61,7 +60,7 @@ def test_what_is_refused_below_can_be_imported(nmt, hub, folder):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        *((name, (name, "No such file")) for name in ("source.spm", "target.spm", "vocab.json")),
+        ("source.spm", ("source.spm", "No such file")),
         ("model.safetensors", ("pytorch_model.bin", "No such file")),
         ("config.json", ("neither config.json", "decoder.yml")),
     ],
@@ -75,19 +74,13 @@ def test_a_missing_file_is_named(nmt, hub, name, words):
     ("values", "words"),
     [
         ({"model_type": "m2m_100"}, ("model_type=m2m_100", "only marian")),
-        ({"model_type": None}, ("no model_type",)),
-        ({"scale_embedding": False}, ("scale_embedding=False",)),
-        ({"normalize_before": True}, ("normalize_before=True",)),
+        ({"scale_embedding": "true"}, ("scale_embedding=true: only True",)),
         ({"encoder_ffn_dim": 64}, ("encoder_ffn_dim and decoder_ffn_dim differ",)),
-        ({"activation_function": "mish"}, ("activation_function=mish",)),
         ({"d_model": 32}, ("self_attn.q_proj.weight", "[24, 24]", "[32, 32]")),
         ({"d_model": 10**12}, ("d_model=1000000000000",)),
         ({"d_model": "24"}, ("config.json: d_model='24'", "of another type")),
-        ({"scale_embedding": "true"}, ("scale_embedding=true: only True",)),
-        ({"dropout": "0.1"}, ("dropout='0.1'", "of another type")),
         ({"encoder_layers": 2}, ("layers.1", "missing")),
         ({"decoder_layers": 0}, ("decoder_layers=0",)),
-        ({"encoder_layers": None}, ("encoder_layers=None", "missing")),
     ],
     ids=str,
 )
@@ -101,10 +94,9 @@ def test_settings_that_do_not_fit_are_named(nmt, hub, values, words):
     [
         ({"model.encoder.layernorm_embedding.weight": torch.ones(24)}, ("layernorm_embedding", "not known")),
         ({"final_logits_bias": torch.zeros(1, 7)}, ("final_logits_bias", "[1, 7]", "[1, 143]")),
-        ({"lm_head.weight": torch.zeros(7, 24)}, ("lm_head.weight", "[7, 24]")),
+        ({"model.shared.weight": None}, ("no embeddings",)),
         ({"model.encoder.layers.0.fc1.bias": None}, ("fc1.bias is missing",)),
         ({"model.encoder.layers.0.fc1.bias": torch.full((48,), torch.nan)}, ("fc1.bias", "no finite numbers")),
-        ({"model.shared.weight": None}, ("no embeddings",)),
         ({"model.encoder.layers.0.fc1.bias": torch.zeros(48, dtype=torch.int8)}, ("numbers of type I8",)),
     ],
     ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
@@ -125,18 +117,10 @@ def test_a_pickle_is_not_run(nmt, hub):
     refused(nmt, hub, "pytorch_model.bin", "not a mapping of names to tensors")
 
 
-def test_pytorch_model_bin_is_read(nmt, hub):
-    torch.save(load_file(hub / "model.safetensors"), hub / "pytorch_model.bin")
-    (hub / "model.safetensors").unlink()
-    done = nmt("import", str(hub), "output=out", "decode.max_extra_length=3")
-    assert done.code == 0, done.err
-
-
 @pytest.mark.parametrize(
     ("table", "words"),
     [
         ({"</s>": 0, "<unk>": 1, "a": 3}, ("numbers of its entries",)),
-        ({"</s>": 0, "<unk>": 1, "a": "x"}, ("numbers of its entries",)),
         ({"a": 0, "<pad>": 1}, ("no </s> and <unk>",)),
         ({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, ("embed_tokens.weight is [143, 24]", "[4, 24]")),
     ],
@@ -151,8 +135,7 @@ def test_what_is_no_sentencepiece_model_is_named(nmt, hub, tmp_path):
     for content in (b"", b"\x80nonsense"):
         (hub / "source.spm").write_bytes(content)
         refused(nmt, hub, "no tokenizer")
-    (hub / "source.spm").unlink()
-    (tmp_path / "secret").write_text("x")
+    (hub / "source.spm").rename(tmp_path / "secret")
     (hub / "source.spm").symlink_to(tmp_path / "secret")
     refused(nmt, hub, "source.spm", "a link, which is not followed")
 
@@ -163,33 +146,24 @@ def test_what_is_no_sentencepiece_model_is_named(nmt, hub, tmp_path):
 def rewrite(folder: Path, settings: dict[str, str] | None = None, **arrays) -> None:
     """Change lines of special:model.yml, and arrays; None removes one."""
     with np.load(folder / "model.npz") as stored:
-        found = {name: stored[name] for name in stored}
-    text = found["special:model.yml"].tobytes().rstrip(b"\0").decode()
+        content = {name: stored[name] for name in stored}
+    text = content["special:model.yml"].tobytes().rstrip(b"\0").decode()
     lines = [f"{key}: {value}" for key, value in (settings or {}).items()]
     kept = [line for line in text.splitlines() if line.partition(":")[0] not in (settings or {})]
-    found["special:model.yml"] = np.frombuffer("\n".join([*kept, *lines, ""]).encode() + b"\0", np.int8)
-    found |= arrays
-    np.savez(folder / "model.npz", **{name: array for name, array in found.items() if array is not None})
+    content["special:model.yml"] = np.frombuffer("\n".join([*kept, *lines, ""]).encode() + b"\0", np.int8)
+    content |= arrays
+    np.savez(folder / "model.npz", **{name: array for name, array in content.items() if array is not None})
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"type": "s2s"}, ("type=s2s", "only transformer")),
         ({"transformer-decoder-autoreg": "rnn"}, ("transformer-decoder-autoreg=rnn", "self-attention")),
-        ({"transformer-decoder-autoreg": "average-attention"}, ("transformer-decoder-autoreg=average-attention",)),
         ({"lemma-dim-emb": "32"}, ("lemma-dim-emb=32",)),
-        ({"transformer-train-position-embeddings": "true"}, ("transformer-train-position-embeddings=True",)),
         ({"transformer-postprocess": "dar"}, ("transformer-postprocess=dar", "only post-norm")),
-        ({"transformer-preprocess": "n"}, ("transformer-preprocess=n", "only post-norm")),
-        ({"transformer-tied-layers": "[1, 1]"}, ("transformer-tied-layers=[1, 1]",)),
-        ({"transformer-ffn-activation": "mish"}, ("transformer-ffn-activation=mish",)),
-        ({"transformer-heads": "5"}, ("heads=5",)),
-        ({"transformer-heads": '"8"'}, ("transformer-heads='8'", "of another type")),
-        ({"transformer-ffn-depth": "2.0"}, ("transformer-ffn-depth=2.0: only 2",)),
-        ({"transformer-no-bias": '"false"'}, ("transformer-no-bias=false: only False",)),
         ({"transformer-preprocess": "[n]"}, ("transformer-preprocess=", "of another type")),
-        ({"input-types": "{}"}, ("input-types={}: only []",)),
+        ({"transformer-tied-layers": "[1, 1]"}, ("transformer-tied-layers=[1, 1]",)),
+        ({"transformer-heads": "5"}, ("heads=5",)),
         ({"enc-depth": "2"}, ("encoder_l2_self_Wq is missing",)),
         ({"transformer-dim-ffn": "64"}, ("encoder_l1_ffn_W1", "[64, 24]")),
         ({"dim-emb": "&a 24\nx: *a"}, ("special:model.yml", "alias")),
@@ -205,11 +179,8 @@ def test_an_architecture_of_marian_that_we_lack_is_named(nmt, folder, settings, 
     ("arrays", "words"),
     [
         ({"Wemb": np.zeros((142, 24), np.int8)}, ("Wemb holds int8", "8-bit")),
-        ({"Wemb": np.zeros((142, 24), ">f4")}, ("Wemb holds >f4",)),
         ({"Wpos": np.zeros((64, 24), np.float32)}, ("Wpos", "not known")),
         ({"decoder_l1_self_Wq": None}, ("decoder_l1_self_Wq is missing",)),
-        ({"decoder_l1_self_Wq": np.zeros((24, 7), np.float32)}, ("decoder_l1_self_Wq", "[7, 24]")),
-        ({"decoder_l1_self_rnn_W": np.zeros((24, 24), np.float32)}, ("decoder_l1_self_rnn_W", "not known")),
         ({"special:model.yml": None}, ("no special:model.yml",)),
         ({"x": np.array(["text"])}, ("x holds <U4",)),
     ],
@@ -221,12 +192,12 @@ def test_arrays_of_marian_that_do_not_fit_are_named(nmt, folder, arrays, words):
 
 
 def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
-    np.savez(folder / "model.npz", Wemb=np.array([Evil()], dtype=object))
-    refused(nmt, folder, "model.npz", "not an .npz")
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**40, 2**20)})
     with zipfile.ZipFile(folder / "model.npz", "w") as archive:
         archive.writestr("Wemb.npy", header.getvalue())
+    refused(nmt, folder, "model.npz", "not an .npz")
+    np.savez(folder / "model.npz", Wemb=np.array([Evil()], dtype=object))
     refused(nmt, folder, "model.npz", "not an .npz")
     np.savez_compressed(folder / "model.npz", Wemb=np.zeros(2**20, np.float32))
     refused(nmt, folder, "model.npz", "compressed")
@@ -237,20 +208,13 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("models: [model.npz]\n", ("does not name two vocabularies",)),
-        (
-            "models: [model.npz]\nvocabs: [vocab.yml, source.spm]\n",
-            ("one of its vocabularies is a sentencepiece model",),
-        ),
+        ("models: [model.npz]\nvocabs: 5\n", ("vocabs=5", "of another type")),
+        ("models: [model.npz]\nvocabs: [vocab.yml]\n", ("does not name two vocabularies",)),
+        ("models: [model.npz]\nvocabs: [vocab.yml, source.spm]\n", ("one of its vocabularies is a sentencepiece",)),
         ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("name the .npz of one model",)),
         ("models: [model.npz]\nvocabs: [/etc/passwd.yml, /etc/passwd.yml]\n", ("model/passwd.yml", "No such file")),
         ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: -3\n", ("normalize=-3",)),
-        (
-            "models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: yes\n",
-            ("normalize=True", "of another type"),
-        ),
         ('models: [model.npz]\nvocabs: ["v\\0.yml", "v\\0.yml"]\n', ("cannot be read",)),
-        ("- a\n", ("not a mapping",)),
     ],
     ids=str,
 )
@@ -265,13 +229,10 @@ def test_what_is_no_model_is_named(nmt, tmp_path, folder):
     refused(nmt, tmp_path / "empty", "neither config.json of MarianMT")
     (folder / "decoder.yml").unlink()
     refused(nmt, folder / "model.npz", "no decoder.yml")
-    nmt("import", "output=x").refused("path: a value is needed")
-    nmt("import", str(folder)).refused("output: a value is needed")
 
 
-def test_keys_that_do_not_fit_together_are_named(nmt, folder, hub):
+def test_keys_that_do_not_fit_together_are_named(nmt, folder):
     refused(nmt, folder, "trained_by=transformers", keys=("trained_by=transformers",))
-    refused(nmt, hub, "trained_by=me", keys=("trained_by=me",))
     refused(nmt, folder, "pass sample=FILE", keys=("reference=x",))
     refused(nmt, folder, "pass reference=FILE", keys=("scores=x",))
     source = f"sample={folder / 'test.src'}"
@@ -286,42 +247,19 @@ def test_only_a_model_directory_is_replaced(nmt, folder, tmp_path):
     assert (tmp_path / "mine" / "letter").read_text() == "dear"
 
 
-# What other programs and libraries see of a folder that may come from anyone.
-
-
 def test_ctranslate2_and_transformers_open_nothing_but_what_was_read(nmt, hub, folder):
     """A pipe or an endless file that a library opens by itself would never end."""
     pytest.importorskip("ctranslate2")
-    nmt("import", str(folder), "output=opus", "decode.max_extra_length=3")
-    assert nmt("export", "opus", "output=ct2", "decode.max_extra_length=3").code == 0
+    nmt("import", str(folder), "output=opus", SHORT)
+    assert nmt("export", "opus", "output=ct2", SHORT).code == 0
     os.mkfifo("ct2/vmap.txt")
+    assert nmt("translate", "text=ka", "ct2", "engine=ctranslate2", SHORT).code == 0
     Path("ct2/nmt.json").unlink()
     change(Path("ct2/config.json"), unknown_setting=True, alignment_heads=[[99, 99]])
-    done = nmt("import", "ct2", "output=back", "decode.max_extra_length=3")
+    done = nmt("import", "ct2", "output=back", SHORT)
     assert (done.code, "is that of CTranslate2 within" in done.out) == (0, True), done.err
     pytest.importorskip("transformers")
     for name in ("special_tokens_map.json", "added_tokens.json", "tokenizer.json", "preprocessor_config.json"):
         os.mkfifo(hub / name)
-    done = nmt("import", str(hub), "output=hubs", "decode.max_extra_length=3")
+    done = nmt("import", str(hub), "output=hubs", SHORT)
     assert (done.code, "is that of transformers, given those of Marian, within" in done.out) == (0, True), done.err
-
-
-def test_pip_is_python_s_and_not_one_in_the_working_directory(tmp_path, monkeypatch):
-    from nmt.config import DataConfig
-    from nmt.plugins.quickstart.corpus import pip_download
-
-    monkeypatch.chdir(tmp_path)
-    Path("pip.py").write_text("open('pwned', 'w')")
-    config = DataConfig(name="mine", kind="quickstart", package="x", version="1", sha256="0" * 64)
-    config.package = "#"  # a comment: pip needs no network to refuse it
-    with pytest.raises(NMTError, match="cannot download"):
-        pip_download(config, tmp_path)
-    assert not Path("pwned").exists()
-
-
-@pytest.mark.parametrize("module", ["charts", "attention_page"])
-def test_matplotlib_has_its_own_settings_and_not_those_of_the_working_directory(tmp_path, module):
-    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
-    program = f"import nmt.plugins.report.{module}, matplotlib; print(matplotlib.rcParams['text.usetex'])"
-    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert done.stdout == "False\n", done.stderr
