@@ -16,7 +16,7 @@ import numpy as np
 from nmt.config import DecodeConfig
 from nmt.files import find_model_directory, read_tokenizer
 from nmt.plugins.exchange import ctranslate2
-from nmt.plugins.exchange.ctranslate2_engine import load_engine
+from nmt.plugins.exchange.ctranslate2_load import load_engine
 from nmt.text import SOURCE, TARGET
 
 

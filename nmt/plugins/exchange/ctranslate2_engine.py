@@ -22,10 +22,9 @@ import numpy.typing as npt
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig
 from nmt.errors import NMTError, one_line
-from nmt.files import read_description
 from nmt.hardware import usable_cores
-from nmt.plugins.exchange.ctranslate2_load import check_search, longest_sequence
-from nmt.plugins.exchange.ctranslate2_reader import checked_files, read_vocabulary
+from nmt.plugins.exchange.ctranslate2_load import check_search
+from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model
 from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_length, penalty
 
 BATCH_TOKENS = {"int8": 512, "float32": 1024}
@@ -37,26 +36,12 @@ NO_HYPOTHESIS = -1e9
 """CTranslate2 fills up its lists with hypotheses whose score is -1e10."""
 
 
-def load_engine(
-    folder: Path, config: DecodeConfig, precision: str = "default", threads: int | None = None, scores: bool = True
-) -> "CTranslate2Engine":
-    """The engine of a folder that `nmt.plugins.exchange.ctranslate2.write` wrote.
-
-    `precision` is the arithmetic; "default" is that of the file.
-    """
-    vocabularies = read_vocabulary(folder, "source"), read_vocabulary(folder, "target")
-    longest = longest_sequence(read_description(folder))
-    engine = CTranslate2Engine(checked_files(folder), vocabularies, longest, config, precision, threads, scores)
-    engine.folder = folder
-    return engine
-
-
 class CTranslate2Engine:
-    """A model in the files of a folder of CTranslate2, with its tokens of source and target in the order of our ids.
+    """A model in the files of CTranslate2.
 
-    `longest` is the longest sequence, with its end symbol, that it has positions for. Each worker has one core, which
-    is faster than one search on several cores; the workers share the weights. With `scores=False`, greedy search does
-    not compute log probabilities, which it does not need: they are nan.
+    `precision` is the arithmetic; "default" is that of the files. Each worker has one core, which is faster than one
+    search on several cores; the workers share the weights. With `scores=False`, greedy search does not compute log
+    probabilities, which it does not need: they are nan.
     """
 
     folder: Path
@@ -65,19 +50,19 @@ class CTranslate2Engine:
 
     def __init__(
         self,
-        files: dict[str, bytes],
-        vocabularies: tuple[list[str], list[str]],
-        longest: int,
+        model: CTranslate2Model,
         config: DecodeConfig,
         precision: str = "default",
         threads: int | None = None,
         scores: bool = True,
     ) -> None:
-        self.config, self.longest, self.scores, self.workers = config, longest, scores, threads or usable_cores()
+        self.config, self.scores = config, scores
+        self.longest: int | None = model.positions
+        self.workers = threads or usable_cores()
         try:
             self.translator = ctranslate2.Translator(
                 "model",
-                files=files,  # no file of the folder that was not checked
+                files=model.files,
                 compute_type=precision,
                 inter_threads=self.workers,
                 intra_threads=1,
@@ -85,7 +70,7 @@ class CTranslate2Engine:
             )
         except (RuntimeError, ValueError) as error:
             raise NMTError(f"not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
-        self.source_symbols, self.symbols = vocabularies
+        self.source_symbols, self.symbols = model.vocabularies
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
@@ -131,13 +116,13 @@ class CTranslate2Engine:
 
     def max_length(self, begun: Pair) -> int:
         """The maximal length of a sentence's translation, with the end symbol."""
-        source, target = map(len, begun)
-        if max(source, target) + 1 > self.longest:
+        (source, target), longest = map(len, begun), self.longest or 0
+        if max(source, target) + 1 > longest:
             raise NMTError(
-                f"a sequence of {max(source, target) + 1:,} tokens is longer than the {self.longest:,} positions that "
+                f"a sequence of {max(source, target) + 1:,} tokens is longer than the {longest:,} positions that "
                 "CTranslate2 has of the model; use split=auto, or engine=torch"
             )
-        return min(max(source + self.config.max_extra_length, target) + 1, self.longest)
+        return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
     def ranked(self, begun: Sequence[Pair], suppress: bool = False) -> list[list[Hypothesis]]:
         """The n_best hypotheses of each sentence, given with its prefix.

@@ -30,16 +30,12 @@ GLOBAL_SCALE = 1000.0
 
 @dataclass
 class Stored:
-    """Where model.bin holds a variable."""
+    """Where model.bin holds a variable; its length is in bytes."""
 
     shape: tuple[int, ...]
     type: str
     offset: int
-
-    @property
-    def length(self) -> int:
-        """In bytes."""
-        return math.prod(self.shape) * np.dtype(TYPES[self.type]).itemsize
+    length: int
 
 
 def read_index(file: BinaryIO, size: int) -> tuple[int, dict[str, Stored]]:
@@ -65,8 +61,9 @@ def read_index(file: BinaryIO, size: int) -> tuple[int, dict[str, Stored]]:
         name, shape = text(), tuple(take("I") for _ in range(take("B")))
         type, length = take("B"), take("I")
         fit(type < len(TYPES), f"{name[:80]!r} is of an unknown type")
-        variables[name] = stored = Stored(shape, list(TYPES)[type], file.tell())
-        fit(stored.length == length, f"{name[:80]!r} is not as long as its shape")
+        variables[name] = stored = Stored(shape, list(TYPES)[type], file.tell(), length)
+        itemsize = np.dtype(TYPES[stored.type]).itemsize
+        fit(math.prod(shape) * itemsize == length, f"{name[:80]!r} is not as long as its shape")
         fit(stored.offset + length <= size, "it is cut")
         file.seek(length, 1)
     for _ in range(take("I")):
@@ -82,23 +79,20 @@ def read_index(file: BinaryIO, size: int) -> tuple[int, dict[str, Stored]]:
 
 
 class Variables:
-    """The variables of model.bin in float32. `left` are the names of those that were not asked for.
+    """The variables of model.bin: matrices in float32, each once; `left` are the names of what was not taken.
 
-    Without `values`, all arrays are zeros that take no memory.
+    Without `values`, all but scalars and texts are zeros that take no memory.
     """
 
-    def __init__(self, path: Path, file: BinaryIO, values: bool) -> None:
+    def __init__(self, path: Path, file: BinaryIO, size: int, values: bool) -> None:
         self.path, self.file, self.values = path, file, values
         try:
-            self.version, self.stored = read_index(file, path.stat().st_size)
+            self.version, self.stored = read_index(file, size)
         except (ValueError, struct.error) as error:
             reason = "it is cut" if isinstance(error, struct.error) else one_line(error)
             raise NMTError(f"{path}: not a model of CTranslate2 that nmt can read: {reason}") from error
         self.left = set(self.stored)
         self.arrays: dict[int, Matrix] = {}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.stored
 
     def numbers(self, name: str) -> NDArray[Any]:
         """A variable as it is stored."""
@@ -107,51 +101,42 @@ class Variables:
         self.file.seek(stored.offset)
         return np.frombuffer(self.file.read(stored.length), TYPES[stored.type]).reshape(stored.shape)
 
-    def scalar(self, name: str, default: float) -> float:
-        """A number, or a default where the model does not have it."""
-        if name not in self:
-            return default
-        require(self.stored[name].shape in ((), (1,)), f"{self.path}: {name} is not a single number")
-        return float(self.numbers(name).item())
-
-    def attribute(self, side: str, name: str, default: float) -> float:
-        """A scalar of the encoder or decoder; older models have one for both."""
-        return self.scalar(f"{side}/{name}", self.scalar(name, default))
+    def scalar(self, default: float, *names: str) -> float:
+        """The number of the first of these names that the model has."""
+        values = [self.numbers(name) for name in names if name in self.stored]
+        require(all(value.size == 1 for value in values), f"{self.path}: {names[0]} is not a single number")
+        return float(values[0].item()) if values else default
 
     def text(self, name: str, default: str) -> str:
-        return self.numbers(name).tobytes().decode(errors="replace") if name in self else default
+        return self.numbers(name).tobytes().decode(errors="replace") if name in self.stored else default
 
     def array(self, name: str, *shape: int | None) -> Matrix:
-        """An array of a shape, in which None is any length. What is stored once is one array."""
+        """An array of a shape, in which None is any length; NMTError for another one."""
         stored = self.stored.get(name)
         lengths = stored.shape if stored else ()
-        fits = len(lengths) == len(shape) and all(b in (None, a) for a, b in zip(lengths, shape, strict=False))
         expected = ", ".join("any" if length is None else str(length) for length in shape)
-        there = list(lengths) if stored else "nothing"
-        require(fits, f"{self.path}: {name} is {there}, where there should be [{expected}]")
-        assert stored
+        problem = f"{self.path}: {name} is {list(lengths) if stored else 'nothing'}, where there should be [{expected}]"
+        require(len(lengths) == len(shape), problem)
+        require(all(b in (None, a) for a, b in zip(lengths, shape, strict=True)), problem)
         self.left -= {name, f"{name}_scale"}
         if not self.values:
-            self.scales(name)
             return np.broadcast_to(np.float32(0), lengths)
         if id(stored) not in self.arrays:
-            array = self.arrays[id(stored)] = self.dequantized(name)
-            require(bool(np.isfinite(array).all()), f"{self.path}: {name} holds numbers that are not finite")
+            self.arrays[id(stored)] = self.dequantized(name)
         return self.arrays[id(stored)]
 
     def dequantized(self, name: str) -> Matrix:
-        if self.stored[name].type == "bfloat16":
-            return (self.numbers(name).astype(np.uint32) << 16).view(np.float32)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.numbers(name).astype(np.float32) / self.scales(name)  # type: ignore[no-any-return]
-
-    def scales(self, name: str) -> Matrix:
-        """What the rows of a matrix were multiplied by, if it is one of whole numbers."""
-        matrix, stored = self.stored[name], self.stored.get(f"{name}_scale")
-        if not matrix.type.startswith("int"):
-            return np.array(1, np.float32)
-        if stored is None and matrix.type == "int16":
-            return np.array(GLOBAL_SCALE, np.float32)
-        if stored is None or stored.type != "float32" or stored.shape not in ((), matrix.shape[:1]):
-            raise NMTError(f"{self.path}: {name} holds whole numbers, but there is no scale for each row")
-        return self.numbers(f"{name}_scale").reshape(-1, *[1] * (len(matrix.shape) - 1))
+        stored, scale = self.stored[name], self.stored.get(f"{name}_scale")
+        if stored.type == "bfloat16":
+            array = (self.numbers(name).astype(np.uint32) << 16).view(np.float32)
+        else:
+            array = self.numbers(name).astype(np.float32)
+        if stored.type == "int16" and scale is None:
+            array /= GLOBAL_SCALE
+        elif stored.type.startswith("int"):
+            fits = scale is not None and scale.type == "float32" and scale.shape in ((), stored.shape[:1])
+            require(fits, f"{self.path}: {name} holds whole numbers, but there is no scale for each row")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                array /= self.numbers(f"{name}_scale").reshape(-1, *[1] * (array.ndim - 1))
+        require(bool(np.isfinite(array).all()), f"{self.path}: {name} holds numbers that are not finite")
+        return array

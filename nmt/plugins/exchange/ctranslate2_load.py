@@ -7,7 +7,7 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nmt.config import DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError
@@ -99,33 +99,28 @@ def load(folders: Sequence[Path], options: EngineOptions, notice: Callable[[str]
     """CTranslate2 with a model directory, which is converted at its first use, or with an exported model."""
     check(folders, options)
     require_ctranslate2("engine")
-    from nmt.plugins.exchange.ctranslate2_engine import load_engine
-
     [folder], precision = folders, "default"
     if is_exported(folder):
-        check_exported(folder)
         precision = "int8" if options.precision == "int8" else precision
     else:
         folder = converted(folder, options.precision, notice)
     return load_engine(folder, options.decode, precision, options.threads, options.scores)
 
 
-def check_exported(folder: Path) -> None:
-    """Raise NMTError unless a folder, which may come from anyone, holds such a model as nmt.json describes.
+def load_engine(folder: Path, config: DecodeConfig, *options: Any, **more: Any) -> "CTranslate2Engine":
+    """The engine, with these options, of an exported folder, which may come from anyone.
 
-    CTranslate2 does not check the files that it loads, and may crash.
+    CTranslate2 does not check what it loads, and may crash; so it gets from memory what was checked.
     """
+    from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
     from nmt.plugins.exchange.ctranslate2_reader import read_model
 
-    model, tokenizer, longest = (
-        read_model(folder, False),
-        read_tokenizer(folder),
-        longest_sequence(read_description(folder)),
-    )
+    model, tokenizer = read_model(folder, values=False), read_tokenizer(folder)
     same = model.vocabularies == (tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET))
     require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
-    problem = f"{folder}: it has not the {longest:,} positions of nmt.json; export the model again"
-    require(model.config.max_positions >= longest, problem)
+    engine = CTranslate2Engine(model, config, *options, **more)
+    engine.folder = folder
+    return engine
 
 
 def converted_folder(folder: Path, precision: str) -> Path:

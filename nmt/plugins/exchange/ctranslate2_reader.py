@@ -5,6 +5,7 @@ config.json                   names of symbols, epsilon of LayerNorm; in older m
 shared_vocabulary.json        the tokens, in the order of ids; or source_vocabulary and target_vocabulary; older: .txt
 """
 
+import io
 import json
 import math
 import re
@@ -16,16 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, build, require
-from nmt.errors import NMTError
-from nmt.files import (
-    LARGE,
-    opened,
-    parse_json,
-    read_bytes,
-    read_mapping,
-    read_text,
-    read_tree,
-)
+from nmt.errors import NMTError, one_line
+from nmt.files import LARGE, check_regular, parse_json, read_bytes
 from nmt.plugins.exchange.ctranslate2_file import VERSIONS, Matrix, Variables
 from nmt.plugins.exchange.names import layer_table
 from nmt.text import SYMBOLS
@@ -57,6 +50,10 @@ class CTranslate2Model:
     """Of source and target: CTranslate2's tokens in the order of our ids."""
     precision: str
     """The type that the matrices were stored in; other than float32, they are rounded."""
+    positions: int
+    """The longest sequence, with its end symbol, that CTranslate2 can take."""
+    files: dict[str, bytes]
+    """What CTranslate2 may see of the folder: the files and the settings that were read."""
 
 
 @dataclass
@@ -71,53 +68,6 @@ class Settings:
     add_source_eos: bool
     layer_norm_epsilon: float | None = None
     quantization_type: int | None = 0
-
-
-def settings_in(folder: Path) -> dict[str, Any]:
-    tree = read_mapping(folder / "config.json", parse_json)
-    return {field.name: tree[field.name] for field in fields(Settings) if field.name in tree}
-
-
-def read_settings(folder: Path, variables: Variables) -> Settings:
-    """The settings of a model; NMTError where they are missing or of another type."""
-    if variables.version == VERSIONS[-1]:
-        return build(Settings, settings_in(folder), str(folder / "config.json"))
-    names = {"unk_token": UNK, "bos_token": BOS, "eos_token": EOS}
-    unknown, start, end = (variables.text(name, SYMBOLS[id]) for name, id in names.items())
-    first = None if variables.scalar("user_decoder_start_tokens", 0) else start
-    first = first if variables.scalar("with_target_bos", 1) or first is None else end
-    ends = (bool(variables.scalar(f"with_source_{symbol}", 0)) for symbol in ("bos", "eos"))
-    return Settings(unknown, start, end, first, *ends)
-
-
-def vocabulary_file(folder: Path, side: str) -> Path:
-    """The file with the tokens of a side ("source", "target"); NMTError where there is none, or two."""
-    names = [f"{part}_vocabulary.{ending}" for part in ("shared", side) for ending in ("json", "txt")]
-    paths = [folder / name for name in names if (folder / name).exists()]
-    if len(paths) != 1:
-        there = f"{paths[0].name} and {paths[1].name}" if paths else f"no {names[0]}, and no {names[2]}"
-        raise NMTError(f"{folder}: {there}; each side has one vocabulary")
-    return paths[0]
-
-
-def read_vocabulary(folder: Path, side: str) -> list[str]:
-    """The tokens of a side, in the order of ids; NMTError where there are none."""
-    path = vocabulary_file(folder, side)
-    if path.suffix == ".txt":
-        lines = read_text(path, LARGE).removesuffix("\n").split("\n")
-        return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines
-    tokens = read_tree(path, parse_json, LARGE)
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise NMTError(f"{path}: not a list of tokens")
-    return tokens
-
-
-def checked_files(folder: Path) -> dict[str, bytes]:
-    """What CTranslate2 may see of a folder that `read_model` accepts: the files and the settings that were read."""
-    paths = {folder / "model.bin", *(vocabulary_file(folder, side) for side in SIDES)}
-    files = {path.name: read_bytes(path, path.stat().st_size) for path in paths}
-    settings = settings_in(folder) if (folder / "config.json").exists() else {}
-    return {**files, "config.json": json.dumps(settings).encode()}
 
 
 def our_order(tokens: list[str], settings: Settings, where: Path) -> tuple[list[str], NDArray[np.int64]]:
@@ -142,40 +92,84 @@ def read_model(folder: Path, values: bool = True) -> CTranslate2Model:
 
     Without `values`, only shapes and settings are checked: there are no weights, and positions count as learned.
     """
-    path = folder / "model.bin"
-    with opened(path) as file:
-        return Reader(folder, Variables(path, file, values)).read()
+    return Reader(folder, values).read()
 
 
 class Reader:
     """Puts a model together from its variables."""
 
-    def __init__(self, folder: Path, variables: Variables) -> None:
-        self.folder, self.variables, self.settings = folder, variables, read_settings(folder, variables)
+    def __init__(self, folder: Path, values: bool) -> None:
+        self.folder, self.files = folder, dict[str, bytes]()
+        path = folder / "model.bin"
+        check_regular(path)
+        content = self.read_file(path.name, path.stat().st_size)
+        self.variables = variables = Variables(path, io.BytesIO(content), len(content), values)
+        self.settings = self.read_settings()
         self.require(not self.settings.quantization_type, "quantized by AWQ, which nmt cannot undo")
-        tokens = [read_vocabulary(folder, side) for side in SIDES]
+        tokens = [self.read_vocabulary(side) for side in SIDES]
         self.shared = tokens[0] == tokens[1]
         self.tokens, self.rows = zip(*(our_order(side, self.settings, folder) for side in tokens), strict=True)
         newer, older = "encoder/embeddings_0/weight", "encoder/embeddings/weight"
-        source = variables.array(newer if newer in variables else older, len(tokens[0]), None)
+        source = variables.array(newer if newer in variables.stored else older, len(tokens[0]), None)
         self.d_model = source.shape[1]
         names = "decoder/embeddings/weight", "decoder/projection/weight"
         self.matrices = source, *(variables.array(name, len(tokens[1]), self.d_model) for name in names)
-        self.zero_start = bool(variables.scalar("decoder/start_from_zero_embedding", 0))
+        self.zero_start = bool(variables.scalar(0, "decoder/start_from_zero_embedding"))
 
     def require(self, condition: bool, problem: str) -> None:
         require(condition, f"{self.folder}: {problem}")
 
+    def read_file(self, name: str, limit: int = LARGE) -> bytes:
+        self.files[name] = read_bytes(self.folder / name, limit)
+        return self.files[name]
+
+    def parsed(self, name: str) -> Any:
+        """The content of a file in JSON."""
+        try:
+            return parse_json(self.read_file(name))
+        except ValueError as error:
+            raise NMTError(f"{self.folder / name}: cannot be read ({one_line(error)})") from error
+
+    def read_settings(self) -> Settings:
+        """The settings of a model; NMTError where they are missing or of another type."""
+        variables = self.variables
+        if variables.version == VERSIONS[-1]:
+            tree = self.parsed("config.json")
+            self.require(isinstance(tree, dict), "its config.json is not a mapping of names to values")
+            tree = {field.name: tree[field.name] for field in fields(Settings) if field.name in tree}
+            self.files["config.json"] = json.dumps(tree).encode()
+            return build(Settings, tree, str(self.folder / "config.json"))
+        names = {"unk_token": UNK, "bos_token": BOS, "eos_token": EOS}
+        unknown, start, end = (variables.text(name, SYMBOLS[id]) for name, id in names.items())
+        first = None if variables.scalar(0, "user_decoder_start_tokens") else start
+        first = first if variables.scalar(1, "with_target_bos") or first is None else end
+        ends = (bool(variables.scalar(0, f"with_source_{symbol}")) for symbol in ("bos", "eos"))
+        return Settings(unknown, start, end, first, *ends)
+
+    def read_vocabulary(self, side: str) -> list[str]:
+        """The tokens of a side, in the order of ids; NMTError where there are none, or two files with them."""
+        names = [f"{part}_vocabulary.{ending}" for part in ("shared", side) for ending in ("json", "txt")]
+        there = [name for name in names if (self.folder / name).exists()]
+        problem = " and ".join(there) or f"no {names[0]}, and no {names[2]}"
+        self.require(len(there) == 1, f"{problem}; each side has one vocabulary")
+        if there[0].endswith(".txt"):
+            lines = self.read_file(there[0]).decode(errors="replace").removesuffix("\n").split("\n")
+            return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines
+        tokens = self.parsed(there[0])
+        strings = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
+        self.require(strings, f"its {there[0]} is not a list of tokens")
+        return list(tokens)
+
     def read(self) -> CTranslate2Model:
         self.check_symbols()
         config, variables, weights = self.architecture(), self.variables, dict[str, Matrix]()
-        positions, columns = self.positions(weights)
+        length, positions, columns = self.positions(weights)
         for row in layer_table(config):
             cuts = [row.shape[0]] if len(row.ctranslate2) == 1 else [self.d_model, row.shape[0] - self.d_model]
             if config.attention_bias or not row.ours.endswith("_bias"):
                 arrays = [
                     variables.array(name, length, *row.shape[1:])
-                    if name in variables or not name.endswith("/bias")
+                    if name in variables.stored or not name.endswith("/bias")
                     else np.zeros(length, np.float32)
                     for name, length in zip(row.ctranslate2, cuts, strict=True)
                 ]
@@ -186,7 +180,7 @@ class Reader:
         unknown = next((name for name in sorted(variables.left) if not IRRELEVANT.fullmatch(name)), None)
         self.require(unknown is None, f"it has {str(unknown)[:80]!r}, which nmt's Transformer does not have")
         precision = variables.stored["decoder/layer_0/ffn/linear_0/weight"].type
-        return CTranslate2Model(replace(config, **settings), weights, self.tokens, precision)
+        return CTranslate2Model(replace(config, **settings), weights, self.tokens, precision, length, self.files)
 
     def check_symbols(self) -> None:
         """NMTError where the symbols do not do what ours do."""
@@ -205,7 +199,8 @@ class Reader:
         variables, stacks = self.variables, ("encoder", "decoder")
         defaults = {"num_heads": 8, "pre_norm": 1, "activation": 0}
         scalars = [
-            [int(variables.attribute(side, name, default)) for name, default in defaults.items()] for side in stacks
+            [int(variables.scalar(default, f"{side}/{name}", name)) for name, default in defaults.items()]
+            for side in stacks
         ]
         problem = "its decoder has other heads, norms or activations than its encoder, which nmt's has not"
         self.require(scalars[0] == scalars[1], problem)
@@ -213,14 +208,14 @@ class Reader:
         problem = f"its activation is number {activation}; nmt has {', '.join(ACTIVATIONS.values())}"
         self.require(activation in ACTIVATIONS, problem)
         for name, usual in (("encoder/multi_query_attention", 0), ("decoder/alibi", 0), ("decoder/scale_outputs", 1)):
-            same = variables.scalar(name, usual) == usual
+            same = variables.scalar(usual, name) == usual
             self.require(same, f"it has {name}, which nmt's Transformer does not have")
         for side in stacks:
             self.check_scale(side)
         layers = {f"{stack}_layers": self.count_layers(stack) for stack in stacks}
         # CTranslate2 does not check which layer and heads it aligns by, and crashes.
         for name, default, fewest, end in (("layer", -1, -1, layers["decoder_layers"]), ("heads", 1, 0, heads + 1)):
-            there = fewest <= variables.attribute("decoder", f"alignment_{name}", default) < end
+            there = fewest <= variables.scalar(default, f"decoder/alignment_{name}", f"alignment_{name}") < end
             self.require(there, f"its alignment_{name} is not one of its own")
         epsilon = self.settings.layer_norm_epsilon
         settings = {
@@ -238,8 +233,8 @@ class Reader:
     def check_scale(self, side: str) -> None:
         """NMTError unless embeddings are multiplied by sqrt(d_model)."""
         names = ("scale_embeddings", "embeddings/multiply_by_sqrt_depth", "embeddings_0/multiply_by_sqrt_depth")
-        name = next((f"{side}/{name}" for name in names if f"{side}/{name}" in self.variables), "")
-        scale, is_flag = self.variables.scalar(name, 1), not name or self.variables.stored[name].type == "int8"
+        name = next((f"{side}/{name}" for name in names if f"{side}/{name}" in self.variables.stored), "")
+        scale, is_flag = self.variables.scalar(1, name), not name or self.variables.stored[name].type == "int8"
         scaled = bool(scale) if is_flag else math.isclose(scale, math.sqrt(self.d_model), rel_tol=1e-6)
         self.require(scaled, f"its {side} does not multiply embeddings by the square root of their width, as in nmt")
 
@@ -249,10 +244,10 @@ class Reader:
         self.require(numbers == set(range(len(numbers) or 1)), f"the layers of its {stack} are not numbered from 0")
         return len(numbers)
 
-    def positions(self, weights: dict[str, Matrix]) -> tuple[dict[str, Any], NDArray[np.int64] | None]:
-        """What positions are, and our order of the columns of all weights, if it is another; adds learned positions.
+    def positions(self, weights: dict[str, Matrix]) -> tuple[int, dict[str, Any], NDArray[np.int64] | None]:
+        """Number and kind of positions, and our order of the columns of all weights, if it is another.
 
-        They are sinusoids if both tables are, in some order of their columns, and else learned.
+        They are sinusoids if both tables are, in some order of their columns, and else learned, a part of the weights.
         """
         tables, kinds, values = [], [], self.variables.values
         for side in ("encoder", "decoder"):
@@ -260,13 +255,13 @@ class Reader:
             stored = self.variables.stored.get(name)
             tables.append(self.variables.array(name, None, self.d_model) if stored else generated(self.d_model))
             kinds.append(sinusoid_kind(tables[-1], ROUNDING.get(stored.type, 0.0)) if stored and values else None)
+        length = min(map(len, tables))
         if kinds[0] and kinds[0] == kinds[1]:
             kind, halved = kinds[0]
-            return {"positions": kind}, halves(self.d_model).argsort() if halved else None
-        length = min(map(len, tables))
+            return length, {"positions": kind}, halves(self.d_model).argsort() if halved else None
         for side, table in zip(SIDES, tables, strict=True):
             weights[f"{side}_embedding.positions.table"] = table[:length]
-        return {"positions": "learned", "max_positions": length}, None
+        return length, {"positions": "learned", "max_positions": length}, None
 
     def embeddings(self, weights: dict[str, Matrix], columns: NDArray[np.int64] | None) -> dict[str, Any]:
         """Add the three matrices of section 3.4, and say which of them are one."""
@@ -286,7 +281,7 @@ class Reader:
         """Add the bias on the logits, and say which of our first symbols have no probability."""
         rows, name = self.rows[1], "decoder/projection/bias"
         bias, never = np.zeros(len(rows), np.float32), rows < 0
-        if name in self.variables:
+        if name in self.variables.stored:
             bias = in_order(self.variables.array(name, int((rows >= 0).sum())), rows)
             never |= bias < NEVER
         starts = not self.zero_start or not self.variables.values or bool(never[[PAD, BOS]].all())
@@ -308,7 +303,7 @@ def generated(d_model: int, length: int = GENERATED_POSITIONS) -> Matrix:
     from nmt.model import sinusoids
 
     require(d_model % 2 == 0 and d_model >= 4, f"a width of {d_model} has no sinusoids in CTranslate2")
-    return sinusoids(length, d_model, 1, "tensor2tensor").numpy()[:, halves(d_model)]  # type: ignore[no-any-return]
+    return sinusoids(length, d_model, 1, "tensor2tensor").numpy()[:, halves(d_model)]
 
 
 def sinusoid_kind(table: Matrix, rounding: float) -> tuple[str, bool] | None:

@@ -19,8 +19,7 @@ from nmt.config import DecodeConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import expected_search, is_exported, opened, parse_json, read_description, read_mapping, read_tokenizer
 from nmt.plugins.exchange.ctranslate2 import CTranslate2Program
-from nmt.plugins.exchange.ctranslate2_load import MAX_POSITIONS
-from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model, checked_files, read_model
+from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model, read_model
 from nmt.plugins.exchange.foreign import Foreign, language
 from nmt.plugins.exchange.marian_weights import tokenizer_of
 from nmt.text import MARIAN_SYMBOLS, SYMBOLS, TAG, MarianTokenizer, Tokenizer
@@ -70,7 +69,7 @@ def read_folder(folder: Path, sentencepiece: str | None) -> Foreign:
         same = model.vocabularies == (tokenizer.vocabulary(0), tokenizer.vocabulary(1))
         require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
         search = expected_search(DecodeConfig(), description)
-        foreign = foreign_of(folder, model, tokenizer)
+        foreign = foreign_of(model, tokenizer)
         foreign.length_penalty, foreign.length_penalty_kind = (
             search.length_penalty,
             search.length_penalty_kind or "gnmt",
@@ -82,7 +81,7 @@ def read_folder(folder: Path, sentencepiece: str | None) -> Foreign:
         sides = [Path(sentencepiece) if sentencepiece else folder / "sentencepiece.model"] * 2
     there = all(path.exists() for path in sides)
     require(there, f"{sides[-1]}: not there; sentencepiece=FILE names the model that splits the text")
-    return foreign_of(folder, model, sentencepiece_tokenizer(model, sides))
+    return foreign_of(model, sentencepiece_tokenizer(model, sides))
 
 
 def read_package(folder: Path) -> Foreign:
@@ -96,7 +95,7 @@ def read_package(folder: Path) -> Foreign:
     require(tokenizer.is_file(), f"{folder}: nmt reads packages with sentencepiece.model, not those with bpe.model")
     require(not model.is_symlink(), f"{model}: a link, which is not followed")
     content = read_model(model)
-    foreign = foreign_of(model, content, sentencepiece_tokenizer(content, [tokenizer] * 2))
+    foreign = foreign_of(content, sentencepiece_tokenizer(content, [tokenizer] * 2))
     foreign.length_penalty = ARGOS_PENALTY
     foreign.languages = language(metadata["from_code"]), language(metadata["to_code"])
     return foreign
@@ -135,16 +134,11 @@ def sentencepiece_tokenizer(model: CTranslate2Model, paths: list[Path]) -> Maria
     return tokenizer
 
 
-def foreign_of(folder: Path, model: CTranslate2Model, tokenizer: Tokenizer) -> Foreign:
-    """A model that was read from a folder, which may be gone when CTranslate2 is to load it."""
-    files = checked_files(folder)
-
+def foreign_of(model: CTranslate2Model, tokenizer: Tokenizer) -> Foreign:
     def program(decode: DecodeConfig) -> CTranslate2Program:
         from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
 
-        longest = model.config.max_positions if model.config.positions == "learned" else MAX_POSITIONS
-        engine = CTranslate2Engine(files, model.vocabularies, longest, decode, "float32", threads=1)
-        return CTranslate2Program(Translator(engine, tokenizer))
+        return CTranslate2Program(Translator(CTranslate2Engine(model, decode, "float32", threads=1), tokenizer))
 
     rounded = "" if model.precision == "float32" else f", dequantized from {model.precision}"
     weights = {name: torch.from_numpy(array) for name, array in model.weights.items()}

@@ -50,7 +50,8 @@ from nmt.files import (
     whole_folder,
 )
 from nmt.model import Transformer
-from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, Weights, halves, ids_of, layers_to_transformers
+from nmt.plugins.exchange.foreign import Weights
+from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, halves, ids_of, layers_to_transformers
 from nmt.plugins.exchange.transformers_program import marian_table, search_settings
 from nmt.text import (
     CONTINUES,

@@ -67,7 +67,10 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     foreign = read(config)
     status("comparing")
     model, tokenizer = foreign.model(), foreign.tokenizer
-    penalty = {"length_penalty": foreign.length_penalty, "length_penalty_kind": foreign.length_penalty_kind}
+    penalty: dict[str, Any] = {
+        "length_penalty": foreign.length_penalty,
+        "length_penalty_kind": foreign.length_penalty_kind,
+    }
     lines = list(compare(config, foreign, model, replace(config.decode, n_best=1, **penalty)))
     languages = config.source or foreign.languages[0], config.target or foreign.languages[1]
     training = {**foreign.training, "imported": foreign.origin, **penalty}
@@ -132,16 +135,14 @@ def sample_of(config: ImportConfig, tokenizer: "Tokenizer") -> "Sample":
     if config.sample is None:
         draw, ids = random.Random(1), range(4, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size)
         drawn = [draw.choices(ids, k=draw.randint(*SAMPLE_TOKENS)) for _ in range(SAMPLE_LINES)]
-        lines = (tokenizer.clean(tokenizer.decode(row, side=0)) for row in drawn)
-        return Sample([line for line in lines if line], f"{SAMPLE_LINES} lines of random words of its vocabulary")
-    lines, references = (
-        [tokenizer.clean(line) for line in read_texts(name)] if name is not None else None
-        for name in (config.sample, config.reference)
-    )
+        texts = (tokenizer.clean(tokenizer.decode(row, side=0)) for row in drawn)
+        return Sample([text for text in texts if text], f"{SAMPLE_LINES} lines of random words of its vocabulary")
+    files = [config.sample, *([config.reference] if config.reference is not None else [])]
+    lines, *references = ([tokenizer.clean(line) for line in read_texts(name)] for name in files)
     require(bool(lines), f"sample={config.sample}: empty")
-    same = references is None or len(references) == len(lines)
+    same = all(len(side) == len(lines) for side in references)
     require(same, f"reference={config.reference}: not as many lines as in sample, {len(lines):,}")
-    return Sample(lines, config.sample, references)
+    return Sample(lines, config.sample, *references)
 
 
 def run(config: ImportConfig) -> None:

@@ -43,24 +43,24 @@ def layer_rows(model: ModelConfig, stack: str, number: int) -> Iterator[Row]:
     attentions += [("cross_attention", "encoder_attn", "context", "attention")] if stack == "decoder" else []
     for place, (name, a, b, c) in enumerate(attentions, 1):
         *inputs, output = [f"{other}/{c}/linear_{part}" for part in range(1 + place)]
-        for kind, letter, suffix, columns in (("weight", "W", "", (width,)), ("bias", "b", "_bias", ())):
+        for kind, letter, suffix, shape in (("weight", "W", "", [width]), ("bias", "b", "_bias", [])):
             yield Row(
                 f"{ours}.{name}.input{suffix}",
-                (3 * width, *columns),
-                1 if columns else None,
+                (3 * width, *shape),
+                1 if shape else None,
                 tuple(f"{hub}.{a}.{part}_proj.{kind}" for part in "qkv"),
                 tuple(f"{marian}_{b}_{letter}{part}" for part in "qkv"),
                 tuple(f"{part}/{kind}" for part in inputs),
             )
             theirs = (f"{hub}.{a}.out_proj.{kind}",), (f"{marian}_{b}_{letter}o",), (f"{output}/{kind}",)
-            yield Row(f"{ours}.{name}.output{suffix}", (width, *columns), 0, *theirs)
+            yield Row(f"{ours}.{name}.output{suffix}", (width, *shape), 0, *theirs)
         names = f"{hub}.{a}_layer_norm", f"{marian}_{b}_Wo_ln", pre, f"{other}/{c}/layer_norm"
         yield from norm_rows(model, f"{ours}.residual_{place}.norm", *names)
     for place, index, rows, columns, axes in ((1, 0, inner, width, (1, None)), (2, 2, width, inner, (0, 0))):
-        for kind, letter, shape, axis in (("weight", "W", (rows, columns), axes[0]), ("bias", "b", (rows,), axes[1])):
+        for kind, letter, shape, axis in (("weight", "W", [rows, columns], axes[0]), ("bias", "b", [rows], axes[1])):
             linear = f"{other}/ffn/linear_{place - 1}/{kind}"
             theirs = (f"{hub}.fc{place}.{kind}",), (f"{marian}_ffn_{letter}{place}",), (linear,)
-            yield Row(f"{ours}.feed_forward.{index}.{kind}", shape, axis, *theirs)
+            yield Row(f"{ours}.feed_forward.{index}.{kind}", tuple(shape), axis, *theirs)
     names = f"{hub}.final_layer_norm", f"{marian}_ffn_ffn_ln", pre, f"{other}/ffn/layer_norm"
     yield from norm_rows(model, f"{ours}.residual_{len(attentions) + 1}.norm", *names)
 

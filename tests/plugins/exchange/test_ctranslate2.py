@@ -1,6 +1,5 @@
 """CTranslate2 with an exported model, beside the torch engine with the model itself."""
 
-import json
 import math
 import random
 from dataclasses import asdict
@@ -14,10 +13,10 @@ pytest.importorskip("ctranslate2")
 
 from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import EXPORTED, ModelDescription, load_model, read_description, sha256, write_model_directory
+from nmt.files import ModelDescription, load_model, read_description, sha256, write_model_directory
 from nmt.model import Transformer
 from nmt.plugins.exchange.ctranslate2 import write
-from nmt.plugins.exchange.ctranslate2_engine import load_engine
+from nmt.plugins.exchange.ctranslate2_load import load_engine
 from nmt.search import TorchEngine
 from nmt.search.engine import length_penalty
 from nmt.text import load_tokenizer, train_tokenizer
@@ -116,10 +115,6 @@ def assert_same(torch_found, found, least: int = 30) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 def test_translations_and_scores_are_those_of_torch(each, sentences, beam_size, alpha):
     assert_same(*searches(each, sentences, beam_size=beam_size, length_penalty=alpha), least=29)
-
-
-def test_nothing_is_translated_as_nothing(each):
-    assert [h.tokens for h in searches(each, [[]])[1][0]] == [[]]
 
 
 @pytest.mark.parametrize("alpha", [0.6, 1.0])
@@ -246,20 +241,10 @@ def test_lines_translated_ahead_are_the_same_and_in_order(folder, beam_size, mon
         translator.translate(lines)
 
 
-def test_no_sentences_give_no_translations(folder):
-    assert searches(folder, [])[1] == []
-
-
 def test_a_sentence_without_positions_is_an_error_that_names_them(tmp_path):
     engine = load_engine(make(tmp_path, **KINDS["learned"]) / "float32", DecodeConfig(), threads=1)
     with pytest.raises(NMTError, match="41 tokens is longer than the 40 positions"):
         engine.search([[5] * 40], [[]])
-
-
-def test_the_folder_has_all_that_translating_needs(folder):
-    names = {path.name for path in (folder / "int8").iterdir()}
-    assert names == {*("model.bin", "config.json", "shared_vocabulary.json", "tokenizer.model", "README.md"), EXPORTED}
-    assert json.loads((folder / "int8" / EXPORTED).read_text()) == asdict(read_description(folder / "model"))
 
 
 def beginnings(folder: Path, sentences: list[list[int]]) -> list[list[int]]:
@@ -326,15 +311,6 @@ def test_another_search_by_the_same_weights_is_that_of_an_engine_of_its_own(fold
     assert loaded.with_search(DecodeConfig(beam_size=1)).translator is loaded.translator
     with pytest.raises(NMTError, match=r"decode\.min_length=2"):
         loaded.with_search(DecodeConfig(min_length=2))
-
-
-def test_greedy_search_for_text_alone_gets_scores_with_a_beam_and_back(folder, sentences):
-    """And batches of its own size."""
-    greedy = load_engine(folder / "float32", DecodeConfig(beam_size=1), threads=1, scores=False)
-    beam = greedy.with_search(DecodeConfig(beam_size=4))
-    assert (greedy.has_scores, beam.has_scores, beam.with_search(greedy.config).has_scores) == (False, True, False)
-    assert greedy.batch_tokens > beam.batch_tokens
-    assert not math.isnan(beam.search(sentences[:1], [[]])[0][0].score)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

@@ -1,7 +1,6 @@
 """Exported models, against transformers: its logits, token ids and translations are ours."""
 
 import random
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -161,14 +160,6 @@ def test_token_ids_and_texts_are_ours(kind, tmp_path):
     assert len(theirs) == tokenizer.vocabulary_size
 
 
-def test_batches_are_padded_as_ours(trained, tokenizer):
-    lines = random_lines(9)
-    found = loaded_tokenizer(trained[1])(lines, padding=True, return_tensors="pt")
-    expected = pad_source(tokenizer.encode(lines), torch.device("cpu"))
-    assert found["input_ids"].tolist() == expected.tolist()
-    assert found["attention_mask"].tolist() == (expected != PAD).long().tolist()
-
-
 @pytest.mark.parametrize(
     "settings",
     [{}, {"max_extra_length": 0}, {"max_length": 4}, {"min_length": 12}, {"no_repeat_ngram_size": 2}],
@@ -210,14 +201,9 @@ def test_the_card_says_how_to_translate(trained, monkeypatch, capsys):
     ("settings", "named"),
     [
         ({"norm": "pre"}, r"model\.norm=pre"),
-        ({"positions": "learned"}, r"model\.positions=learned"),
         ({"d_v": 8}, r"model\.d_v=8"),
-        ({"d_k": 8, "d_v": 8}, r"model\.d_k=8"),
-        ({"attention": "dot_product"}, r"model\.attention=dot_product"),
         ({"attention_window": 5}, r"model\.attention_window=5"),
         ({"positions": "tensor2tensor"}, r"model\.positions=tensor2tensor"),
-        ({"norm_epsilon": 1e-6}, r"model\.norm_epsilon=1e-06"),
-        ({"source_end": False}, r"model\.source_end=False"),
         ({"source_vocabulary_size": 7}, r"model\.source_vocabulary_size=7"),
     ],
     ids=str,
@@ -237,34 +223,15 @@ def test_a_zero_start_is_refused_without_a_vocabulary_of_marian(tokenizer, tmp_p
         write(folder, tmp_path / "export")
 
 
-@pytest.fixture
-def foreign(tmp_path) -> Callable[[str], Path]:
-    """What is there already and no export."""
-
-    def make(kind: str) -> Path:
-        path = tmp_path / "there"
-        if kind == "file":
-            path.write_text("precious")
-        else:
-            path.mkdir()
-            (path / ("config.json" if kind == "another model" else "notes")).write_text('{"model_type": "marian"}')
-        return path
-
-    return make
-
-
 @pytest.mark.parametrize("kind", ["file", "folder", "another model"])
-def test_only_an_earlier_export_is_replaced(trained, foreign, kind):
-    path = foreign(kind)
-    before = {file: file.read_bytes() for file in path.parent.rglob("*") if file.is_file()}
+def test_only_an_earlier_export_is_replaced(trained, tmp_path, kind):
+    path = tmp_path / "there"
+    file = path if kind == "file" else path / ("config.json" if kind == "another model" else "notes")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text('{"model_type": "marian"}')
     with pytest.raises(NMTError, match="there: exists and is no earlier export"):
         write(trained[0], path)
-    assert {file: file.read_bytes() for file in path.parent.rglob("*") if file.is_file()} == before
-
-
-def test_a_model_directory_is_not_replaced_by_its_export(trained):
-    with pytest.raises(NMTError, match="no earlier export"):
-        write(trained[0], trained[0])
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [file]
 
 
 def test_an_earlier_export_and_an_empty_folder_are_replaced(trained, tmp_path):
