@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from nmt.config import require
 from nmt.errors import NMTError, one_line
 from nmt.files import find_model_directory, is_exported, is_parser
 from nmt.hardware import available_memory, memory_of
@@ -69,8 +70,10 @@ class Request:
         self.lines = deque(WaitingLine(line, self, loop.create_future()) for line in lines)
         """Those that are in no batch yet."""
         self.answers = [line.answer for line in self.lines]
-        self.is_new = True
-        """No line has been in a batch."""
+
+    @property
+    def is_new(self) -> bool:
+        return len(self.lines) == len(self.answers)
 
 
 class Queue:
@@ -108,10 +111,6 @@ class Queue:
         self.again.clear()
         self.requests.clear()
 
-    def retry(self, lines: Iterable[WaitingLine]) -> None:
-        """Have these lines translated before all others, if their clients still wait."""
-        self.again += [line for line in lines if not line.answer.done()]
-
     def take(self, most: int, long_too: bool = True) -> list[WaitingLine]:
         """A batch of at most `most` lines with the same search; empty if there are none.
 
@@ -133,7 +132,6 @@ class Queue:
             if batch and request.lines[0].is_long:
                 continue
             batch.append(request.lines.popleft())
-            request.is_new = False
             characters += len(batch[-1].text)
             if batch[-1].is_long:
                 break
@@ -151,22 +149,19 @@ class Queue:
             self.most_characters = max(LONG, min(BATCH_CHARACTERS, 2 * most, in_time))
 
 
-@dataclass
-class Directions:
-    """The languages of a model."""
+class Directions(NamedTuple):
+    """The source language of a model, and the tag of each target language with a blank; empty for the only one."""
 
     source: str
     tags: dict[str, str]
-    """The tag of each target language with a blank; empty for the only one."""
 
 
 def read_directions(run: str, engine: str) -> Directions:
     """The directions of a model; NMTError where there is none that translates, or the engine cannot read it."""
     [folder], [description], tokenizer = find_models([run])
-    if is_exported(folder) and engine == "torch":
-        raise NMTError(f"run={run}: exported for another program; pass engine=ctranslate2")
-    if is_parser(description):
-        raise NMTError(f"run={run}: a parser; `nmt parse` uses it")
+    ours = engine != "torch" or not is_exported(folder)
+    require(ours, f"run={run}: exported for another program; pass engine=ctranslate2")
+    require(not is_parser(description), f"run={run}: a parser; `nmt parse` uses it")
     tags = {language: language_tag(language, tokenizer) for language in languages(tokenizer)}
     return Directions(description.source, tags or {description.target: ""})
 
@@ -311,10 +306,10 @@ class ServedModel:
             self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
         except Failed as failure:
             # It is unknown which line a process died of: each gets a second try, alone.
-            again = [line for line in lines if failure.lost and not line.lost]
+            again = [line for line in lines if failure.lost and not line.lost and not line.answer.done()]
             for line in again:
                 line.lost = True
-            self.queue.retry(again)
+            self.queue.again += again
             lines = [line for line in lines if line not in again]
             answers = [failure] * len(lines)
         finally:

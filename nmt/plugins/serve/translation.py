@@ -210,7 +210,7 @@ class Service:
         translated = [[next(translations) for _ in row] for row in rows]
         variants = [variants_of(row) for row in translated]
         if not html:
-            written = [[text.join(row) for row in own] for text, own in zip(plain, variants, strict=True)]
+            written = [[text.join(lines) for lines in several] for text, several in zip(plain, variants, strict=True)]
         elif route.model:
             contents = await self.parse("write", documents, variants)
             written = [[content.decode() for content in row] for row in contents]

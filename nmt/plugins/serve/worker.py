@@ -295,7 +295,7 @@ class ModelTasks:
         for line, translations in zip(lines, translator.translate_each(lines), strict=True):
             if isinstance(translations, list):
                 details = line_details(translator, line, translations[0]) if search.details else {}
-                answers.append(Line([each.text for each in translations], details, translations[0].flags))
+                answers.append(Line([translation.text for translation in translations], details, translations[0].flags))
             else:
                 answers.append(Failed(400, translations.problem))
         return answers

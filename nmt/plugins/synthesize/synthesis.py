@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -110,7 +110,7 @@ class PartSynthesiser(BlockTranslator):
 @cache
 def synthesiser_of(synthesis: bytes) -> PartSynthesiser:
     """That of a process on one of several devices."""
-    synthesiser = PartSynthesiser(devices.worker_config, pickle.loads(synthesis))
+    synthesiser = PartSynthesiser(cast(TranslateConfig, devices.worker_config), pickle.loads(synthesis))
     synthesiser.translator = devices.worker_translator()
     return synthesiser
 

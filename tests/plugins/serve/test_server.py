@@ -83,12 +83,11 @@ async def test_a_long_line_goes_alone_and_can_be_left_out():
 async def test_lost_lines_come_first_and_alone_unless_nobody_waits_for_them():
     first, second = texts(2), texts(1)
     queue = queue_of(first, second)
-    batch = queue.take(3)
-    second.answers[0].cancel()
-    queue.retry(batch)
-    assert [len(queue.take(10)) for _ in range(3)] == [1, 1, 0]
-    queue.retry(batch)
-    queue.remove(first)
+    queue.again += queue.take(2)
+    assert [len(queue.take(10)) for _ in range(4)] == [1, 1, 1, 0]
+    queue = queue_of(request := texts(3))
+    queue.again += queue.take(2)
+    queue.remove(request)
     assert queue.lines == 0
 
 
