@@ -138,7 +138,7 @@ class TranslateConfig(JobConfig):
             suffix = PurePath(self.input).suffix.lower()
             others = any(getattr(options, "enabled", False) for options in self.plugins.values())
             require(
-                not OTHER_DOCUMENTS.fullmatch(suffix) or others or self.input_format != "text",
+                bool(document) or not OTHER_DOCUMENTS.fullmatch(suffix) or others or self.input_format != "text",
                 f"input={self.input}: no {suffix}, but {', '.join(documents())} are translated as documents; "
                 "format=text takes its lines as text, whatever they are",
             )

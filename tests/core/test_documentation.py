@@ -25,7 +25,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
 )
 MODULES = sorted(path for room in ("nmt", "tests", "benchmarks", "recipes") for path in (ROOT / room).rglob("*.py"))
-YAML_FILES = sorted((ROOT / "conf").rglob("*.yaml"))
+YAML_FILES = sorted([*(ROOT / "conf").rglob("*.yaml"), *(ROOT / "nmt/plugins").glob("*/conf/**/*.yaml")])
 PATH = re.compile(r"(?<![\w/.~*$}-])((?:nmt|tests|benchmarks|recipes|conf|docs)/[\w./*{},-]*[\w*}/])")
 NAME = re.compile(r"(?<!`)`([A-Za-z_]\w*(?:\.\w+)*)(?:\(\))?`(?!`)")
 
