@@ -79,64 +79,49 @@ def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
     return Batch(torch.full((rows, source_width), UNK), target, target, real_tokens, padded=True)
 
 
-def damaged(folder: Path, error: Exception) -> NMTError:
-    return NMTError(f"{folder}: damaged, or no prepared corpus ({one_line(error)}); prepare it again")
-
-
-def mapped_table(folder: Path) -> Any:
-    """The Arrow files of a folder as one memory-mapped table, ignoring its JSON files; NMTError where there is none."""
-    from datasets.table import MemoryMappedTable, concat_tables
-
-    files = [] if folder.is_symlink() else sorted(folder.glob("*.arrow"))
-    if not files:
-        raise NMTError(f"{folder}: no prepared corpus (no .arrow file, or a link)")
-    tables = []
-    for file in files:
-        check_regular(file)
-        try:
-            table = MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None)
-        except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
-            raise damaged(file, error) from error
-        if table.schema != IDS_SCHEMA or any(column.null_count for column in table.columns):
-            raise NMTError(f"{file}: not the columns of a prepared corpus; prepare it again")
-        tables.append(table)
-    return concat_tables(tables)
-
-
-def check_block(block: pa.RecordBatch, vocabulary_sizes: tuple[int, int]) -> None:
-    """ValueError, or an error of Arrow's, where offsets, lengths or ids in a block are invalid."""
-    block.validate(full=True)
-    for side, size in zip(("source", "target"), vocabulary_sizes, strict=True):
-        column = block.column(side)
-        if not np.array_equal(column.value_lengths().to_numpy() + 1, block.column(f"{side}_length").to_numpy()):
-            raise ValueError(f"its {side}_length is not the length of {side}")
-        ids = column.flatten()
-        if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < size):
-            raise ValueError(f"an id in {side} is outside the vocabulary")
-
-
 class PreparedSplit:
-    """One split: `source_lengths` and `target_lengths` count the end symbol."""
+    """One split, memory-mapped: `source_lengths` and `target_lengths` count the end symbol."""
 
     def __init__(self, folder: Path) -> None:
         import datasets
+        from datasets.table import MemoryMappedTable, concat_tables
 
         self.folder = folder
-        self.table = datasets.Dataset(mapped_table(folder)).with_format("arrow")
-        columns = self.table.data
-        self.source_lengths: NDArray[np.int32] = columns.column("source_length").to_numpy()
-        self.target_lengths: NDArray[np.int32] = columns.column("target_length").to_numpy()
+        files = [] if folder.is_symlink() else sorted(folder.glob("*.arrow"))
+        if not files:
+            raise NMTError(f"{folder}: no prepared corpus (no .arrow file, or a link)")
+        tables = []
+        for file in files:
+            check_regular(file)
+            try:
+                tables.append(MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None))
+            except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
+                raise self.damaged(error) from error
+            if tables[-1].schema != IDS_SCHEMA or any(column.null_count for column in tables[-1].columns):
+                raise NMTError(f"{file}: not the columns of a prepared corpus; prepare it again")
+        self.table = datasets.Dataset(concat_tables(tables)).with_format("arrow")
+        self.source_lengths: NDArray[np.int32] = self.table.data.column("source_length").to_numpy()
+        self.target_lengths: NDArray[np.int32] = self.table.data.column("target_length").to_numpy()
 
     def __len__(self) -> int:
         return len(self.source_lengths)
 
+    def damaged(self, error: Exception) -> NMTError:
+        return NMTError(f"{self.folder}: damaged, or no prepared corpus ({one_line(error)}); prepare it again")
+
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
-        """NMTError where the lengths or the ids of any pair are invalid."""
+        """NMTError where offsets, lengths or ids of any pair are invalid."""
         try:
             for block in self.table.data.to_batches():
-                check_block(block, vocabulary_sizes)
+                block.validate(full=True)
+                for side, size in zip(("source", "target"), vocabulary_sizes, strict=True):
+                    lengths, ids = block.column(side).value_lengths().to_numpy(), block.column(side).flatten()
+                    if not np.array_equal(lengths + 1, block.column(f"{side}_length").to_numpy()):
+                        raise ValueError(f"its {side}_length is not the length of {side}")
+                    if ids.null_count or (len(ids) and not UNK <= ids.to_numpy().min() <= ids.to_numpy().max() < size):
+                        raise ValueError(f"an id in {side} is outside the vocabulary")
         except (ValueError, pa.ArrowException) as error:
-            raise damaged(self.folder, error) from error
+            raise self.damaged(error) from error
 
     def lines(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """The line numbers of the pairs at `indices` in the corpus, counted from 1 over all its files."""

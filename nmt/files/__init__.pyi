@@ -12,7 +12,6 @@ from .description import (
     Shapes as Shapes,
     architecture as architecture,
     check_direction as check_direction,
-    check_positions as check_positions,
     expected_search as expected_search,
     find_model_directory as find_model_directory,
     is_exported as is_exported,
@@ -20,7 +19,6 @@ from .description import (
     positions as positions,
     read_description as read_description,
     read_tokenizer as read_tokenizer,
-    stored_as as stored_as,
     stored_shapes as stored_shapes,
     tied as tied,
     tokenizer_settings as tokenizer_settings,
@@ -41,7 +39,6 @@ from .foreign import (
     read_bytes as read_bytes,
     read_mapping as read_mapping,
     read_text as read_text,
-    read_tree as read_tree,
     sha256 as sha256,
 )
 from .weights import (
@@ -49,7 +46,6 @@ from .weights import (
     check_ours as check_ours,
     check_shapes as check_shapes,
     count_parameters as count_parameters,
-    described as described,
     load_model as load_model,
     load_plain as load_plain,
     write_model_directory as write_model_directory,

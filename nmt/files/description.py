@@ -6,7 +6,6 @@ tokenizer.model     sentencepiece, or word-piece as JSON
 README.md           model card
 """
 
-import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,13 +93,9 @@ def read_description(folder: Path) -> ModelDescription:
     return description
 
 
-FREE = ("name", "dropout")
-"""Keys of a model that its weights do not depend on."""
-
-
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
     """The keys of a model that its weights depend on, with the defaults of those that are not given."""
-    return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in FREE}
+    return {key: value for key, value in asdict(ModelConfig(**model)).items() if key not in ("name", "dropout")}
 
 
 def within(tree: Any, *keys: str) -> Any:
@@ -171,8 +166,6 @@ def read_tokenizer(folder: Path) -> Tokenizer:
 Shapes = dict[str, tuple[int, ...]]
 """Name of a parameter -> its shape."""
 FLOATS = {"F64", "F32", "F16", "BF16"}
-TABLE_NUMBERS = 2**24
-"""Most numbers in a table of sinusoids, unless a matrix of the model has more."""
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
 """The matrices that may be one (section 3.4)."""
 
@@ -180,19 +173,6 @@ EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weig
 def tied(model: ModelConfig) -> tuple[str, ...]:
     """The matrices that are one: not that of the source, if it has a vocabulary of its own."""
     return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
-
-
-def stored_as(name: str, stored: Shapes, model: ModelConfig) -> str:
-    """The name under which a file holds a parameter: of tied matrices it holds only one."""
-    if name in stored or name not in tied(model):
-        return name
-    return next((other for other in tied(model) if other in stored), name)
-
-
-def check_positions(model: ModelConfig, stored: Shapes, problem: str) -> None:
-    """NMTError, beginning with `problem`, for a table of sinusoids that is too large for the model."""
-    if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
-        raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
 
 
 def stored_shapes(path: Path) -> Shapes:

@@ -127,27 +127,22 @@ def parse_yaml(text: str) -> Any:
     return tree
 
 
-def read_tree(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> Any:
-    """Read the value in a JSON or YAML file (`parse_json`, `parse_yaml`); NMTError where it holds none."""
+def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> dict[str, Any]:
+    """Read the mapping in a JSON or YAML file (`parse_json`, `parse_yaml`); NMTError where it holds none."""
     text = read_text(path, limit)
     try:
-        return parse(text)
+        tree = parse(text)
     except ValueError as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
-
-
-def read_mapping(path: Path, parse: Callable[[str], Any], limit: int = SMALL) -> dict[str, Any]:
-    """Read the mapping in a JSON or YAML file; NMTError where it holds none."""
-    tree = read_tree(path, parse, limit)
     if not isinstance(tree, dict) or not all(isinstance(key, str) for key in tree):
         raise NMTError(f"{path}: cannot be read (not a mapping of names to values)")
     return tree
 
 
-def check_version(path: Path, found: Any, wanted: int, advice: str = "use the nmt that wrote it") -> None:
-    """NMTError where a file has another format version than the one that is read."""
-    if found != wanted:
-        raise NMTError(f"{path}: format version {repr(found)[:20]}, but this nmt reads {wanted}: {advice}")
+def check_version(path: Path, version: Any, current: int, advice: str = "use the nmt that wrote it") -> None:
+    """NMTError where a file has another format version than the current one."""
+    if version != current:
+        raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads {current}: {advice}")
 
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")

@@ -1,6 +1,7 @@
 """Weights: those of a model directory, written, checked and loaded with torch, and files of torch.save from anyone."""
 
 import json
+import math
 import pickle
 import re
 import shutil
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from nmt.config import ModelConfig, require
 from nmt.errors import NMTError, is_out_of_memory, one_line
-from nmt.files.description import ModelDescription, Shapes, check_positions, read_description, stored_as, stored_shapes
+from nmt.files.description import ModelDescription, Shapes, read_description, stored_shapes, tied
 from nmt.files.foreign import LARGE, check_regular, check_tree
 from nmt.files.whole import TEMPORARY, check_replaceable, whole_folder
 from nmt.model import Transformer
@@ -25,6 +26,9 @@ OUR_NAMES = re.compile(
     rf"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|{TEMPORARY.pattern}"
 )
 """Names in a model directory: the model's own, and those of its exports."""
+
+TABLE_NUMBERS = 2**24
+"""Most numbers in a table of sinusoids, unless a matrix of the model has more."""
 
 
 def check_ours(folder: Path) -> None:
@@ -81,13 +85,16 @@ def count_parameters(model: ModelConfig, vocabulary_size: int) -> int:
 
 def check_shapes(model: ModelConfig, vocabulary_size: int, stored: Shapes, problem: str) -> None:
     """NMTError, beginning with `problem`, unless these are the names and shapes of such a model's weights."""
-    check_positions(model, stored, problem)
-    wanted = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
-    for name in [*stored, *wanted]:
-        held = stored.get(stored_as(name, stored, model))
-        if held != wanted.get(name):
-            pair = [str(list(shape)) if shape is not None else "nothing" for shape in (held, wanted.get(name))]
-            raise NMTError(f"{problem}: {name[:80]!r} is {pair[0]}, where there should be {pair[1]}")
+    if model.max_positions * model.d_model > max([TABLE_NUMBERS, *map(math.prod, stored.values())]):
+        raise NMTError(f"{problem}: max_positions={model.max_positions:,} is too many")
+    expected = {name: tuple(tensor.shape) for name, tensor in described(model, vocabulary_size).state_dict().items()}
+    # Of tied matrices a file holds only one.
+    shared = next((stored[name] for name in tied(model) if name in stored), None)
+    for name in [*stored, *expected]:
+        shapes = stored.get(name, shared if name in tied(model) else None), expected.get(name)
+        if shapes[0] != shapes[1]:
+            held, right = ("nothing" if shape is None else str(list(shape)) for shape in shapes)
+            raise NMTError(f"{problem}: {name[:80]!r} is {held}, where there should be {right}")
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:

@@ -93,7 +93,6 @@ def test_a_loaded_model_translates_as_the_written_one(tmp_path, kind):
     [
         {},
         {"tied_embeddings": False},
-        {"norm": "pre"},
         {"positions": "learned", "max_positions": 20},
         {"d_k": 3, "d_v": 5},
     ],
@@ -121,16 +120,6 @@ def test_tied_matrices_are_stored_once_and_stay_tied(tmp_path):
         for name in ("tied", "untied")
     ]
     assert stored == [sum(p.numel() for p in model.parameters()) for model in (tied, untied)]
-
-
-def test_writing_replaces_the_directory_that_was_there_and_leaves_nothing_else(tmp_path):
-    folder = tmp_path / "runs" / "model"
-    folder.mkdir(parents=True)
-    (folder / "old").touch()
-    (folder.parent / "tokenizer-model").touch()
-    write(folder)
-    assert not (folder / "old").exists()
-    assert sorted(path.name for path in folder.parent.iterdir()) == ["model", "tokenizer-model"]
 
 
 def test_a_write_that_fails_leaves_the_old_directory_whole_and_nothing_else(written, folder, tmp_path):

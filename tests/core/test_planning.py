@@ -57,23 +57,19 @@ def test_rows_times_the_widest_side_stay_in_the_budget(lengths, tokens, micro_ba
 
 
 def test_an_update_is_a_function_of_seed_and_number_alone(lengths):
-    one = planner(lengths)
-    in_order = [plain(one.update(number)) for number in range(60)]
-    assert plain(planner(lengths).update(59)) == in_order[59]
-    backwards = planner(lengths)
-    assert [plain(backwards.update(number)) for number in reversed(range(60))] == in_order[::-1]
-
-
-def test_another_seed_gives_another_order(lengths):
-    assert plain(planner(lengths, seed=1).update(0)) != plain(planner(lengths, seed=2).update(0))
-
-
-def test_pairs_meet_others_in_the_next_pass(lengths):
-    first, second = (
-        {frozenset(batch.indices.tolist()) for batch in batches} for batches in passes(planner(lengths), 2)
-    )
-    # Sentences of a rare length keep their company: so few pairs have many of these.
-    assert len(first & second) < 0.2 * len(first)
+    stages = Stage(0, np.array([1.0, 2.5, 0])), Stage(9, np.ones(3))
+    for make in (lambda seed=1: planner(lengths, seed=seed), lambda seed=1: mixed(lengths, *stages, seed=seed)):
+        one, backwards = make(), make()
+        in_order = [one.update(number) for number in range(40)]
+        assert list(map(plain, in_order)) == [plain(backwards.update(n)) for n in reversed(range(40))][::-1]
+        assert plain(make().update(39)) == plain(in_order[39]) != plain(make(2).update(39))
+        largest = max(rows * (source + target) for rows, source, target in one.largest_shapes())
+        for number, update in enumerate(in_order):
+            assert [(batch.update, batch.micro_batch) for batch in update] == [(number, n) for n in range(4)]
+            tokens = sum(lengths[1][batch.indices].sum() for batch in update)
+            assert {batch.size.target_tokens for batch in update} == {tokens}
+            for batch in update:
+                assert len(batch.indices) * sum(int(side[batch.indices].max()) for side in lengths) <= largest
 
 
 @pytest.mark.parametrize(("tokens", "micro_batches"), [(4000, 4), (12_000, 1)])
@@ -89,27 +85,11 @@ def test_pairs_seldom_keep_their_company(lengths, tokens, micro_batches):
     assert (together & second).sum() / together.sum() < 0.3
 
 
-def test_micro_batches_come_in_another_order_in_the_next_pass(lengths):
-    widths = [[lengths[1][batch.indices].max() for batch in batches] for batches in passes(planner(lengths), 2)]
-    assert widths[0] != widths[1]
-
-
 def test_the_length_of_a_micro_batch_says_nothing_about_the_next():
     lengths = lengths_like_text(100_000)
     widths = [lengths[1][batch.indices].max() for batch in passes(planner(lengths), 1)[0]]
     ranks = np.argsort(np.argsort(widths))
     assert abs(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) < 4 / np.sqrt(len(ranks))
-
-
-def test_update_tokens_are_the_real_target_tokens_of_the_whole_update(lengths):
-    plan = planner(lengths)
-    for number in (0, 7, 200):
-        update = plan.update(number)
-        expected = sum(lengths[1][batch.indices].sum() for batch in update)
-        assert [(batch.update, batch.micro_batch) for batch in update] == [
-            (number, micro_batch) for micro_batch in range(4)
-        ]
-        assert {batch.size.target_tokens for batch in update} == {expected}
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 5])
@@ -121,21 +101,12 @@ def test_a_corpus_of_fewer_micro_batches_than_an_update_repeats_within_it(pairs)
     assert plan.update(3)[0].size.target_tokens == 8 * 4
 
 
-def test_lengths_all_the_same_fill_the_budget():
-    batches = passes(planner((np.full(100, 10), np.full(100, 10)), tokens=100, micro_batches=1), 1)[0]
-    assert [len(batch.indices) for batch in batches] == [10] * 10
-
-
 def test_a_sentence_longer_than_a_micro_batch_is_refused_with_what_to_change():
     with pytest.raises(
         NMTError,
         match=r"tokens_per_update=80.*batching\.micro_batches=8.*10.*11.*raise batching\.tokens.*micro_batches",
     ):
         planner((np.array([3, 11]), np.array([3, 5])), tokens=80, micro_batches=8)
-
-
-def test_a_sentence_as_long_as_a_micro_batch_is_taken():
-    assert len(passes(planner((np.array([3, 10]), np.array([3, 5])), tokens=80, micro_batches=8), 1)[0]) == 2
 
 
 @pytest.mark.parametrize(("micro_batches", "padding"), [(8, 0.05), (1, 0.12)])
@@ -158,7 +129,7 @@ def test_any_pass_is_planned_at_once():
     assert time.process_time() - start < 0.5
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1])
 @pytest.mark.parametrize(("tokens", "micro_batches"), [(4000, 4), (25_000, 8), (600, 1), (6000, 1)])
 def test_no_micro_batch_of_any_pass_is_larger_than_the_largest_shapes_nor_are_these_much_larger(
     lengths, tokens, micro_batches, seed
@@ -182,11 +153,7 @@ def test_no_micro_batch_of_any_pass_is_larger_than_the_largest_shapes_nor_are_th
         assert largest <= bound <= 1.1 * largest
 
 
-def test_one_shape_that_is_the_largest_in_both_ways_is_given_once():
-    assert planner((np.array([9, 9]), np.array([8, 9]))).largest_shapes() == [(2, 9, 9)]
-
-
-@pytest.mark.parametrize("r", [None, *range(1, 14)])
+@pytest.mark.parametrize("r", [None, 1, 2, 3, 8])
 def test_pairs_of_query_and_key_are_counted_one_by_one(r):
     source, target = np.array([1, 4, 6]), np.array([5, 1, 2])
     seen = r or 100
@@ -199,22 +166,17 @@ def test_pairs_of_query_and_key_are_counted_one_by_one(r):
     assert size.cross_pairs == 1 * 5 + 4 * 1 + 6 * 2
 
 
-def test_what_self_attention_is_restricted_to_changes_the_sizes_alone(lengths):
-    full, restricted = (
-        BatchPlanner(*lengths, BatchingConfig(4000, 4), seed=1, attention_window=r).update(3) for r in (None, 5)
-    )
-    assert plain(full) == plain(restricted)
-    assert restricted[0].size.encoder_pairs < 5 * restricted[0].size.source_tokens < full[0].size.encoder_pairs
-
-
 BOUNDS = np.array([0, 1000, 1300, 3000])
 """Of three sources."""
 
 
-def mixed(lengths: tuple[np.ndarray, np.ndarray], *stages: Stage, tokens: int = 4000) -> BatchPlanner:
-    return BatchPlanner(
-        *lengths, BatchingConfig(tokens, 4), 1, mixture=Mixture(BOUNDS, list(stages), np.ones(3), np.zeros(3, int))
-    )
+def mixed(lengths: tuple[np.ndarray, np.ndarray], *stages: Stage, seed: int = 1) -> BatchPlanner:
+    mixture = Mixture(BOUNDS, list(stages), np.ones(3), np.zeros(3, int))
+    return BatchPlanner(*lengths, BatchingConfig(4000, 4), seed, mixture=mixture)
+
+
+def rows_of_passes(plan: BatchPlanner, number: int) -> list[np.ndarray]:
+    return [np.concatenate([batch.indices for batch in batches]) for batches in passes(plan, number)]
 
 
 def occurrences(plan: BatchPlanner, updates: range) -> np.ndarray:
@@ -223,17 +185,13 @@ def occurrences(plan: BatchPlanner, updates: range) -> np.ndarray:
     return np.bincount(np.concatenate(indices), minlength=BOUNDS[-1])
 
 
-def test_a_mixture_of_one_copy_each_is_a_pass_over_all(lengths):
-    for batches in passes(mixed(lengths, Stage(0, np.ones(3))), 2):
-        assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(3000))
-
-
 def test_in_a_pass_each_source_has_its_copies_and_its_pairs_occur_equally_often(lengths):
+    assert all((np.bincount(rows) == 1).all() for rows in rows_of_passes(mixed(lengths, Stage(0, np.ones(3))), 2))
     copies = np.array([1.0, 3.5, 1.25])
     plan = mixed(lengths, Stage(0, copies))
     together = np.zeros(3000, int)
-    for batches in passes(plan, 4):
-        found = np.bincount(np.concatenate([batch.indices for batch in batches]), minlength=3000)
+    for rows in rows_of_passes(plan, 4):
+        found = np.bincount(rows, minlength=3000)
         for source, size in enumerate(np.diff(BOUNDS)):
             own = found[BOUNDS[source] : BOUNDS[source + 1]]
             assert abs(own.sum() - copies[source] * size) <= 1
@@ -245,15 +203,6 @@ def test_in_a_pass_each_source_has_its_copies_and_its_pairs_occur_equally_often(
         assert np.quantile(own, 0.95) - np.quantile(own, 0.05) <= 2
 
 
-@pytest.mark.parametrize("updates", [2000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_shares_of_many_updates_are_those_that_were_asked_for(lengths, updates):
-    shares = np.array([0.2, 0.5, 0.3])
-    copies = shares / np.diff(BOUNDS)
-    found = occurrences(mixed(lengths, Stage(0, copies / copies.min())), range(updates))
-    realised = np.add.reduceat(found, BOUNDS[:-1]) / found.sum()
-    assert realised == pytest.approx(shares, abs=4 / updates)
-
-
 def test_a_source_is_used_in_its_stages_alone(lengths):
     plan = mixed(
         lengths, Stage(0, np.array([1.0, 0, 0])), Stage(7, np.array([1.0, 4, 0])), Stage(20, np.array([0, 0, 1.0]))
@@ -263,20 +212,3 @@ def test_a_source_is_used_in_its_stages_alone(lengths):
     assert not any(row[2] for row in used[7:20])
     assert sum(row[1] for row in used[7:20]) > 10
     assert all(row.tolist() == [False, False, True] for row in used[20:])
-
-
-def test_an_update_of_a_mixture_is_a_function_of_seed_and_number_alone(lengths):
-    stages = Stage(0, np.array([1.0, 2.5, 0])), Stage(9, np.ones(3))
-    one = mixed(lengths, *stages)
-    in_order = [plain(one.update(number)) for number in range(30)]
-    for number in reversed(range(30)):
-        assert plain(mixed(lengths, *stages).update(number)) == in_order[number]
-
-
-def test_the_largest_shapes_are_those_of_all_stages(lengths):
-    plan = mixed(lengths, Stage(0, np.array([1.0, 0, 0])), Stage(5, np.ones(3)))
-    largest = max(rows * (source + target) for rows, source, target in plan.largest_shapes())
-    for number in range(40):
-        for batch in plan.update(number):
-            widths = [int(side[batch.indices].max()) for side in lengths]
-            assert len(batch.indices) * sum(widths) <= largest

@@ -27,11 +27,8 @@ def test_shares_follow_sizes_weights_and_temperature():
     assert shares(two, [32 * 100, 100], 5.0) == pytest.approx([2 / 3, 1 / 3])
     assert shares(two, [10**6, 1], 1000.0) == pytest.approx([0.5, 0.5], abs=0.01)
 
-
-def test_a_share_is_taken_from_the_others():
     three = [source("a"), source("b", share=0.4), source("c")]
     assert shares(three, [100, 7, 200], 1.0) == pytest.approx([0.2, 0.4, 0.4])
-    assert shares([source("a", share=0.3), source("b", share=0.3)], [9, 9], 1.0) == pytest.approx([0.5, 0.5])
 
 
 def test_stages_begin_where_a_source_comes_or_goes():

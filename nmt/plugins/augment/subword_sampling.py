@@ -15,7 +15,7 @@ from bisect import bisect
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import accumulate, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -71,10 +71,8 @@ class SubwordSampler(ABC):
         return [id for byte in subword.encode() for id in self.ids.get(f"<0x{byte:02X}>", [UNK])]
 
 
-class Merged(NamedTuple):
-    ids: list[int]
-    attempts: int
-    """Merges that were done or dropped."""
+Merged = tuple[list[int], int]
+"""Ids, and the number of merges that were done or dropped."""
 
 
 class BpeDropout(SubwordSampler):
@@ -95,15 +93,15 @@ class BpeDropout(SubwordSampler):
         drops = self.drops(generator)
         if len(word) > KEPT_LETTERS:
             # Of n letters no more than 3 n pairs are formed: n - 1 at first, and two by each of at most n - 1 merges.
-            return self.merged(word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops))).ids
+            return self.merged(word, frozenset(takewhile(lambda attempt: attempt < 3 * len(word), drops)))[0]
         dropped: tuple[int, ...] = ()
         merged = self.kept(word, dropped)
         for attempt in drops:
-            if attempt >= merged.attempts:
+            if attempt >= merged[1]:
                 break
             dropped = *dropped, attempt
             merged = self.kept(word, dropped)
-        return merged.ids
+        return merged[0]
 
     def drops(self, generator: Generator) -> Iterator[int]:
         """The attempts to drop, counted from 0, in order and without end."""
@@ -115,7 +113,7 @@ class BpeDropout(SubwordSampler):
     def merged(self, word: str, dropped: Collection[int]) -> Merged:
         """A word after merging the best pair, the left one of equals, until there is none; attempts `dropped` fail."""
         if word in self.reserved:
-            return Merged(self.ids[word], 0)
+            return self.ids[word], 0
         # The subword that begins at i ends at ends[i]; 0 where none begins. The one before it begins at before[i].
         ends, before = list(range(1, len(word) + 1)), list(range(-1, len(word)))
         pairs: list[tuple[float, int, int, int]] = []
@@ -139,15 +137,11 @@ class BpeDropout(SubwordSampler):
                 consider(left, end)
             attempts += 1
         ids = [id for start, end in enumerate(ends) if end for id in self.spelt(word[start:end])]
-        return Merged(ids, attempts)
+        return ids, attempts
 
 
-class LastSubword(NamedTuple):
-    """The subwords that a segmentation may end with, by where they start."""
-
-    borders: list[float]
-    """The cumulative probabilities, without the last, 1."""
-    starts: list[int]
+LastSubword = tuple[list[float], list[int]]
+"""The subwords that a segmentation may end with: their cumulative probabilities, without the last, and their starts."""
 
 
 class UnigramSampler(SubwordSampler):
@@ -169,15 +163,15 @@ class UnigramSampler(SubwordSampler):
         lattice = (self.kept if len(word) <= KEPT_LETTERS else self.lattice)(word)
         end, spellings = len(word), []
         while end:
-            last = lattice[end]
-            start = last.starts[bisect(last.borders, generator.random()) if last.borders else 0]
+            borders, starts = lattice[end]
+            start = starts[bisect(borders, generator.random()) if borders else 0]
             spellings.append(self.spelt(word[start:end]))
             end = start
         return [id for spelling in reversed(spellings) for id in spelling]
 
     def lattice(self, word: str) -> list[LastSubword]:
         """The last subword of the first n letters, for every n."""
-        lattice = [LastSubword([], [])]
+        lattice: list[LastSubword] = [([], [])]
         # The logarithm of the sum over all segmentations of the first n letters.
         totals = [0.0]
         for end in range(1, len(word) + 1):
@@ -186,16 +180,14 @@ class UnigramSampler(SubwordSampler):
             largest = max(logs)
             totals.append(largest + math.log(sum(math.exp(log - largest) for log in logs)))
             borders = list(accumulate(math.exp(log - totals[end]) for log in logs))[:-1]
-            lattice.append(LastSubword(borders, starts))
+            lattice.append((borders, starts))
         return lattice
 
 
 def subword_sampler(tokenizer: Tokenizer, config: NoiseConfig) -> SubwordSampler | None:
     """The sampler that `config` asks for, if it does; NMTError where the noise is not for this vocabulary."""
-    settings = {"bpe_dropout": config.bpe_dropout or None, "sampling_alpha": config.sampling_alpha}
-    keys = {"bpe": "bpe_dropout", "unigram": "sampling_alpha"}
-    kind = vocabulary_kind(tokenizer)
-    for key, value in settings.items():
+    kind, keys = vocabulary_kind(tokenizer), {"bpe": "bpe_dropout", "unigram": "sampling_alpha"}
+    for key, value in (("bpe_dropout", config.bpe_dropout or None), ("sampling_alpha", config.sampling_alpha)):
         if value is not None and keys.get(kind) != key:
             instead = f"use data.noise.{keys[kind]}" if kind in keys else "its segmentations cannot be sampled"
             raise NMTError(f"data.noise.{key}={value} with a vocabulary of kind {kind}: {instead}")

@@ -3,17 +3,15 @@
 import itertools
 import math
 import re
-from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from nmt.errors import NMTError
 from nmt.plugins.augment import typos
 from nmt.plugins.augment.config import NoiseConfig
 from nmt.plugins.augment.noise import EMOJI, KINDS, noisy, sentence_generator
-from nmt.plugins.augment.typos import NEIGHBOURS, TYPOS, with_typos
+from nmt.plugins.augment.typos import TYPOS, with_typos
 from nmt.text import clean
 
 PAIR = ("The 3 old men didn't see her in Rome.", "Die 3 alten Männer sahen sie nicht in Rom.")
@@ -34,15 +32,12 @@ def always(kind: str, source: str, target: str, number: int = 0) -> tuple[str, s
     return noisy((source, target), NoiseConfig(**{kind: 1.0}), generator(number))
 
 
-def test_there_is_no_noise_unless_it_is_asked_for():
-    assert all(noisy(PAIR, NoiseConfig(), generator(n)) == PAIR for n in range(100))
-
-
 @some
 @given(
     source=texts, target=texts, kinds=st.sets(st.sampled_from(list(KINDS)), min_size=1), number=st.integers(0, 2**32)
 )
 def test_clean_lines_stay_clean_and_none_is_lost(source, target, kinds, number):
+    assert noisy((source, target), NoiseConfig(), generator(number)) == (source, target)
     config = NoiseConfig(**dict.fromkeys(kinds, 1.0))
     changed = noisy((source, target), config, generator(number))
     assert changed == noisy((source, target), config, generator(number))
@@ -67,14 +62,6 @@ def typo_rate(line: str) -> float:
     return 1 - 0.9**possible
 
 
-def test_kinds_happen_independently():
-    config = NoiseConfig(upper=0.5, emoji=0.5)
-    found = [noisy(PAIR, config, generator(n)) for n in range(2000)]
-    counts = Counter((source.isupper(), any(ord(c) in EMOJI for c in source)) for source, _ in found)
-    assert len(counts) == 4
-    assert all(abs(count - 500) < 5 * math.sqrt(500) for count in counts.values())
-
-
 TABLE = [
     ("upper", ("Ein Maß.", "a b"), ("EIN MASS.", "A B")),
     ("title", ("the iPhone of 2nd use", "das iPhone"), ("The IPhone Of 2nd Use", "Das IPhone")),
@@ -83,13 +70,9 @@ TABLE = [
     ("end_punctuation", ("Hello.", "你好。"), ("Hello", "你好")),
     ("end_punctuation", ("नमस्ते।", "Mr. Li."), ("नमस्ते", "Mr. Li")),
     ("end_punctuation", ("Who?", "من؟"), ("Who", "من")),
-    ("end_punctuation", ("Bonjour !", "Hello!"), ("Bonjour", "Hello")),
     ("end_punctuation", ("Who?", "Wer."), ("Who?", "Wer.")),
     ("end_punctuation", ("What?!", "Was?!"), ("What?!", "Was?!")),
     ("end_punctuation", ("Well...", "Nun."), ("Well...", "Nun.")),
-    ("end_punctuation", ("Well . .", "Nun ."), ("Well . .", "Nun .")),
-    ("end_punctuation", ("no", "nein"), ("no", "nein")),
-    ("upper", ("日本語 7", "ไทย"), ("日本語 7", "ไทย")),
     ("end_punctuation", ("What;", "Who?"), ("What", "Who")),
 ]
 """OpusTrainer 0.5 gives the same by its UpperCase, TitleCase and RemoveEndPunctuation."""
@@ -124,35 +107,15 @@ def test_typos_change_the_source_alone_and_no_digit_or_mark(source, target, numb
         ("nearby_char", "Ю", {"Б", "Д", "Ж"}),
         ("nearby_char", "\u0131日7", {"\u0131日7"}),
         ("skipped_space", "a b c", {"ab c", "a bc"}),
-        ("skipped_space", "ab", {"ab"}),
         ("random_space", "abc 7d", {"a bc 7d", "ab c 7d"}),
         ("repeated_char", "日7é", {"日日7é", "日7éé"}),
         ("unichar", "aab 77 dd", {"ab 77 dd", "aab 77 d"}),
-        ("unichar", "ab 77", {"ab 77"}),
     ],
 )
 def test_a_typo_happens_at_every_place_that_has_it(name, line, results, monkeypatch):
     monkeypatch.setattr(typos, "TYPOS", {name: TYPOS[name]})
     monkeypatch.setattr(typos, "RATE", 1.0)
     assert {with_typos(line, generator(n)) for n in range(100)} == results
-
-
-def test_a_source_that_would_be_lost_stays(monkeypatch):
-    monkeypatch.setattr(typos, "TYPOS", {"missing_char": TYPOS["missing_char"]})
-    monkeypatch.setattr(typos, "RATE", 1.0)
-    assert always("typos", "I", "ich") == ("I", "ich")
-    assert always("typos", "I?", "ich") == ("?", "ich")
-
-
-def test_keys_are_beside_each_other():
-    assert {key: set(NEIGHBOURS[key]) for key in "agpyф"} == {
-        "a": set("qwsz"),
-        "g": set("ftyhvb"),
-        "p": set("ol"),
-        "y": set("tugh"),
-        "ф": set("йцыя"),
-    }
-    assert all(key in NEIGHBOURS[other] for key, others in NEIGHBOURS.items() for other in others)
 
 
 def test_typos_are_as_frequent_as_those_of_opustrainer():
@@ -188,24 +151,6 @@ def test_a_word_is_copied_to_the_same_share_of_both_sides(source, target, kind, 
     assert max(low for low, _ in shares) < min(high for _, high in shares) + 1e-9
 
 
-def test_words_are_copied_to_every_place():
-    found = [always("numbers", "a b c", "d e", n) for n in range(400)]
-    places = Counter(
-        (source.split().index(word), target.split().index(word))
-        for source, target in found
-        for word in {*source.split()} & {*target.split()}
-    )
-    assert set(places) == {(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2)}
-    sizes = Counter(len(re.search(r"\d+", source)[0]) for source, _ in found)
-    assert set(sizes) == {1, 2, 3, 4, 5, 6}
-
-
-def test_a_script_without_blanks_is_cut_behind_punctuation():
-    found = {always("emoji", "你好,世界。再见。", "Hi", n)[0] for n in range(100)}
-    shapes = {re.sub(f"[{chr(EMOJI.start)}-{chr(EMOJI.stop - 1)}]", "*", line) for line in found}
-    assert shapes == {"* 你好,世界。再见。", "你好, * 世界。再见。", "你好,世界。 * 再见。", "你好,世界。再见。 *"}
-
-
 def test_what_is_copied_has_no_typos():
     config = NoiseConfig(typos=1.0, numbers=1.0, upper=1.0, emoji=1.0)
     for n in range(200):
@@ -220,31 +165,3 @@ def test_a_generator_is_a_function_of_its_numbers_and_no_two_share_draws():
     draws = {each: tuple(sentence_generator(*each).random(4)) for each in numbers}
     assert {each: tuple(sentence_generator(*each).random(4)) for each in reversed(numbers)} == draws
     assert len({draw for four in draws.values() for draw in four}) == 4 * len(numbers)
-
-
-@pytest.mark.parametrize("axis", range(4))
-def test_neighbouring_generators_draw_uniformly(axis):
-    size = 4000
-    first = np.array([sentence_generator(*(n if axis == i else 3 for i in range(4))).random() for n in range(size)])
-    counts = np.histogram(first, 20, (0, 1))[0]
-    assert ((counts - size / 20) ** 2 / (size / 20)).sum() < 60
-    assert abs(np.corrcoef(first[1:], first[:-1])[0, 1]) < 5 / math.sqrt(size)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"upper": 1.5}, "data.noise.upper=1.5: must be a number between 0 and 1"),
-        ({"typos": -0.1}, "data.noise.typos=-0.1: "),
-        ({"emoji": "often"}, "data.noise.emoji=often: "),
-        (
-            {"bpe_dropout": 0.1, "sampling_alpha": 0.2},
-            "data.noise.bpe_dropout=0.1 with data.noise.sampling_alpha=0.2: ",
-        ),
-    ],
-    ids=str,
-)
-def test_wrong_options_are_one_line(options, named):
-    with pytest.raises(NMTError, match=f"^{named}") as error:
-        NoiseConfig(**options)
-    assert "\n" not in str(error.value)

