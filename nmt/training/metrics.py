@@ -114,21 +114,11 @@ class MetricsCallback(UpdateCallback):
     """Reports loss, unsmoothed perplexity and speed of every `every` updates, and its time and cost (section 5.2)."""
 
     def __init__(
-        self,
-        config: dict[str, Any],
-        console: Console,
-        line: ProgressLine,
-        updates: UpdateDataModule,
-        domains: list[str],
+        self, config: dict[str, Any], line: ProgressLine, updates: UpdateDataModule, domains: list[str]
     ) -> None:
         """`domains` are the parts of the validation set that have figures of their own."""
-        self.run, self.config, self.console, self.line, self.updates = (
-            Path(config["run"]),
-            config,
-            console,
-            line,
-            updates,
-        )
+        self.run, self.config, self.line, self.console = Path(config["run"]), config, line, line.console
+        self.updates = updates
         self.columns = [source_column(SHARE, name) for name in updates.shares(0)]
         self.columns += [source_column(column, name) for name in domains for column in VALIDATION_COLUMNS]
         self.every: int = config["trainer"]["log_every_n_steps"]
@@ -145,8 +135,8 @@ class MetricsCallback(UpdateCallback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        device, is_gpu = pl_module.device, pl_module.device.type == "cuda"
-        name = torch.cuda.get_device_name(device) if is_gpu else f"{device.type} ({torch.get_num_threads()} threads)"
+        device, threads = pl_module.device, torch.get_num_threads()
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{device.type} ({threads} threads)"
         self.devices = f"{trainer.world_size} x {name}"
         names = [processor()] if device.type == "cpu" else []
         key = ", ".join([self.devices, *names, str(trainer.precision), torch.get_float32_matmul_precision()])
@@ -158,7 +148,7 @@ class MetricsCallback(UpdateCallback):
             whole = self.interval == NOTHING
             self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.columns, whole)
             self.line.start(trainer.global_step, trainer.max_steps)
-        self.clock, self.waited, self.warned = time.monotonic(), seconds_waited(), device.type != "cpu"
+        self.clock, self.waited, self.warned = time.monotonic(), seconds_waited(), device.type != "cpu" or threads == 1
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
@@ -206,7 +196,7 @@ class MetricsCallback(UpdateCallback):
     def warn_of_other_programs(self) -> None:
         """Print a notice, once, if since the last report this thread had to wait for a core."""
         before, self.waited = self.waited, seconds_waited()
-        if not self.warned and torch.get_num_threads() > 1 and self.waited - before > CROWDED * max(self.elapsed, 1.0):
+        if not self.warned and self.waited - before > CROWDED * max(self.elapsed, 1.0):
             self.warned = True
             self.console.print(
                 "notice: other programs use the processor's cores; beside them fewer threads may be faster "

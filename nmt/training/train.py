@@ -202,7 +202,7 @@ def fit(
     updates = UpdateDataModule(corpus, config)
     domains = [domain.name for domain in corpus.domains("valid", config.data)]
     line = ProgressLine(console, max_seconds)
-    metrics = MetricsCallback(state.config, console, line, updates, domains if len(domains) > 1 else [])
+    metrics = MetricsCallback(state.config, line, updates, domains if len(domains) > 1 else [])
     validation = Validation(corpus, config, metrics)
     saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
     # Lightning calls them in this order: an update is checked, reported and validated before it is saved.

@@ -3,6 +3,8 @@
 import csv
 import json
 import time
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -193,3 +195,10 @@ def test_a_run_that_goes_on_has_its_own_peak_and_speed_of_what_it_made(toy, nmt,
     assert float(first["mfu"]) < 2 * float(second["mfu"])
     seconds, cost = seconds_and_cost(Path("run"))
     assert np.diff(cost) == pytest.approx(np.diff(seconds) * peak, rel=1e-3)
+
+
+def test_a_thread_that_waits_for_a_core_is_told_of_once(toy, nmt, monkeypatch):
+    monkeypatch.setattr("nmt.training.metrics.seconds_waited", partial(next, count(0, 10)))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    options = ("trainer.max_steps=20", "validation.bleu_sentences=0", "run=run")
+    assert nmt("train", *toy, *options).err.count("other programs use the processor's cores") == 1
