@@ -70,19 +70,6 @@ def test_the_model_with_the_lowest_validation_loss_is_delivered(run, toy):
     assert delivered.made == 60
 
 
-def test_the_average_of_copies_is_the_copy(run):
-    original = list_checkpoints(run)[-1]
-    weights = averaged_model([Path(shutil.copy(original, run / f"{n}.ckpt")) for n in range(7)]).model.state_dict()
-    state = torch.load(original, weights_only=True)["state_dict"]
-    torch.testing.assert_close({f"model.{k}": v for k, v in weights.items()}, state, rtol=0, atol=0)
-
-
-def test_files_can_be_named(run):
-    paths = [list_checkpoints(run)[n] for n in (3, 0)]
-    average(AverageConfig(checkpoints=[str(path) for path in paths], output=str(run / "other")))
-    assert_averaged(run / "other", paths, [48, 12])
-
-
 def test_different_models_are_refused_with_the_first_difference(run, toy, nmt):
     other = run.with_name("wider")
     options = ("model.d_model=32", "trainer.max_steps=1", "validation.bleu_sentences=0", f"run={other}")

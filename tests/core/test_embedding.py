@@ -38,15 +38,6 @@ def test_sinusoidal_positions_go_on_past_the_table(start, length):
     assert_close(Positions(config())(start, length), by_the_formula(start, length, 8))
 
 
-def test_a_sequence_past_the_table_may_be_trained_with_after_inference():
-    embedding = Embedding(config(), 7).bfloat16()
-    tokens = torch.ones(1, 6, dtype=torch.long)
-    with torch.inference_mode():
-        assert embedding(tokens).dtype == torch.bfloat16
-    embedding(tokens).sum().backward()
-    assert embedding.weight.grad[1].abs().min() > 0
-
-
 def test_sinusoids_are_neither_learnt_nor_stored():
     positions = Positions(config())
     positions(0, 9)

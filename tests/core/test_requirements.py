@@ -1,13 +1,11 @@
 """What scale=paper needs, and the one screen that says what of it is missing."""
 
-import shutil
-
 import pytest
 import requirements
 import torch
 from plan import read_options
 from reproduce import main, plan
-from requirements import checkpoint_bytes, disk, expected_flops, gpus, hours
+from requirements import expected_flops, gpus, hours
 
 from nmt.files import duration
 
@@ -50,19 +48,6 @@ def test_hours_are_those_of_the_operations(monkeypatch):
     monkeypatch.setattr(requirements, "peak_flops_per_second", lambda device, dtype: 1e14)
     assert hours(options("devices=1"), [base()])[2].startswith(f"at least {duration(flops / 1e14)} ")
     assert hours(options("devices=8"), [base()])[2].startswith(f"at least {duration(flops / 8e14)} ")
-
-
-def test_disk_counts_what_lies_there_already(tmp_path, monkeypatch):
-    work = tmp_path / "work"
-    row, usage = base(f"work={work}"), shutil.disk_usage(tmp_path)
-    needed = checkpoint_bytes(row) + 4_500_000 * 1200
-    assert checkpoint_bytes(row) == pytest.approx(63.05e6 * 12 * 7, rel=0.01)  # 5 kept, the best, one more
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1000))
-    assert not disk(work, [row])[1]
-    for name, there in (("runs/en-fr-big", False), ("runs/en-de-base", True)):  # another row's space is not this one's
-        (work / name).mkdir(parents=True)
-        (work / name / "part").write_bytes(bytes(1000))
-        assert disk(work, [row])[1] == there
 
 
 def test_what_is_missing_is_told_in_one_screen_and_nothing_is_begun(tmp_path, no_hub, monkeypatch, capsys):

@@ -3,12 +3,10 @@
 from functools import cache
 
 import pytest
-import table3
 from plan import read_options
 from reproduce import main, plan
 
 from nmt.commands import compose
-from nmt.config import groups
 
 
 @cache
@@ -35,11 +33,6 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
     assert found["preprocess"].prepared == train.prepared
     assert found["translate"].run == [train.run]
     assert found["translate"].output == found["score"].hypothesis
-
-
-def test_every_experiment_of_table_3_is_a_row():
-    named = {f"table3/{row['experiment']}" for row in (*table3.VARIATIONS, *table3.COMPARISONS)}
-    assert named == {option for option in groups()["experiment"] if option.startswith("table3/")}
 
 
 @pytest.mark.parametrize(
