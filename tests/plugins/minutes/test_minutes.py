@@ -32,7 +32,7 @@ def size(d_model: int) -> ModelConfig:
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training_state):
-    words = [corpus, "minutes=0.02", "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "run=run"]
+    words = [corpus, "minutes=0.1", "model=tiny", "model.d_model=16", "model.heads=2", "logger=csv", "run=run"]
     said = nmt("train", *words).err
     settled = yaml.safe_load(Path("run/config.yaml").read_text())
     updates = settled["trainer"]["max_steps"]
@@ -62,9 +62,9 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
     steps = [f"trainer.max_steps={updates}", f"checkpoints.every_steps={settled['checkpoints']['every_steps']}"]
     nmt("train", corpus, *same, *steps, *words[2:-1], "run=other")
     torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "other")), rtol=0, atol=0)
-    refused = nmt("train", *words, "minutes=0.06")
+    refused = nmt("train", *words, "minutes=0.2")
     assert refused.code == 2
-    assert "began with minutes=0.02" in refused.err
+    assert "began with minutes=0.1" in refused.err
 
 
 def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
