@@ -14,6 +14,7 @@ def register(add: Callable[..., None]) -> None:
         summary="Score translations, with signatures; or by a model, as to filter a corpus.",
     )
     add("command", "average", "nmt.commands.average:COMMAND", summary="Average checkpoints into a model.")
+    add("command", "plugins", "nmt.commands.plugins:COMMAND", summary="List the plugins, and what each adds.")
     for metric in ("bleu", "chrf", "chrf++", "ter"):
         add("metric", metric, "nmt.evaluation.scores:sacrebleu_score", text=True, paired=True)
     for metric in ("tokenised", "split"):

@@ -78,7 +78,7 @@ def first_page(command: Command, about: dict[str, str], defaults: dict[str, str]
         " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
         f"As in: nmt {command.name} {command.example}\n" if command.example else "",
         f"{command.summary}\n",
-        "Keys\n" + table((word, texts[key]) for word, key in zip(examples, told, strict=True)),
+        "Keys\n" + table((word, texts[key]) for word, key in zip(examples, told, strict=True)) if examples else "",
         textwrap.fill(f"Others: {others}", WIDTH, initial_indent="  ", subsequent_indent="  ") if others else "",
         f"\nGroups of keys; --help GROUP or --help all lists them\n{table(listed)}" if listed else "",
         f"\nOptions\n{table(options.items())}\n",

@@ -138,7 +138,7 @@ class TranslateConfig(JobConfig):
             suffix = PurePath(self.input).suffix.lower()
             others = any(getattr(options, "enabled", False) for options in self.plugins.values())
             require(
-                not OTHER_DOCUMENTS.fullmatch(suffix) or others or self.input_format != "text",
+                bool(document) or not OTHER_DOCUMENTS.fullmatch(suffix) or others or self.input_format != "text",
                 f"input={self.input}: no {suffix}, but {', '.join(documents())} are translated as documents; "
                 "format=text takes its lines as text, whatever they are",
             )
@@ -158,6 +158,6 @@ class TranslateConfig(JobConfig):
             not is_document or self.input_format == "text",
             f"input_format={self.input_format} with format={self.format}: a document has no columns; leave it out",
         )
-        has_tags = self.input_format != "text" or TAG.match(self.text or "") is not None
+        has_tags = self.input_format != "text" or TAG.match((self.text or "").lstrip()) is not None
         results = "tokens" if is_document or self.format == "jsonl" else "text" if self.format == "text" else "scores"
         self.translator = replace(self.translator, results=results, has_tags=has_tags)

@@ -58,14 +58,14 @@ def model_attention(model: Transformer, source_BS: Tensor, inputs_BT: Tensor) ->
     ):
         model.decode(inputs_BT, memory_BSD, source_BS)
     near, visible = model.source_mask(source_BS), model.past_mask(inputs_BT)
-    own = [own_weights(layer, x, near) for layer, x in zip(encoder, into_encoder, strict=True)]
-    past = [own_weights(layer, x, visible) for layer, x in zip(decoder, into_decoder, strict=True)]
+    to_source = [self_weights(layer, x, near) for layer, x in zip(encoder, into_encoder, strict=True)]
+    past = [self_weights(layer, x, visible) for layer, x in zip(decoder, into_decoder, strict=True)]
     real = model.real(source_BS)
     cross = [cross_weights(layer, x, memory_BSD, real) for layer, x in zip(decoder, into_cross, strict=True)]
-    return Attention(torch.stack(own, 1), torch.stack(past, 1), torch.stack(cross, 1))
+    return Attention(torch.stack(to_source, 1), torch.stack(past, 1), torch.stack(cross, 1))
 
 
-def own_weights(layer: EncoderLayer | DecoderLayer, x_BTD: Tensor, visible: Tensor | None) -> Tensor:
+def self_weights(layer: EncoderLayer | DecoderLayer, x_BTD: Tensor, visible: Tensor | None) -> Tensor:
     """The weights of a layer's self-attention, [B, H, T, T]; `visible=None`: each position sees those up to itself."""
     q, k, _ = layer.self_attention.project(x_BTD)
     return layer.self_attention.weights(q, k, visible, causal=visible is None)

@@ -31,11 +31,6 @@ def pad_source(sentences: Sequence[list[int]], device: torch.device) -> Tensor:
     return pad([[*ids, EOS] for ids in sentences], device)
 
 
-def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row and their indices, largest first; for one, max is faster."""
-    return x.max(dim=1, keepdim=True) if k == 1 else x.topk(k, dim=1)
-
-
 def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of each row [M, N] and their indices, largest first; fewer if the row is shorter.
 
@@ -44,6 +39,10 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """
     rows, width = x.shape
     blocks = width // BLOCK_TOKENS
+
+    def topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        return x.max(dim=1, keepdim=True) if k == 1 else x.topk(k, dim=1)  # max is faster
+
     if blocks < 4 * k:
         return topk(x, min(k, width))
     whole = x[:, : blocks * BLOCK_TOKENS].unflatten(1, (blocks, BLOCK_TOKENS))
@@ -51,8 +50,8 @@ def largest(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     indices = (chosen[:, :, None] * BLOCK_TOKENS + torch.arange(BLOCK_TOKENS, device=x.device)).flatten(1)
     rest = torch.arange(blocks * BLOCK_TOKENS, width, device=x.device).expand(rows, -1)
     indices = torch.cat((indices, rest), dim=1)
-    values, found = topk(x.gather(1, indices), k)
-    return values, indices.gather(1, found)
+    values, places = topk(x.gather(1, indices), k)
+    return values, indices.gather(1, places)
 
 
 class Finished:
@@ -172,9 +171,9 @@ class Search:
         """
         last_BK = self.tokens[:, :, -1]
         alike = self.tokens.shape[2] == 1 and not self.config.do_sample
-        wanted = 1 if alike and self.models[0].vocabulary_size >= 2 * self.beam_size else self.beam_size
-        each = [model.step(last_BK, cache, wanted) for model, cache in zip(self.models, self.caches, strict=True)]
-        logp = each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - math.log(len(each))
+        width = 1 if alike and self.models[0].vocabulary_size >= 2 * self.beam_size else self.beam_size
+        steps = [model.step(last_BK, cache, width) for model, cache in zip(self.models, self.caches, strict=True)]
+        logp = steps[0] if len(steps) == 1 else torch.stack(steps).logsumexp(0) - math.log(len(steps))
         # Tokens are forbidden after the softmax, so that log probabilities equal those of forced decoding.
         logp.index_fill_(2, self.suppressed_tokens, -torch.inf)
         position = self.tokens.shape[2]
@@ -196,11 +195,11 @@ class Search:
 
         Each hypothesis has one continuation that ends it. So among 2 K candidates at least K do not end.
         """
-        wanted = 1 if self.beam_size == 1 else 2 * self.beam_size
-        each, tokens = largest(logp_BKN.flatten(0, 1), wanted)
-        each = self.log_probabilities[:, : logp_BKN.shape[1], None] + each.view(*logp_BKN.shape[:2], -1)
-        best, indices = each.flatten(1).topk(min(wanted, each[0].numel()), dim=1)
-        return best, indices // each.shape[2], tokens.view(len(each), -1).gather(1, indices)
+        candidates = 1 if self.beam_size == 1 else 2 * self.beam_size
+        logp, tokens = largest(logp_BKN.flatten(0, 1), candidates)
+        sums = self.log_probabilities[:, : logp_BKN.shape[1], None] + logp.view(*logp_BKN.shape[:2], -1)
+        best, indices = sums.flatten(1).topk(min(candidates, sums[0].numel()), dim=1)
+        return best, indices // sums.shape[2], tokens.view(len(sums), -1).gather(1, indices)
 
     def draw(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """A random continuation of each hypothesis; log probabilities are those of the model, before temperature."""
@@ -258,8 +257,8 @@ class Search:
 
 def allow_only(logp_BKN: Tensor, tokens_B: Tensor, where_B: Tensor) -> None:
     """Set all tokens but one to -inf, in some sentences."""
-    own = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) == tokens_B[:, None]
-    logp_BKN.masked_fill_((~own & where_B[:, None])[:, None, :], -torch.inf)
+    others_BN = torch.arange(logp_BKN.shape[2], device=logp_BKN.device) != tokens_B[:, None]
+    logp_BKN.masked_fill_((others_BN & where_B[:, None])[:, None, :], -torch.inf)
 
 
 def forbid_repetition(logp_BKN: Tensor, tokens_BKT: Tensor, n: int, where_B: Tensor) -> None:

@@ -57,11 +57,11 @@ def next_log_probabilities(models: Sequence[Transformer], pair: Pair) -> Tensor:
     """log P of each entry of the vocabulary as the token after those of the pair's target, [N]."""
     device = next(models[0].parameters()).device
     source_BS, inputs_BT = pad_source([pair[0]], device), pad_inputs([pair[1]], device)
-    each = [
+    logp = [
         model.logits(model.decode(inputs_BT, model.encode(source_BS), source_BS)[0, -1]).float().log_softmax(dim=0)
         for model in models
     ]
-    return torch.stack(each).logsumexp(0) - math.log(len(models))
+    return torch.stack(logp).logsumexp(0) - math.log(len(models))
 
 
 @torch.inference_mode()
@@ -78,13 +78,13 @@ def forced_decoding(
     scores: dict[int, TokenScores] = {}
     for batch in batches_by_length([max(map(len, pair)) + 1 for pair in pairs], budget):
         sources, targets = zip(*(pairs[index] for index in batch), strict=True)
-        found_M, attention_BTS = score_batch(
+        log_probabilities_M, attention_BTS = score_batch(
             models, pad_source(sources, device), pad_inputs(targets, device), pad_source(targets, device), align
         )
-        found = found_M.split([len(ids) + 1 for ids in targets])
+        rows = log_probabilities_M.split([len(ids) + 1 for ids in targets])
         for row, index in enumerate(batch):
             source, target = pairs[index]
-            scores[index] = TokenScores(found[row].tolist())
+            scores[index] = TokenScores(rows[row].tolist())
             if attention_BTS is not None:
                 scores[index].attention = attention_BTS[row, : len(target), : len(source)].float().cpu().numpy()
     return [scores[index] for index in range(len(pairs))]

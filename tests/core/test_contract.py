@@ -18,6 +18,7 @@ NEEDED = {
     "attention": ["sentence=x"],
     "import": ["path=x", "output=y"],
     "verify": ["bundle=x"],
+    "synthesise": ["input=x", "output=y"],
 }
 KEYS = [(command, key) for command in COMMANDS for key in keys_of(COMMANDS[command].config) if command != "preprocess"]
 # The keys of a group that several commands have are tested once.
@@ -47,14 +48,15 @@ def refused_values(command: str, name: str) -> list[Any]:
     if limits := key.metadata.get("range"):
         values += [limits[0] - 1, limits[1] * 2 + 1, math.nan]
         values += [limits[0] + 0.5] if float not in key.types else []
-    if "choices" in key.metadata:
+    choices = key.metadata.get("choices", tuple)()
+    if choices:
         values += ["other", ["other"]] if lists else ["other"]
-    if bool not in key.types and (limits or "choices" in key.metadata) and not lists:
+    if bool not in key.types and (limits or choices) and not lists:
         values.append(True)
     return values
 
 
-@pytest.mark.parametrize(("command", "key"), ONCE, ids=" ".join)
+@pytest.mark.parametrize(("command", "key"), ONCE, ids=str)
 def test_a_key_refuses_other_values_in_one_line(command, key):
     for value in refused_values(command, key):
         with pytest.raises(NMTError) as error:

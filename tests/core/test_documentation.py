@@ -25,7 +25,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("recipes/*/*.md"), *ROOT.glob("recipes/*/*.sh")]
 )
 MODULES = sorted(path for room in ("nmt", "tests", "benchmarks", "recipes") for path in (ROOT / room).rglob("*.py"))
-YAML_FILES = sorted((ROOT / "conf").rglob("*.yaml"))
+YAML_FILES = sorted([*(ROOT / "conf").rglob("*.yaml"), *(ROOT / "nmt/plugins").glob("*/conf/**/*.yaml")])
 PATH = re.compile(r"(?<![\w/.~*$}-])((?:nmt|tests|benchmarks|recipes|conf|docs)/[\w./*{},-]*[\w*}/])")
 NAME = re.compile(r"(?<!`)`([A-Za-z_]\w*(?:\.\w+)*)(?:\(\))?`(?!`)")
 
@@ -84,6 +84,8 @@ def test_commands_in_pages_compose(page, tmp_path, monkeypatch):
     for command, *words in commands(page.read_text()):
         overrides = [word for word in words if not word.startswith(("-", "$")) and word not in ("FOLDER", ".")]
         overrides = [re.sub(r"(?<=^data.target=)\$.*", "xx", word) for word in overrides]
+        if command == "synthesise":
+            overrides.append("input=mono")
         if command != "reproduce":
             write_what_words_name(command, overrides)
         if "--sweep" in words:
@@ -202,7 +204,8 @@ def members():
 def module_of(words):
     """The file or folder of nmt.a.b, and the words behind it."""
     for count in range(len(words), 0, -1):
-        for path in (ROOT.joinpath(*words[:count]).with_suffix(".py"), ROOT.joinpath(*words[:count], "__init__.py")):
+        folder = ROOT.joinpath(*words[:count])
+        for path in (folder.with_suffix(".py"), folder / "__init__.pyi", folder / "__init__.py"):
             if path.is_file():
                 return path, words[count:]
     return None, words
@@ -260,16 +263,3 @@ def test_what_is_not_there_is_found(known):
     assert list(dead_names(f"{live}, {dead}", known, members())) == re.findall("`(.*?)`", dead)
     text = "nmt/model/, conf/{data,model}/NAME.yaml, ~/.cache/nmt/x, nmt/nowhere.py"
     assert [path for path in PATH.findall(text) if not is_there(path)] == ["nmt/nowhere.py"]
-
-
-def test_the_tests_that_contributing_names_for_a_room_are_there():
-    rows = re.findall(r"^\| .* \| .* \| (.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.M)
-    folders = {"U": "unit", "O": "oracle", "E": "end_to_end"}
-    named = [
-        (folders[letter], name)
-        for row in rows
-        for letter, names in re.findall(r"([UOE]): ([^;|]+)", row)
-        for name in names.replace("(slow)", "").replace(" ", "").split(",")
-    ]
-    assert len(named) > 60
-    assert [path for path in named if not (ROOT / "tests" / path[0] / f"test_{path[1]}.py").is_file()] == []

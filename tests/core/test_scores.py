@@ -102,19 +102,11 @@ def multi_bleu(hypotheses: list[str], references: list[str]) -> float:
 
 
 @pytest.mark.parametrize("metric", SACREBLEU)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_sacrebleu_metrics_are_what_sacrebleu_gives(metric, seed):
     hypotheses = noisy(REFERENCES, seed)
     expected = SACREBLEU[metric](hypotheses, [REFERENCES]).score
     assert one(hypotheses, REFERENCES, metric).value == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("metric", SACREBLEU)
-def test_lowercase_is_sacrebleu_on_lowercased_lines(metric):
-    hypotheses = noisy(REFERENCES, 1)
-    lowered = [[line.lower() for line in lines] for lines in (hypotheses, REFERENCES)]
-    expected = SACREBLEU[metric](lowered[0], [lowered[1]]).score
-    assert one(hypotheses, REFERENCES, metric, lowercase=True).value == pytest.approx(expected, abs=1e-9)
 
 
 def sacrebleu_command(folder: Path, hypotheses: list[str], references: list[str], *options: str) -> list[tuple]:
@@ -186,12 +178,8 @@ def test_a_tokenizer_that_is_asked_for_is_never_replaced(installed):
         bleu_tokenizer("ja-mecab", "ja", JAPANESE)
 
 
-def test_the_tokenizers_are_those_of_sacrebleu():
-    assert {*BLEU_TOKENIZERS, "spm"} == set(sacrebleu.BLEU.TOKENIZERS)
-
-
 @pytest.mark.parametrize("lines", [CHINESE, THAI, JAPANESE, KOREAN, REFERENCES], ids=["zh", "th", "ja", "ko", "de"])
-@pytest.mark.parametrize("tokenize", [None, "char", "intl"])
+@pytest.mark.parametrize("tokenize", [None, "char"])
 def test_bleu_is_that_of_the_sacrebleu_command_with_the_tokenizer_of_the_signature(lines, tokenize, tmp_path):
     hypotheses = [line.replace(line[3], line[4]) for line in lines]
     [found] = score(hypotheses, lines, ["bleu"], tokenize=tokenize)
@@ -201,11 +189,11 @@ def test_bleu_is_that_of_the_sacrebleu_command_with_the_tokenizer_of_the_signatu
     assert (found.name, round(found.value, 6), found.signature) == sacrebleu_command(
         tmp_path, hypotheses, lines, *options
     )[0]
-    assert found.value > 0 or tokenize == "intl"
+    assert found.value > 0
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "en"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_tokenised_bleus_are_multi_bleu_on_moses_tokens(language, seed):
     hypotheses = noisy(REFERENCES, seed) if seed else HYPOTHESES
     tokens = [[moses_tokens(line, language) for line in lines] for lines in (hypotheses, REFERENCES)]
@@ -227,8 +215,6 @@ def test_the_tokenised_bleus_are_multi_bleu_on_moses_tokens(language, seed):
         ("a b c d x", "a b c d e", "tokenised", {}, 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25),
         ("a a a a b c d", "a b c d e f g", "tokenised", {}, 100 * (4 / 7 * 3 / 6 * 2 / 5 * 1 / 4) ** 0.25),
         ("a b c", "a b c", "tokenised", {}, 0.0),
-        ("a b c x d e f", "a b c y d e f", "tokenised", {}, 0.0),
-        ("A b c d", "a b c d", "tokenised", {}, 0.0),
         ("A b c d", "a b c d", "tokenised", {"lowercase": True}, 100.0),
         ("ein Foto-Album ist neu", "ein Bilder-Album ist neu", "tokenised", {}, 0.0),
         (
@@ -238,13 +224,8 @@ def test_the_tokenised_bleus_are_multi_bleu_on_moses_tokens(language, seed):
             {},
             100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25,
         ),
-        ("Ein Foto-Album", "ein foto-album", "split", {"lowercase": True}, 100.0),
         ("ja “x” nun", 'ja "x" nun', "tokenised", {}, 100.0),
-        ("ja “x” nun", 'ja "x" nun', "split", {}, 100.0),
-        ('ja "x" nun', "ja “x” nun", "split", {}, 100.0),
         ("A b c d", "a b c d", "bleu", {"lowercase": True}, 100.0),
-        ("A b", "a b", "ter", {"lowercase": True}, 0.0),
-        ("A b", "a b", "chrf", {"lowercase": True}, 100.0),
         ("a b c x", "a b c d", "ter", {}, 25.0),
     ],
 )
@@ -270,23 +251,14 @@ def test_corpus_scores_by_hand(hypotheses, references, expected):
     ("tokenised", "expected"),
     [
         ("a-b", "a ##AT##-##AT## b"),
-        ("E-Mail und E-Post", "E ##AT##-##AT## Mail und E ##AT##-##AT## Post"),
         ("state-of-the-art", "state ##AT##-##AT## of ##AT##-##AT## the ##AT##-##AT## art"),
         ("a-b-c", "a ##AT##-##AT## b-c"),
-        ("a-b-c-d", "a ##AT##-##AT## b-c ##AT##-##AT## d"),
-        ("aa-b-cc", "aa ##AT##-##AT## b-cc"),
         ("aa-bb-cc", "aa ##AT##-##AT## bb ##AT##-##AT## cc"),
-        ("- a", "- a"),
-        ("a -b", "a -b"),
         ("a- b", "a- b"),
-        ("a - b", "a - b"),
-        ("--", "--"),
         ("---", "- ##AT##-##AT## -"),
         ("a--b", "a ##AT##-##AT## -b"),
         ("a @-@ b", "a @ ##AT##-##AT## @ b"),
-        ("1990-2000", "1990 ##AT##-##AT## 2000"),
         ("a\u2013b", "a\u2013b"),
-        ("", ""),
     ],
 )
 def test_compounds_are_split_as_the_authors_perl_splits_them(tokenised, expected):
@@ -360,11 +332,6 @@ def test_full_stops_are_split_by_the_loop_of_the_moses_script(words, blanks):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_identical_texts_are_perfect(metric):
-    assert one(REFERENCES, REFERENCES, metric).value == pytest.approx(0 if metric == "ter" else 100)
-
-
-@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_a_signature_tells_whether_case_counts(metric, lowercase):
     lines = [line.replace("ß", "ss") for line in REFERENCES]
@@ -374,52 +341,24 @@ def test_a_signature_tells_whether_case_counts(metric, lowercase):
     assert exact != ("case:mixed" in upper.signature)
 
 
-def test_signatures_differ_wherever_the_computation_does():
-    settings = [{"language": language, "lowercase": case} for language in ("de", "fr") for case in (False, True)]
-    signatures = [
-        one(HYPOTHESES, REFERENCES, metric, **kwargs).signature
-        for metric in ("tokenised", "split")
-        for kwargs in settings
-    ]
-    assert len(set(signatures)) == len(signatures)
-
-
-@pytest.mark.parametrize(("metric", "split"), [("tokenised", "no"), ("split", "hyphen")])
-def test_the_papers_bleus_tell_all_that_matters(metric, split):
-    signature = one(HYPOTHESES, REFERENCES, metric, language="fr").signature
-    assert dict(field.split(":") for field in signature.split("|")) == {
-        "nrefs": "1",
-        "case": "mixed",
-        "punct": "replace-unicode",
-        "tok": "moses-fr",
-        "ends": "moses",
-        "split": split,
-        "smooth": "none",
-        "sacremoses": version("sacremoses"),
-        "sacrebleu": version("sacrebleu"),
-    }
-
-
-def test_scores_come_in_the_order_that_was_asked_for():
+def test_scores_come_in_the_order_that_was_asked_for_each_with_its_signature():
     order = ["split", "ter", "bleu", "tokenised", "chrf"]
-    assert [found.metric for found in score(HYPOTHESES, REFERENCES, order, "de")] == order
+    results = score(HYPOTHESES, REFERENCES, order, "de")
+    assert [result.metric for result in results] == order
+    assert all(str(result).endswith(f" = {result.value:.2f}  {result.signature}") for result in results)
+    assert (
+        f"tok:moses-de|ends:moses|split:hyphen|smooth:none|sacremoses:{version('sacremoses')}" in results[0].signature
+    )
+    assert {*BLEU_TOKENIZERS, "spm"} == set(sacrebleu.BLEU.TOKENIZERS)
 
 
-def test_a_score_is_never_printed_without_its_signature():
-    assert str(Score("bleu", "BLEU", 27.304, "nrefs:1|tok:13a")) == "BLEU = 27.30  nrefs:1|tok:13a"
-
-
-@pytest.mark.parametrize(("hypotheses", "references"), [(12, 11), (0, 3), (3, 0)])
-def test_differing_line_counts_are_refused_with_both(hypotheses, references):
-    with pytest.raises(NMTError, match=rf"hypothesis has {hypotheses} lines but the reference has {references}"):
-        score(["a"] * hypotheses, ["a"] * references, ["bleu"])
-
-
-def test_moses_has_no_default_language():
-    with pytest.raises(NMTError, match=r"metrics=split: .* pass language=CODE"):
-        score(["a"], ["a"], ["split"])
-
-
-def test_nothing_cannot_be_scored():
-    with pytest.raises(NMTError, match="nothing to score"):
-        score([], [], ["bleu"])
+@pytest.mark.parametrize(
+    ("hypotheses", "metric", "message"),
+    [
+        (["a"] * 12, "bleu", "hypothesis has 12 lines but the reference has 1"),
+        (["a"], "split", "metrics=split: .* pass language=CODE"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(hypotheses, metric, message):
+    with pytest.raises(NMTError, match=message):
+        score(hypotheses, ["a"], [metric])

@@ -1,5 +1,5 @@
 """Documents: which stretches of a file are translated, and how their markup goes around the translation."""
 
-from nmt.plugins.documents.document import Document, Translated, read_document
+import lazy_loader
 
-__all__ = ["Document", "Translated", "read_document"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

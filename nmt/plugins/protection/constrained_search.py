@@ -45,7 +45,7 @@ class ConstrainedSearch(Search):
     ) -> None:
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
-        self.widths = [min(2 * config.beam_size + each.left[0], 4 * config.beam_size) for each in self.trackers]
+        self.widths = [min(2 * config.beam_size + one.left[0], 4 * config.beam_size) for one in self.trackers]
         """The beam of each sentence of the search, which does not depend on the others."""
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[0] * self.beam_size for _ in self.trackers]
@@ -53,16 +53,16 @@ class ConstrainedSearch(Search):
 
     def living(self, hypotheses: int) -> list[tuple[int, Tracker, list[tuple[int, int]]]]:
         """Row, tracker, and slot and state of each unfinished hypothesis, of the first `hypotheses` slots."""
-        found = self.log_probabilities[:, :hypotheses].isfinite().tolist()
+        alive = self.log_probabilities[:, :hypotheses].isfinite().tolist()
         return [
-            (row, self.trackers[own], [(k, self.states[own][k]) for k, lives in enumerate(found[row]) if lives])
-            for row, own in enumerate(self.sentences.tolist())
+            (row, self.trackers[index], [(k, self.states[index][k]) for k, lives in enumerate(alive[row]) if lives])
+            for row, index in enumerate(self.sentences.tolist())
         ]
 
     def next_tokens(self) -> Tensor:
         logp_BKN = super().next_tokens()
         rows = self.living(logp_BKN.shape[1])
-        unmet = [(row, k) for row, tracker, own in rows for k, state in own if tracker.left[state]]
+        unmet = [(row, k) for row, tracker, slots in rows for k, state in slots if tracker.left[state]]
         if unmet:
             at, slots = torch.tensor(unmet, device=logp_BKN.device).unbind(1)
             logp_BKN[at, slots, EOS] = -torch.inf
@@ -70,53 +70,53 @@ class ConstrainedSearch(Search):
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The hypotheses that end and those that stay in the beam: log probabilities, parents and tokens, [B, 2 K]."""
-        likeliest, best, wanted = *self.likeliest(logp_BKN), self.wanted(logp_BKN)
+        usual, best = self.likeliest(logp_BKN)
+        advancing = self.advancing(logp_BKN)
         rooms = (self.max_lengths - 1 - self.tokens.shape[2]).tolist()
         none = Candidate(-math.inf, 0, PAD)
-        columns = []
-        for row, own in enumerate(self.sentences.tolist()):
-            parts = likeliest[row][: 2 * self.widths[own]], best[row], wanted[row]
+        rows = []
+        for row, index in enumerate(self.sentences.tolist()):
+            parts = usual[row][: 2 * self.widths[index]], best[row], advancing[row]
             candidates = {candidate[1:]: candidate for part in parts for candidate in part}
-            ended, kept = self.select(list(candidates.values()), own, rooms[row])
-            columns.append([side + [none] * (self.beam_size - len(side)) for side in (ended, kept)])
-        rows = [ended + kept for ended, kept in columns]
+            sides = self.select(list(candidates.values()), index, rooms[row])
+            rows.append([one for side in sides for one in side + [none] * (self.beam_size - len(side))])
         device = logp_BKN.device
         return (
-            torch.tensor([[each.log_probability for each in row] for row in rows], device=device),
-            torch.tensor([[each.parent for each in row] for row in rows], device=device),
-            torch.tensor([[each.token for each in row] for row in rows], device=device),
+            torch.tensor([[candidate.log_probability for candidate in row] for row in rows], device=device),
+            torch.tensor([[candidate.parent for candidate in row] for row in rows], device=device),
+            torch.tensor([[candidate.token for candidate in row] for row in rows], device=device),
         )
 
     def likeliest(self, logp_BKN: Tensor) -> list[list[list[Candidate]]]:
         """The candidates of a search without constraints, and the likeliest of each hypothesis, by sentence."""
-        own, tokens = logp_BKN.max(dim=2)
-        slots = torch.arange(own.shape[1], device=own.device).expand_as(own)
-        each = (own + self.log_probabilities[:, : own.shape[1]], slots, tokens)
-        columns = [[part.tolist() for part in found] for found in (super().best(logp_BKN), each)]
+        best, tokens = logp_BKN.max(dim=2)
+        slots = torch.arange(best.shape[1], device=best.device).expand_as(best)
+        of_hypotheses = (best + self.log_probabilities[:, : best.shape[1]], slots, tokens)
+        columns = [[part.tolist() for part in parts] for parts in (super().best(logp_BKN), of_hypotheses)]
         return [[list(map(Candidate, *row)) for row in zip(*parts, strict=True)] for parts in columns]
 
-    def wanted(self, logp_BKN: Tensor) -> list[list[Candidate]]:
-        """The candidates that go on with constraints, or end with all of them met."""
-        found: list[list[Candidate]] = [[] for _ in self.sentences]
-        each = [
+    def advancing(self, logp_BKN: Tensor) -> list[list[Candidate]]:
+        """The candidates that continue constraints, or end with all of them met."""
+        candidates: list[list[Candidate]] = [[] for _ in self.sentences]
+        places = [
             (row, k, token)
-            for row, tracker, own in self.living(logp_BKN.shape[1])
-            for k, state in own
-            for token in (sorted(tracker.wanted(state)) if tracker.left[state] else [EOS])
+            for row, tracker, slots in self.living(logp_BKN.shape[1])
+            for k, state in slots
+            for token in (sorted(tracker.advancing(state)) if tracker.left[state] else [EOS])
         ]
-        if each:
-            at, slots, tokens = torch.tensor(each, device=logp_BKN.device).unbind(1)
+        if places:
+            at, slots, tokens = torch.tensor(places, device=logp_BKN.device).unbind(1)
             values = (self.log_probabilities[at, slots] + logp_BKN[at, slots, tokens]).tolist()
-            for value, (row, k, token) in zip(values, each, strict=True):
-                found[row].append(Candidate(value, k, token))
-        return found
+            for value, (row, k, token) in zip(values, places, strict=True):
+                candidates[row].append(Candidate(value, k, token))
+        return candidates
 
-    def select(self, candidates: list[Candidate], own: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
-        """The candidates that end, among the best that lack nothing, and those that fill the beam.
+    def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
+        """The candidates of a sentence that end, among the best that lack nothing, and those that fill the beam.
 
         After the candidate's token there is `room` for so many: what lacks more cannot get through.
         """
-        tracker, states, width = self.trackers[own], self.states[own], self.widths[own]
+        tracker, states, width = self.trackers[index], self.states[index], self.widths[index]
         banks, kept = defaultdict[int, list[Candidate]](list), list[Candidate]()
         for candidate in sorted(candidates, reverse=True):
             if candidate.log_probability > -math.inf:
@@ -130,15 +130,15 @@ class ConstrainedSearch(Search):
         turns = [
             (turn, left, candidate)
             for left, bank in banks.items()
-            for turn, candidate in enumerate(each for each in bank if each.token != EOS and each not in kept)
+            for turn, candidate in enumerate(one for one in bank if one.token != EOS and one not in kept)
         ]
         return ended, kept + [candidate for _, _, candidate in sorted(turns)[: width - len(kept)]]
 
     def extend(self, parents: Tensor, tokens: Tensor) -> None:
         super().extend(parents, tokens)
-        for own, *row in zip(self.sentences.tolist(), parents.tolist(), tokens.tolist(), strict=True):
-            states, step = self.states[own], self.trackers[own].step
-            self.states[own] = [step(states[parent], token) for parent, token in zip(*row, strict=True)]
+        for index, *row in zip(self.sentences.tolist(), parents.tolist(), tokens.tolist(), strict=True):
+            states, step = self.states[index], self.trackers[index].step
+            self.states[index] = [step(states[parent], token) for parent, token in zip(*row, strict=True)]
 
 
 @torch.inference_mode()
@@ -150,12 +150,11 @@ def constrained_search(
     constraints: PhraseConstraints,
 ) -> list[list[Hypothesis]]:
     """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
-    found = finish(ConstrainedSearch(models, source_BS, config, prefixes, constraints))
-    for index in [index for index, row in enumerate(found) if not row]:
+    results = finish(ConstrainedSearch(models, source_BS, config, prefixes, constraints))
+    for index in [index for index, row in enumerate(results) if not row]:
         alone = source_BS[index : index + 1, : int((source_BS[index] != PAD).sum())], config, [prefixes[index]]
-        own = constraints.rows[index]
-        longest = max(range(len(own)), key=lambda n: (min(len(phrase.tokens) for phrase in own[n]), n))
-        rest = PhraseConstraints([[*own[:longest], *own[longest + 1 :]]], constraints.kinds)
-        again = constrained_search(models, *alone, rest) if rest.rows[0] else beam_search(models, *alone)
-        found[index] = again[0]
-    return found
+        row = constraints.rows[index]
+        longest = max(range(len(row)), key=lambda n: (min(len(phrase.tokens) for phrase in row[n]), n))
+        rest = PhraseConstraints([[*row[:longest], *row[longest + 1 :]]], constraints.kinds)
+        [results[index]] = constrained_search(models, *alone, rest) if rest.rows[0] else beam_search(models, *alone)
+    return results

@@ -56,7 +56,7 @@ class PhraseConstraints:
         prefixes: Sequence[list[int]],
     ) -> "list[list[Hypothesis]]":
         """As `beam_search`, with all constraints; where no translation has them, without the longest one, and so on."""
-        from nmt.plugins.protection.constrained_search import constrained_search
+        from nmt.plugins.protection.constrained_search import constrained_search  # which loads torch
 
         return constrained_search(models, source_BS, config, prefixes, self)
 
@@ -76,14 +76,18 @@ class Tracker:
 
     def __init__(self, constraints: Sequence[Constraint], kinds: bytes) -> None:
         self.kinds = kinds
-        every = list(constraints)
-        self.before = [max((m for m in range(n) if every[m] == each), default=-1) for n, each in enumerate(every)]
+        self.before = [
+            max((m for m in range(n) if constraints[m] == constraint), default=-1)
+            for n, constraint in enumerate(constraints)
+        ]
         """The last equal constraint before each, which is to be met first; -1: none."""
-        own = [(index, phrase) for index, constraint in enumerate(constraints) for phrase in constraint]
-        self.owners, self.phrases = [index for index, _ in own], [phrase for _, phrase in own]
+        self.owners = [index for index, constraint in enumerate(constraints) for _ in constraint]
+        self.phrases = [phrase for constraint in constraints for phrase in constraint]
         self.shortest = [min(len(phrase.tokens) for phrase in constraint) for constraint in constraints]
         # What can begin anywhere leads on whatever was written.
-        self.usual = [min((len(p.tokens) for p in own if p.where == FOLLOWS), default=99) for own in constraints]
+        self.usual = [
+            min((len(p.tokens) for p in phrases if p.where == FOLLOWS), default=99) for phrases in constraints
+        ]
         self.relevant = {token for phrase in self.phrases for token in phrase.tokens}
         self.numbers: dict[frozenset[Reading], int] = {}
         self.readings: list[frozenset[Reading]] = []
@@ -92,17 +96,17 @@ class Tracker:
         self.least: list[int] = []
         """Fewest tokens until then."""
         self.opened: dict[Reading, dict[int, list[int]]] = {}
-        self.known: dict[tuple[int, int], int] = {}
+        self.steps: dict[tuple[int, int], int] = {}
         self.number(frozenset([(0, START)]))
 
     def step(self, state: int, token: int) -> int:
         """The state after a token."""
         # All tokens that are in no phrase are alike, but for whether they continue a word.
         key = state, token if token in self.relevant else -1 - self.kinds[token]
-        if key not in self.known:
-            found = {after for reading in self.readings[state] for after in self.follow(reading, token)}
-            self.known[key] = self.number(frozenset(self.best(found)))
-        return self.known[key]
+        if key not in self.steps:
+            readings = {after for reading in self.readings[state] for after in self.follow(reading, token)}
+            self.steps[key] = self.number(frozenset(self.best(readings)))
+        return self.steps[key]
 
     def number(self, readings: frozenset[Reading]) -> int:
         """The number of a state, which may be new."""
@@ -121,7 +125,7 @@ class Tracker:
             return [self.reached(met, phrase, done + 1)] if self.phrases[phrase].tokens[done] == token else []
         if place == CLOSED and self.kinds[token] & CONTINUES:
             return []
-        begun = [self.reached(met, own, 1) for own in self.open(reading).get(token, ())]
+        begun = [self.reached(met, phrase, 1) for phrase in self.open(reading).get(token, ())]
         return [(met, self.behind(token)), *begun]
 
     def behind(self, token: int) -> Place:
@@ -130,27 +134,27 @@ class Tracker:
     def reached(self, met: int, phrase: int, done: int) -> Reading:
         if done < len(self.phrases[phrase].tokens):
             return met, (phrase, done)
-        own = self.phrases[phrase]
-        return met | 1 << self.owners[phrase], CLOSED if own.closed else self.behind(own.tokens[-1])
+        closed, last = self.phrases[phrase].closed, self.phrases[phrase].tokens[-1]
+        return met | 1 << self.owners[phrase], CLOSED if closed else self.behind(last)
 
     def open(self, reading: Reading) -> dict[int, list[int]]:
         """The phrases that can begin, by their first token; of equal constraints, the first that is not met."""
         if reading not in self.opened:
-            (met, place), found = reading, dict[int, list[int]]()
+            (met, place), by_token = reading, dict[int, list[int]]()
             unmet = [not met >> n & 1 and (before < 0 or met >> before & 1) for n, before in enumerate(self.before)]
             for n, phrase in enumerate(self.phrases):
                 if unmet[self.owners[n]] and phrase.where in OPEN.get(place, (FOLLOWS,)):
-                    found.setdefault(phrase.tokens[0], []).append(n)
-            self.opened[reading] = found
+                    by_token.setdefault(phrase.tokens[0], []).append(n)
+            self.opened[reading] = by_token
         return self.opened[reading]
 
-    def wanted(self, state: int) -> set[int]:
-        """The tokens with which a state goes on with a phrase or begins one."""
-        found = set[int]()
+    def advancing(self, state: int) -> set[int]:
+        """The tokens with which a state continues a phrase or begins one."""
+        tokens = set[int]()
         for reading in self.readings[state]:
             phrase, done = reading[1]
-            found |= {self.phrases[phrase].tokens[done]} if phrase >= 0 else self.open(reading).keys()
-        return found
+            tokens |= {self.phrases[phrase].tokens[done]} if phrase >= 0 else self.open(reading).keys()
+        return tokens
 
     def tokens_left(self, reading: Reading, lengths: Sequence[int]) -> int:
         """The tokens that a reading lacks, if constraints that are not begun take so many."""
@@ -160,13 +164,12 @@ class Tracker:
 
     def best(self, readings: set[Reading]) -> list[Reading]:
         """The readings that are no worse than another at the same place; of very many, those that lack least."""
-        found = [
+        kept = [
             (met, place)
             for met, place in readings
             if not any(place == there and met != more and met & more == met for more, there in readings)
         ]
-        found.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
+        kept.sort(key=lambda reading: (self.tokens_left(reading, self.usual), reading))
         # One that is free outlives any token.
-        return (
-            found[:MOST_READINGS] + [reading for reading in found[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
-        )
+        free = [reading for reading in kept[MOST_READINGS:] if reading[1] in (FREE, MARKED)][:1]
+        return kept[:MOST_READINGS] + free

@@ -1,0 +1,1 @@
+from .document import Document as Document, Translated as Translated, read_document as read_document

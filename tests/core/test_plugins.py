@@ -1,0 +1,63 @@
+"""Plugins: the one in docs/plugins.md works as installed, and each of nmt's own can be missing."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nmt as package
+
+ROOT = Path(package.__file__).parents[1]
+NAMES = sorted(file.parent.name for file in (ROOT / "nmt/plugins").glob("*/plugin.py"))
+
+
+def test_the_plugin_of_the_page_adds_a_command_a_document_and_a_metric(tmp_path, checkpoint):
+    page = (ROOT / "docs/plugins.md").read_text()
+    (tmp_path / "shout.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
+    metadata = tmp_path / "shout-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[nmt.plugins]\nshout = shout:register\n")
+    (tmp_path / "x.ini").write_text("[a]\ngreeting=ka nu lo\nempty=\n")
+    (tmp_path / "out.de").write_text("ABcd\n")
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}", "XDG_CACHE_HOME": str(tmp_path)}
+
+    def nmt(*words):
+        command = [sys.executable, "-m", "nmt", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        return done.stdout or done.stderr
+
+    assert "shout        command   shout\nshout        document  ini\nshout        metric    loudness\n" in nmt(
+        "plugins"
+    )
+    assert nmt("shout", "good day", "times=2") == "GOOD DAY GOOD DAY\n"
+    assert nmt("shout", "times=99") == "nmt: times=99: must be a whole number between 1 and 9\n"
+    assert "Loudness = 50.00  loudness|v1" in nmt("score", "out.de", "out.de", "metrics=loudness")
+    keys = [row.partition("=")[0] for row in nmt("translate", "x.ini", checkpoint, "engine=torch").splitlines()]
+    assert keys[:2] == ["[a]", "greeting"]
+
+
+PROGRAM = """
+import pathlib, sys
+from nmt import registry
+
+hidden, glob = sys.argv.pop(1), pathlib.Path.glob
+pathlib.Path.glob = lambda self, pattern: (file for file in glob(self, pattern) if file.parent.name != hidden)
+sys.modules[f"nmt.plugins.{hidden}"] = None
+from nmt.cli import main
+from nmt.commands import COMMANDS, compose
+
+for command, words in {"preprocess": [], "train": [], "translate": [], "score": ["reference=x"]}.items():
+    compose(command, words)
+main()
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_plugin_the_core_works(name):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, name, "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "preprocess" in done.stdout
