@@ -1,6 +1,6 @@
 """What a file gives to be translated, and how it takes the translations back.
 
-To add a format, register a subclass of `Document`, here in a package of its own:
+To add a format, register a subclass of `Document`, here in another package:
 
     class Properties(Document):
         def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
@@ -93,10 +93,10 @@ class Document(ABC):
                 translator = open_translator(config, stack)
                 stages = translator.stages
             try:
-                for line, found in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
-                    best = found[0]
+                for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
+                    best = ranked[0]
                     translations.append(Translated(best.text, best.details.alignment if best.details else None))
-                    output.notes.counts.update(report(stages, line, found)[1])
+                    output.notes.counts.update(report(stages, line, ranked)[1])
                     remark(best, repr(shown(line)), output.notes.counts, warn)
                     show(len(translations))
             except RefusedLine as error:
@@ -168,9 +168,9 @@ class Spliced:
     def render(self, translations: Sequence[Translated]) -> str:
         pieces, at, used = list[str](), 0, 0
         for part in self.parts:
-            own = translations[used : used + len(part.lines)]
-            pieces += [self.text[at : part.begin], part.render(own)]
-            at, used = part.end, used + len(own)
+            end = used + len(part.lines)
+            pieces += [self.text[at : part.begin], part.render(translations[used:end])]
+            at, used = part.end, end
         return "".join(pieces) + self.text[at:]
 
 

@@ -40,8 +40,8 @@ class Reader:
     def __init__(self, root: Element) -> None:
         self.w = f"{{{etree.QName(root).namespace}}}"
         """The namespace of WordprocessingML, which has two."""
-        self.units, self.looks = list[Unit](), dict[str, tuple[str, Element | None]]()
-        """The sentences; by the look of a run, the tag of references to such runs, and their properties."""
+        self.units, self.looks, self.properties = list[Unit](), dict[str, str](), dict[str, Element | None]()
+        """The sentences; the tag of references to runs, by their look; and their properties, by that tag."""
         self.begin()
         for paragraph in root.iter(f"{self.w}p"):
             self.read(list(paragraph))
@@ -59,13 +59,13 @@ class Reader:
                 sizes[look] += len(token.text)
         usual = max(sizes, key=sizes.__getitem__, default="")
         for look, group in groupby(self.pieces, lambda piece: piece[0]):
-            tokens, tag = [token for _, token in group], self.looks[look][0] if look is not None else ""
+            tokens, tag = [token for _, token in group], "" if look is None else self.looks[look]
             if look not in (None, usual):
                 opening = Token("open", f"<{tag}>", name="r", optional=True)
                 tokens = [opening, *tokens, Token("close", f"</{tag}>", name="r", optional=True)]
             self.unit.tokens += tokens
         if self.unit.content().lines:
-            self.unit.write = partial(self.write, self.unit, self.covered, usual)
+            self.unit.write = partial(self.write, self.unit, self.covered, self.looks[usual])
             self.units.append(self.unit)
         self.begin()
 
@@ -116,7 +116,7 @@ class Reader:
         elif name in AROUND:
             opening, closing = self.unit.around(element)
             self.note(Token("open", opening, name=name), [element])
-            self.read([each for each in inside if not name_of(each).endswith("Pr")])
+            self.read([element for element in inside if not name_of(element).endswith("Pr")])
             self.note(Token("close", closing, name=name), [])
         elif name not in DROPPED:
             token = Token("point", self.unit.alone(element), breaks=name in BREAKS)
@@ -129,7 +129,7 @@ class Reader:
         properties = run.find(f"{self.w}rPr")
         shown = [] if properties is None else [p for p in properties if name_of(p) not in UNSEEN]
         look = str([(p.tag, sorted(p.attrib.items())) for top in shown for p in top.iter()])
-        self.looks.setdefault(look, (f"r{len(self.looks)}", properties))
+        self.properties.setdefault(self.looks.setdefault(look, f"r{len(self.looks)}"), properties)
         for inside in run:
             name = name_of(inside)
             if name == "t":
@@ -140,52 +140,39 @@ class Reader:
     def write(self, unit: Unit, covered: Sequence[Element], usual: str, references: Element) -> None:
         """Put runs with a translation in the place of those of a sentence."""
         parent = covered[0].getparent()
-        siblings = [element for element in covered if element.getparent() is parent]
-        first, last = parent.index(siblings[0]), parent.index(siblings[-1])
+        places = [parent.index(element) for element in covered if element.getparent() is parent]
         new = etree.Element(parent.tag)
-        self.build(unit, new, references, dict(self.looks.values()), self.looks[usual][1])
-        parent[first : last + 1] = list(new)
+        self.build(unit, new, references, self.properties[usual])
+        parent[places[0] : places[-1] + 1] = list(new)
 
-    def build(
-        self,
-        unit: Unit,
-        parent: Element,
-        references: Element,
-        looks: dict[str, Element | None],
-        properties: Element | None,
-    ) -> None:
+    def build(self, unit: Unit, parent: Element, references: Element, properties: Element | None) -> None:
         """Add the elements that references stand for, and their text in runs with these properties."""
-        run: Element | None = None
 
-        def in_run() -> Element:
-            nonlocal run
-            if run is None:
-                run = etree.SubElement(parent, f"{self.w}r")
-                run.extend([] if properties is None else [deepcopy(properties)])
-            return run
+        def add_run(content: Element) -> None:
+            run = etree.SubElement(parent, f"{self.w}r")
+            run.extend([content] if properties is None else [deepcopy(properties), content])
 
         def add_text(text: str | None) -> None:
             if text:
-                etree.SubElement(in_run(), f"{self.w}t", PRESERVE).text = text
+                content = etree.Element(f"{self.w}t", PRESERVE)
+                content.text = text
+                add_run(content)
 
         add_text(references.text)
         for reference in references:
-            if reference.tag in looks:
-                self.build(unit, parent, reference, looks, looks[reference.tag])
-                run = None
+            if reference.tag in self.properties:
+                self.build(unit, parent, reference, self.properties[reference.tag])
             elif reference.tag.startswith("p"):
                 element = unit.element_of(reference)
                 is_inside = name_of(element.getparent()) == "r"
-                (in_run() if is_inside else parent).append(deepcopy(element))
-                run = run if is_inside else None
+                (add_run if is_inside else parent.append)(deepcopy(element))
             else:
                 element = unit.element_of(reference)
                 new = etree.SubElement(parent, element.tag, element.attrib)
-                new.extend(deepcopy(each) for each in element if name_of(each).endswith("Pr"))
+                new.extend(deepcopy(inside) for inside in element if name_of(inside).endswith("Pr"))
                 if element.find(f"{self.w}sdtContent") is not None:
                     new = etree.SubElement(new, f"{self.w}sdtContent")
-                self.build(unit, new, reference, looks, properties)
-                run = None
+                self.build(unit, new, reference, properties)
             add_text(reference.tail)
 
 

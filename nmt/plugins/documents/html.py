@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
@@ -36,7 +36,7 @@ READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 """Attributes that people read."""
 READ_IF = {"input": ("value", "type"), "meta": ("content", "name", "property")}
 READ_AS = frozenset(["submit", "button", "reset", "description", "og:title", "og:description"])
-"""Of some tags, another that they read where one of the others has one of these values."""
+"""Of some tags, another attribute that people read, where one of the next has one of these values."""
 FIXED = frozenset(["notranslate", "sig-object"])
 """Classes of elements that are not to be translated; the second is Sphinx's, of the signature of a function."""
 LONGEST_SIGN = 100
@@ -56,34 +56,32 @@ class Tag:
     partner: int = 0
     """The index of the tag that closes the element, if there is one."""
 
+    def value(self, text: str, name: str) -> str:
+        """The value of an attribute in small letters; empty where it is not there."""
+        return text[slice(*self.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
+
+    def is_fixed(self, text: str) -> bool:
+        """True where a tag says that its element is not to be translated."""
+        return self.value(text, "translate") == "no" or not FIXED.isdisjoint(self.value(text, "class").split())
+
 
 def tags_of(text: str) -> list[Tag]:
     """The tags of a text, in order, without those in scripts and other elements that have text alone."""
     tags, at, opened = list[Tag](), 0, defaultdict[str, list[int]](list)
-    while found := MARKUP.search(text, at):
-        at = found.end()
-        tag = Tag(found.start(), at, (found["name"] or "").lower(), found["end"] == "/")
+    while markup := MARKUP.search(text, at):
+        at = markup.end()
+        tag = Tag(markup.start(), at, (markup["name"] or "").lower(), markup["end"] == "/")
         tags.append(tag)
         if tag.closes and opened[tag.name]:
             tags[opened[tag.name].pop()].partner = len(tags) - 1
         elif tag.name and not tag.closes:
             opened[tag.name].append(len(tags) - 1)
-            values = (each for each in ATTRIBUTE.finditer(text, *found.span("attributes")) if each["value"])
-            tag.attributes = {each["name"].lower(): each.span("value") for each in values}
+            values = (match for match in ATTRIBUTE.finditer(text, *markup.span("attributes")) if match["value"])
+            tag.attributes = {match["name"].lower(): match.span("value") for match in values}
             if tag.name in UNSEEN | RAW | {"title"}:
                 end = re.compile(rf"</{tag.name}[\s/>]", re.IGNORECASE).search(text, at)
                 at, tag.end = (end.start(), at) if end else (len(text), len(text))
     return tags
-
-
-def value_of(text: str, tag: Tag, name: str) -> str:
-    """The value of an attribute in small letters; empty where it is not there."""
-    return text[slice(*tag.attributes.get(name, (0, 0)))].lower().strip("\"' \t\r\n")
-
-
-def is_fixed(text: str, tag: Tag) -> bool:
-    """True where a tag says that its element is not to be translated."""
-    return value_of(text, tag, "translate") == "no" or not FIXED.isdisjoint(value_of(text, tag, "class").split())
 
 
 def is_sign(text: str) -> bool:
@@ -94,21 +92,21 @@ def is_sign(text: str) -> bool:
 
 def without_signs(tokens: Sequence[Token]) -> list[Token]:
     """Tokens in which elements that hold a sign alone are points, unless there is text without blanks at both sides."""
-    found, last = list[Token](), " "
+    joined, last, at = list[Token](), " ", 0
     following = list(accumulate(reversed(tokens), lambda text, token: token.text[:1] or text, initial=" "))[::-1]
-    at = 0
     while at < len(tokens):
-        kinds = [token.kind for token in tokens[at : at + 3]]
-        inside = tokens[at : at + 3] if kinds == ["open", "text", "close"] else []
-        if inside and is_sign(inside[1].text) and inside[0].name == inside[2].name:
-            glued = not last.isspace() and not following[at + 3].isspace()
-            found += inside if glued else [Token("point", "".join(token.raw for token in inside))]
+        inside = tokens[at : at + 3]
+        is_element = [token.kind for token in inside] == ["open", "text", "close"] and inside[0].name == inside[2].name
+        if not (is_element and is_sign(inside[1].text)):
+            inside = inside[:1]
+            joined += inside
+        elif last.isspace() or following[at + 3].isspace():
+            joined.append(Token("point", "".join(token.raw for token in inside)))
         else:
-            inside = tokens[at : at + 1]
-            found += inside
+            joined += inside
         last = "".join(token.text for token in inside)[-1:] or last
         at += len(inside)
-    return found
+    return joined
 
 
 class WithAttributes:
@@ -123,14 +121,17 @@ class WithAttributes:
         for raw, tag in self.tags:
             new[raw] = tag.render(translations[at : at + len(tag.lines)])
             at += len(tag.lines)
-        return MARKUP.sub(lambda found: new.get(found[0], found[0]), self.sentence.render(translations))
+        return MARKUP.sub(lambda markup: new.get(markup[0], markup[0]), self.sentence.render(translations))
 
 
+@dataclass
 class Language:
     """An attribute that says in which language an element is."""
 
-    def __init__(self, begin: int, end: int, written: str) -> None:
-        self.begin, self.end, self.written, self.lines = begin, end, written, list[str]()
+    begin: int
+    end: int
+    written: str
+    lines: list[str] = field(default_factory=list)
 
     def render(self, translations: Sequence[Translated]) -> str:
         return self.written
@@ -158,7 +159,7 @@ class Reader:
 
     def kind(self, tag: Tag) -> Literal["copied", "between", "inline", "left", "block"]:
         """What a tag, or its element, is to the text around it."""
-        fixed = is_fixed(self.text, tag)
+        fixed = tag.is_fixed(self.text)
         if tag.name in COPIED or (fixed and tag.name in INLINE):
             return "copied" if tag.partner else "between"
         if tag.name in UNSEEN | BETWEEN | {""} or (tag.name in INLINE and self.text[tag.end - 2] == "/"):
@@ -181,7 +182,8 @@ class Reader:
         else:
             self.end_sentence()
             self.begin = self.tags[last].end
-        self.add_attributes(tag, self.languages_of(tag) if kind == "block" else [])
+        if attributes := [*(self.languages_of(tag) if kind == "block" else ()), *self.read_attributes(tag)]:
+            self.attributes.append((tag, attributes))
         return last
 
     def languages_of(self, tag: Tag) -> Iterator[Part]:
@@ -189,53 +191,46 @@ class Reader:
         source, target = self.languages.source, self.languages.target.replace("_", "-")
         is_page = tag.name == "html" and not tag.closes
         for name in ("lang", "xml:lang") if target else ():
-            code, place = value_of(self.text, tag, name), tag.attributes.get(name)
-            if place and not differ(code, source) and (is_page or source):
+            place = tag.attributes.get(name)
+            if place and not differ(tag.value(self.text, name), source) and (is_page or source):
                 yield Language(*place, f'"{target}"')
             elif name == "lang" and is_page and not place:
                 yield Language(tag.begin + len("<html"), tag.begin + len("<html"), f' lang="{target}"')
 
-    def add_attributes(self, tag: Tag, languages: Iterable[Part]) -> None:
-        """Note what people read of a tag's attributes."""
-        found, (name, *keys) = list(languages), READ_IF.get(tag.name, ("",))
-        read = READ | {name} if any(value_of(self.text, tag, key) in READ_AS for key in keys) else READ
-        names = read & tag.attributes.keys() if not is_fixed(self.text, tag) else ()
+    def read_attributes(self, tag: Tag) -> Iterator[Part]:
+        """What people read of a tag's attributes."""
+        name, *keys = READ_IF.get(tag.name, ("",))
+        read = READ | {name} if any(tag.value(self.text, key) in READ_AS for key in keys) else READ
+        names = read & tag.attributes.keys() if not tag.is_fixed(self.text) else ()
         for begin, end in sorted(tag.attributes[name] for name in names):
             quoted = self.text[begin] in "\"'"
             raw = self.text[begin + quoted : end - (quoted and end > begin + 1)]
             write = escape if quoted else lambda text: f'"{escape(text)}"'
-            found.append(Sentence(begin + quoted, [Token("text", raw, unescape(raw))], write))
-        if found:
-            self.attributes.append((tag, found))
+            yield Sentence(begin + quoted, [Token("text", raw, unescape(raw))], write)
 
     def end_sentence(self) -> None:
         """Make a part of the tokens so far, and of each attribute outside of it."""
         sentence = Sentence(self.begin, without_signs(self.tokens), partial(escape, quote=False))
         inside, outside = list[tuple[str, Spliced]](), list[Part]()
-        for tag, found in self.attributes:
+        for tag, parts in self.attributes:
             if sentence.begin <= tag.begin < sentence.end and sentence.lines:
-                for each in found:
-                    each.begin, each.end = each.begin - tag.begin, each.end - tag.begin
+                for part in parts:
+                    part.begin, part.end = part.begin - tag.begin, part.end - tag.begin
                 raw = self.text[tag.begin : tag.end]
-                inside.append((raw, Spliced(raw, found)))
+                inside.append((raw, Spliced(raw, parts)))
             else:
-                outside += found
+                outside += parts
         if sentence.lines:
             outside.append(WithAttributes(sentence, inside) if inside else sentence)
         self.parts += sorted(outside, key=lambda part: part.begin)
         self.tokens, self.attributes = [], []
 
 
-def parts_of(text: str, model: Direction = Direction()) -> list[Part]:  # noqa: B008
-    """The parts of a page; what is in the model's source language is in its target language then."""
-    parts = Reader(text, model).parts
-    return parts if any(part.lines for part in parts) else []
-
-
 class Html(Text):
-    """A page, or a part of one."""
+    """A page, or a part of one; what is in the model's source language is in its target language then."""
 
     declares = True
 
     def parts(self, text: str, model: Direction) -> list[Part]:
-        return parts_of(text, model)
+        parts = Reader(text, model).parts
+        return parts if any(part.lines for part in parts) else []

@@ -1,20 +1,196 @@
 """Markdown as CommonMark and GitHub know it: markdown-it finds blocks and what is in them, this, where."""
 
 import re
-from itertools import accumulate, pairwise
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 
-from markdown_it.token import Token as Found
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import autolink, backtick, image, link
+from markdown_it.token import Token as Parsed
 
-from nmt.plugins.documents.document import Direction, Part, Text
-from nmt.plugins.documents.html import parts_of
-from nmt.plugins.documents.markdown_inline import ALERT, ATTRIBUTES, Block, Inline, parser
+from nmt.plugins.documents import html
+from nmt.plugins.documents.document import Direction, Part, Text, Translated
+from nmt.plugins.documents.markup import Sentence, Token, find_pairs
 
 FRONT_MATTER = re.compile(
     r"(?:---[ \t]*\r?\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n.*?\n\+\+\+)[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
+BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
+ALERT, ATTRIBUTES = r"\[!\w{1,40}\][+-]?", r"\{:[^{}\n]{0,200}\}|\{ ?[#.]\w[^{}\n]{0,200}\}"
+UNKNOWN = re.compile(rf"(\[\^[^\]\s]+\]:?|\[[ xX]\]|{ALERT}|{ATTRIBUTES})")
+"""Footnotes, the boxes of tasks, alerts and lists of attributes, which CommonMark takes for text."""
 ALONE, FOOTNOTE, TITLE = map(re.compile, (rf"\s*(?:{ALERT}|{ATTRIBUTES})\s*", r"\s*\[\^[^\]\s]+\]:", rf"\s*{ALERT}"))
 """Lines of a paragraph of CommonMark that stand for themselves, that begin another one, or end one."""
+ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
+"""What may mean more than the character itself."""
+EMPHASIS = re.compile("em_|strong_|s_")
+TEXTS = frozenset(("text", "text_special", "softbreak", "hardbreak"))
+BEGINS_BLOCK = re.compile(r"((?:\A|\n[ \t>]*+)(?:\d{1,9}(?=[.)]\s)|(?=[#>+=-]|\*\s|~~~)))")
+
+
+def escape(text: str) -> str:
+    return ACTIVE.sub(r"\\\g<0>", text)
+
+
+def noting(rule: Callable[[Any, bool], bool]) -> Callable[[Any, bool], bool]:
+    """A rule of markdown-it that notes where what it finds ends."""
+
+    def noted(state: Any, silent: bool) -> bool:
+        begin = state.pos
+        applies = rule(state, silent)
+        if applies and not silent:
+            state.env["ends"][state.src, begin] = state.pos
+        return applies
+
+    return noted
+
+
+@cache
+def parser() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    for name, rule in {"link": link, "image": image, "autolink": autolink, "backticks": backtick}.items():
+        markdown.inline.ruler.at(name, noting(rule))
+    return markdown
+
+
+def markup_of(text: str, notes: dict[str, Any]) -> tuple[Counter[str], int]:
+    """The markup in the text of a block, and how many signs of emphasis are none there."""
+    tokens = parser().parseInline(text, notes)[0].children or []
+    markup = Counter(f"{token.type} {token.attrs} {token.content}" for token in tokens if token.type not in TEXTS)
+    return markup, sum(token.type == "text" and token.content.strip("*_~") == "" < token.content for token in tokens)
+
+
+def with_copies(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens in which each element that is copied in HTML is one."""
+    joined, partners, at = list[Token](), find_pairs(tokens), 0
+    while at < len(tokens):
+        token, last = tokens[at], partners.get(at, at)
+        tag = html.tags_of(token.raw)[0] if last > at and token.raw.startswith("<") else None
+        if tag and (tag.name in html.COPIED or tag.is_fixed(token.raw)):
+            inside = tokens[at : last + 1]
+            shown = "" if tag.name in ("math", "svg") else "".join(token.text for token in inside)
+            token = Token("copy", "".join(token.raw for token in inside), shown, breaks=not shown)
+            at = last
+        joined.append(token)
+        at += 1
+    return joined
+
+
+class Block:
+    """The content of a paragraph, a heading or a cell, whose lines begin at `places` in the text.
+
+    Raises LookupError where markup is not found in the text.
+    """
+
+    def __init__(self, text: str, parsed: Parsed, places: list[int], ends: dict[tuple[str, int], int]) -> None:
+        self.text, self.content, self.places, self.ends = text, parsed.content, places, ends
+        self.lines = [0, *(end.end() for end in re.finditer("\n", self.content))]
+        """Where each line begins in the content."""
+        tokens = list(self.read(parsed.children or []))
+        begins = [self.place(at) for at, _ in tokens] + [self.place(len(self.content))]
+        self.begin, self.end = begins[0], begins[-1]
+        for (_, token), begin, end in zip(tokens, begins, begins[1:], strict=False):
+            token.raw = text[begin:end]
+        self.tokens = with_copies([token for _, token in tokens])
+
+    def place(self, at: int) -> int:
+        """The place in the text of a character of the content."""
+        line = bisect_right(self.lines, at) - 1
+        return self.places[line] + at - self.lines[line]
+
+    def read(self, parsed: list[Parsed]) -> Iterator[tuple[int, Token]]:
+        """Where each token begins in the content, and the token."""
+        at, links, skip = 0, list[tuple[int, int]](), 0
+        for is_text, group in groupby(parsed, lambda each: each.type == "text"):
+            if is_text:
+                for piece in UNKNOWN.split("".join(each.content for each in group)) if not skip else ():
+                    if not self.content.startswith(piece, at):
+                        raise LookupError
+                    if piece:
+                        yield at, Token("point", "") if UNKNOWN.fullmatch(piece) else Token("text", "", piece)
+                    at += len(piece)
+                continue
+            for each in group:
+                end = self.ends.get((self.content, at), at)
+                if skip:
+                    skip = 0
+                    continue
+                if each.type == "link_open" and each.info == "auto":
+                    token, skip = Token("copy", "", self.content[at + 1 : end - 1]), 1
+                elif each.type == "link_open":
+                    links.append((at + 1, end))
+                    token, end = Token("open", "", name="link"), at + 1
+                elif each.type == "link_close":
+                    begun, end = links.pop()
+                    token = Token("close", "", name="link")
+                    if self.content[at:end] in ("]", "][]"):  # the text is the name of the address
+                        token.closing = f"][{' '.join(self.content[begun:at].split())}]"
+                elif each.type == "code_inline":
+                    token = Token("copy", "", each.content)
+                elif each.type == "image":
+                    token = Token("point", "", breaks=True)
+                else:
+                    token, end = self.written(each, at)
+                if end <= at:
+                    raise LookupError
+                yield at, token
+                at = end
+
+    def written(self, parsed: Parsed, at: int) -> tuple[Token, int]:
+        """A token that is found by what it is written with, and its end."""
+        if parsed.type in ("softbreak", "hardbreak"):
+            broken, hard = BREAK.match(self.content, at), parsed.type == "hardbreak"
+            if not broken:
+                raise LookupError
+            return Token("point" if hard else "text", "", "" if hard else " ", breaks=hard, optional=hard), broken.end()
+        written = parsed.content if parsed.type == "html_inline" else parsed.markup
+        if not self.content.startswith(written, at):
+            raise LookupError
+        tag, end = html.MARKUP.fullmatch(written), at + len(written)
+        if parsed.type == "text_special":
+            return Token("text", "", parsed.content), end
+        if parsed.type == "html_inline":
+            name = ((tag["name"] if tag else "") or "").lower()
+            if name and name not in html.BETWEEN and not written.endswith("/>"):
+                return Token("close" if written[1] == "/" else "open", "", name=name), end
+            return Token("point", "", breaks=name in html.BETWEEN), end
+        name, _, way = parsed.type.rpartition("_")
+        return Token("open" if way == "open" else "close", "", name=name, optional=True), end
+
+
+class Inline(Sentence):
+    """The text of a block, whose markup stays the same; in a paragraph, it does not become another block."""
+
+    def __init__(self, block: Block, notes: dict[str, Any], in_paragraph: bool) -> None:
+        super().__init__(block.begin, block.tokens, escape)
+        self.notes, self.in_paragraph = notes, in_paragraph
+        self.before, self.after = block.text[block.begin : self.begin], block.text[self.end : block.end]
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        """The block, without emphasis where that would not be emphasis, or as it was where no way keeps its markup."""
+        ways = (
+            self.written(translations),
+            self.written(translations, lambda node: bool(node.close and node.optional)),
+        )
+        blocks = (BEGINS_BLOCK.sub(r"\1\\", way) if self.in_paragraph and way != self.raw else way for way in ways)
+        return next((block for block in blocks if self.keeps(block, translations)), self.raw)
+
+    def keeps(self, written: str, translations: Sequence[Translated]) -> bool:
+        """True if a text has the markup that the block had, emphasis aside."""
+        if written == self.raw:
+            return True
+        texts = (self.before + text + self.after for text in (self.raw, written, escape(translations[0].text)))
+        (before, _), (after, signs), (_, others) = (markup_of(text, self.notes) for text in texts)
+        left_out = all(EMPHASIS.match(markup) for markup in before - after)
+        closed, closed_before = (sum(tag.partner > 0 for tag in html.tags_of(text)) for text in (written, self.raw))
+        whole = self.before + written + self.after
+        defines = self.in_paragraph and whole.startswith("[") and not parser().parse(whole, {"ends": {}})
+        return not defines and after <= before and left_out and signs == others and closed >= closed_before
 
 
 class Reader:
@@ -22,27 +198,29 @@ class Reader:
 
     def __init__(self, text: str, begin: int) -> None:
         self.text, self.parts = text, list[Part]()
-        self.known: dict[str, Any] = {"ends": {}}
+        self.notes: dict[str, Any] = {"ends": {}}
         """What the parser notes: where markup ends, and the addresses of references."""
         body = text[begin:]
-        self.lines = re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", body)
-        self.begins = list(accumulate(map(len, self.lines), initial=begin))
-        self.lines = [line.rstrip().replace("\0", "\ufffd") for line in self.lines]
-        found = parser().parse(body, self.known)
-        row = list[Found]()
-        for number, token in enumerate(found):
+        lines = re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", body)
+        self.begins = list(accumulate(map(len, lines), initial=begin))
+        self.lines = [line.rstrip().replace("\0", "\ufffd") for line in lines]
+        row = list[Parsed]()
+        for opening, token in pairwise([Parsed("", "", 0), *parser().parse(body, self.notes)]):
             if token.type == "html_block" and token.level == 0 and token.map:
-                self.add_html(*token.map)
+                begin, end = self.begins[token.map[0]], self.begins[min(token.map[1], len(self.lines))]
+                for part in html.Reader(text[begin:end], Direction()).parts:
+                    part.begin, part.end = part.begin + begin, part.end + begin
+                    self.parts.append(part)
             elif token.type == "tr_close":
                 self.add_row(row)
                 row = []
-            elif token.type == "inline" and found[number - 1].type in ("th_open", "td_open"):
+            elif token.type == "inline" and opening.type in ("th_open", "td_open"):
                 row.append(token)
             elif token.type == "inline":
-                for each in self.pieces(token):
-                    self.add(each, self.places(each), found[number - 1].type == "paragraph_open")
+                for piece in self.pieces(token):
+                    self.add(piece, self.places(piece), opening.type == "paragraph_open")
 
-    def pieces(self, token: Found) -> list[Found]:
+    def pieces(self, token: Parsed) -> list[Parsed]:
         """The content of a block without lines that stand for themselves, and by footnotes."""
         lines, first = token.content.split("\n"), token.map[0] if token.map else 0
         alone = {number for number, line in enumerate(lines) if ALONE.fullmatch(line)}
@@ -50,52 +228,44 @@ class Reader:
         begins |= {number for number, line in enumerate(lines[:-1], 1) if number - 1 in alone or TITLE.match(line)}
         if not begins - {0}:
             return [token]
-        found = list[Found]()
+        pieces = list[Parsed]()
         for begin, end in pairwise(sorted({0, len(lines)} | begins)):
             if begin not in alone:
-                [piece] = parser().parseInline("\n".join(lines[begin:end]).strip(), self.known)
+                [piece] = parser().parseInline("\n".join(lines[begin:end]).strip(), self.notes)
                 piece.map = [first + begin, first + end]
-                found.append(piece)
-        return found
+                pieces.append(piece)
+        return pieces
 
-    def places(self, token: Found) -> list[int]:
+    def places(self, token: Parsed) -> list[int]:
         """Where each line of the content stands in the text; none where one of them is not found."""
-        found, first = list[int](), token.map[0] if token.map else 0
+        places, first = list[int](), token.map[0] if token.map else 0
         for number, line in enumerate(token.content.split("\n"), first):
             at = self.lines[number].rfind(line.rstrip()) if number < len(self.lines) else -1
             if at < 0 or self.lines[number][at + len(line.rstrip()) :].strip(" \t#"):
                 return []
-            found.append(self.begins[number] + at)
-        return found
+            places.append(self.begins[number] + at)
+        return places
 
-    def add(self, token: Found, places: list[int], in_paragraph: bool = False) -> None:
+    def add(self, token: Parsed, places: list[int], in_paragraph: bool = False) -> None:
         """Add a block; one that is not found stays as it is."""
-        try:
-            block = Block(self.text, token, places, self.known["ends"]) if places and token.content else None
-        except LookupError:
-            block = None
-        if block:
-            self.parts.append(Inline(block, self.known, in_paragraph))
+        if places and token.content:
+            with suppress(LookupError):
+                block = Block(self.text, token, places, self.notes["ends"])
+                self.parts.append(Inline(block, self.notes, in_paragraph))
 
-    def add_row(self, cells: list[Found]) -> None:
+    def add_row(self, cells: list[Parsed]) -> None:
         """Add the cells of a line of a table, found from its end."""
         number = cells[0].map[0] if cells and cells[0].map else 0
-        line, found = self.lines[number] if cells else "", list[tuple[Found, list[int]]]()
+        line, places = self.lines[number] if cells else "", list[int]()
         after = len(line)
         for cell in reversed(cells):
             at = line.rfind(cell.content, 0, after)
             if at < 0 or line[at + len(cell.content) : after].strip(" \t|"):
                 return
-            found.append((cell, [self.begins[number] + at]))
+            places.append(self.begins[number] + at)
             after = at
-        for cell, places in reversed(found):
-            self.add(cell, places)
-
-    def add_html(self, first: int, end: int) -> None:
-        begin = self.begins[first]
-        for part in parts_of(self.text[begin : self.begins[min(end, len(self.lines))]]):
-            part.begin, part.end = part.begin + begin, part.end + begin
-            self.parts.append(part)
+        for cell, place in zip(cells, reversed(places), strict=True):
+            self.add(cell, [place])
 
 
 class Markdown(Text):

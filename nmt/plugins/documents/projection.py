@@ -337,7 +337,7 @@ class Projection:
         """For the index of each node, the words from the first to the last that are literally its own, or in it."""
         hulls, held, reached = list[tuple[int, int, int]](), dict[int, range](), low
         for index, node in enumerate(nodes):
-            if inside := [self.literal[id(each)] for each in (node, *node.below()) if id(each) in self.literal]:
+            if inside := [self.literal[id(n)] for n in (node, *node.below()) if id(n) in self.literal]:
                 hulls.append((min(words.start for words in inside), max(words.stop for words in inside), index))
         for first, last, index in sorted(hulls):
             if reached <= first and last <= high:

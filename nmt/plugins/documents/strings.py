@@ -13,16 +13,20 @@ MARKUP = re.compile(
 """A line end, a tag, a command of subtitles such as {\\an8}, or the dash at the beginning."""
 PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")
 """The end of a line after which nothing goes on: an empty line, an item of a list, or an indented line follows."""
+TIMES = r"[ \t]*\d[\d:.,]* +--> "
+CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
+MOST_CUES, MOST_CHARACTERS = 4, 200
+"""Subtitles that are read as one sentence, and characters of two of them that follow each other."""
 
 
 def tokens_of(text: str) -> Iterator[Token]:
     at = 0
-    for found in MARKUP.finditer(text):
-        raw, name = found[0], found["name"]
-        yield Token("text", text[at : found.start()], text[at : found.start()])
-        at = found.end()
+    for markup in MARKUP.finditer(text):
+        raw, name, is_end = markup[0], markup["name"], bool(markup["line"])
+        yield Token("text", text[at : markup.start()], text[at : markup.start()])
+        at = markup.end()
         if not name or raw.endswith("/>"):
-            yield Token("point", raw, breaks=bool(found["line"]), optional=bool(found["line"]))
+            yield Token("point", raw, breaks=is_end, optional=is_end)
         else:
             yield Token("close" if raw[1] == "/" else "open", raw, name=name.lower())
     yield Token("text", text[at:], text[at:])
@@ -30,17 +34,11 @@ def tokens_of(text: str) -> Iterator[Token]:
 
 def sentences_of(text: str, begin: int = 0) -> list[Sentence]:
     """The sentences of a text that stands at `begin` in a file."""
-    found, at = list[Sentence](), 0
-    for end in [*(each.end() for each in PARAGRAPH.finditer(text)), len(text)]:
-        found.append(Sentence(begin + at, list(tokens_of(text[at:end])), str))
+    sentences, at = list[Sentence](), 0
+    for end in [*(match.end() for match in PARAGRAPH.finditer(text)), len(text)]:
+        sentences.append(Sentence(begin + at, list(tokens_of(text[at:end])), str))
         at = end
-    return found
-
-
-TIMES = r"[ \t]*\d[\d:.,]* +--> "
-CUE = re.compile(rf"^{TIMES}.*\n(?P<text>(?:(?!(?:\d+[ \t\r]*\n)?{TIMES})[ \t\r]*+\S.*(?:\n|\Z))*+)", re.MULTILINE)
-MOST_CUES, MOST_CHARACTERS = 4, 200
-"""Subtitles that are read as one sentence, and characters of two of them that follow each other."""
+    return sentences
 
 
 class Passage:
@@ -48,8 +46,8 @@ class Passage:
 
     def __init__(self, text: str, sentences: list[Sentence]) -> None:
         self.begin, self.end = sentences[0].begin, sentences[-1].end
-        for each in sentences:
-            each.begin, each.end = each.begin - self.begin, each.end - self.begin
+        for sentence in sentences:
+            sentence.begin, sentence.end = sentence.begin - self.begin, sentence.end - self.begin
         self.content = Spliced(text[self.begin : self.end], sentences)
         self.lines = [" ".join(self.content.lines)]
 
@@ -68,11 +66,11 @@ class Passage:
             last, end = first + size, len(words)
             if number < len(sizes):  # the end that most pairs agree with, and of those the one in proportion
                 ends = range(begin + 1, max(begin + 2, end - len(sizes) + number + 1))
-                right = [sum((source < last) == (word < each) for source, word in pairs) for each in ends]
-                apart = [abs(each - last * len(words) / sum(sizes)) for each in ends]
-                end = max(zip(right, (-each for each in apart), ends, strict=True))[2]
-            own = [(source - first, word - begin) for source, word in pairs if begin <= word < end]
-            yield Translated(blank.join(words[begin:end]), own if pairs else None)
+                right = [sum((source < last) == (word < cut) for source, word in pairs) for cut in ends]
+                apart = [abs(cut - last * len(words) / sum(sizes)) for cut in ends]
+                end = max(zip(right, (-distance for distance in apart), ends, strict=True))[2]
+            aligned = [(source - first, word - begin) for source, word in pairs if begin <= word < end]
+            yield Translated(blank.join(words[begin:end]), aligned if pairs else None)
             first, begin = last, end
 
 
@@ -88,7 +86,7 @@ class Subtitles(Text):
 
     def parts(self, text: str, model: Direction) -> list[Part]:
         parts, group = list[Part](), list[Sentence]()
-        cues = [sentences_of(text[slice(*found.span("text"))], found.start("text")) for found in CUE.finditer(text)]
+        cues = [sentences_of(text[slice(*match.span("text"))], match.start("text")) for match in CUE.finditer(text)]
         for cue, following in zip(cues, [*cues[1:], list[Sentence]()], strict=False):
             group += cue
             if len(group) == MOST_CUES or not goes_on(cue, following):

@@ -34,8 +34,10 @@ def run(config: ParseConfig) -> None:
         translator = open_translator(config, stack)
         job = open_job(config, {"command": "parse"}, stack)
         counts = job.output.notes.counts
-        for number, line, found in job.run(lambda lines: translator.stream(map(model_sentence, lines), config.buffer)):
-            tree, mends = choose_tree(found, line)
+        for number, line, translations in job.run(
+            lambda lines: translator.stream(map(model_sentence, lines), config.buffer)
+        ):
+            tree, mends = choose_tree(translations, line)
             job.output.write(tree.bracketed() + "\n", number)
             counts["mended"] += mends > 0
     if counts["mended"]:
