@@ -39,7 +39,6 @@ from .fields import (
     number as number,
     plugin_options as plugin_options,
     require as require,
-    require_choice as require_choice,
     shown as shown,
     to_tree as to_tree,
 )

@@ -46,7 +46,7 @@ def inline(default: Any, *offered: str) -> Any:
 
 
 class Extensible:
-    """Keys of inline and plugin records by attribute, until everyone reads them from the record that has them."""
+    """A record whose inline and plugin records can also be read by the names of their keys."""
 
     def __getattr__(self, name: str) -> Any:
         plugins = self.__dict__.get("plugins", {})
@@ -87,11 +87,15 @@ class Member:
     def offered(self) -> tuple[str, ...]:
         return tuple(self.metadata.get("offered", ()))
 
+    @property
+    def types(self) -> tuple[Any, ...]:
+        return get_args(self.type) if isinstance(self.type, UnionType) else (self.type,)
+
 
 @cache
-def all_members(cls: type) -> tuple[Member, ...]:
+def all_members(cls: Any) -> tuple[Member, ...]:
     members: list[Member] = []
-    for item in fields(cls):  # type: ignore[arg-type]
+    for item in fields(cls):
         if owner := item.metadata.get("owner"):
             for name, entry in entries_of("options").items():
                 if name.startswith(f"{owner}."):
@@ -112,32 +116,19 @@ def members_of(cls: type, offered: tuple[str, ...] = ()) -> Iterator[Member]:
             yield replace(member, metadata={**member.metadata, "offered": part})
 
 
-@dataclass(frozen=True)
-class Key:
-    """What is known of a key."""
-
-    type: Any
-    default: Any
-    metadata: Mapping[str, Any]
-
-    @property
-    def types(self) -> tuple[Any, ...]:
-        return get_args(self.type) if isinstance(self.type, UnionType) else (self.type,)
-
-
 @cache
-def keys_of(cls: type, offered: tuple[str, ...] = ()) -> dict[str, Key]:
+def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     """Dotted key -> what is known of it, for every key of a record and of the records in it."""
-    keys: dict[str, Key] = {}
+    keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
         if member.is_inline:
             inner = keys_of(member.type, member.offered)
             tree = flatten(to_tree(member.base)) if member.base is not None else {}
             keys |= {name: replace(key, default=tree.get(name, key.default)) for name, key in inner.items()}
         elif is_dataclass(member.type):
-            keys |= {f"{member.name}.{name}": key for name, key in keys_of(member.type).items()}  # type: ignore[arg-type]
+            keys |= {f"{member.name}.{name}": key for name, key in keys_of(member.type).items()}
         else:
-            keys[member.name] = Key(member.type, member.default, member.metadata)
+            keys[member.name] = member
     return keys
 
 
@@ -210,12 +201,11 @@ def to_tree(record: Any) -> dict[str, Any]:
     return tree
 
 
-def checked(key: str, value: Any, member: Member | Key) -> Any:
+def checked(key: str, value: Any, member: Member) -> Any:
     """A value, converted to a type of its key; NMTError unless the key takes it."""
-    kinds = get_args(member.type) if isinstance(member.type, UnionType) else (member.type,)
     if isinstance(value, str) and value == MISSING:
         raise NMTError(f"{key}: a value is needed; pass {key}=VALUE")
-    value = converted(value, kinds)
+    kinds, value = member.types, converted(value, member.types)
     limits, choices = member.metadata.get("range"), member.metadata.get("choices", tuple)()
     fits = any(matches(value, kind) for kind in kinds)
     for item in value if isinstance(value, list) else [value]:
@@ -263,7 +253,11 @@ def takes(kinds: tuple[Any, ...], limits: tuple[float, float] | None, choices: t
     lists = [kind for kind in kinds if get_origin(kind) is list]
     words = []
     if limits or {int, float} & {*kinds}:
-        words.append(number_words(limits) if limits else "a whole number" if int in kinds else "a number")
+        whole = int in kinds
+        span = [f"{limit:,}" if whole else f"{limit:,.10g}" for limit in limits or ()]
+        words.append(
+            ("a whole number" if whole else "a number") + (f" between {span[0]} and {span[1]}" if span else "")
+        )
     if choices:
         words.append(f"{'a list of' if lists else 'one of'} {', '.join(map(in_words, choices))}")
     elif str in kinds or lists:
@@ -273,13 +267,6 @@ def takes(kinds: tuple[Any, ...], limits: tuple[float, float] | None, choices: t
     if any(get_origin(kind) is dict for kind in kinds):
         words.append("a mapping")
     return ", or ".join([*words, *(["null"] if NoneType in kinds else [])])
-
-
-def number_words(limits: tuple[float, float]) -> str:
-    """ "a whole number between 1 and 1,000"."""
-    whole = isinstance(limits[0], int)
-    least, most = (f"{limit:,}" if whole else f"{limit:,.10g}" for limit in limits)
-    return f"{'a whole number' if whole else 'a number'} between {least} and {most}"
 
 
 def in_words(value: Any) -> str:
@@ -293,11 +280,6 @@ def require(condition: bool, message: str) -> None:
     """Raise NMTError(message) unless `condition` holds."""
     if not condition:
         raise NMTError(message)
-
-
-def require_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise NMTError unless `value` is one of `choices`."""
-    require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")
 
 
 def shown(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from nmt.commands import compose
-from nmt.config import require, require_choice, set_text
+from nmt.config import require, set_text
 
 HERE = Path(__file__).parent
 TABLES = ("table1", "table2", "table3", "table4")
@@ -44,8 +44,8 @@ def read_options(words: list[str]) -> SimpleNamespace:
         key, _, value = (word if "=" in word else f"table={word}").partition("=")
         require(key in DEFAULTS, f"unknown key {key}; there are {', '.join(DEFAULTS)}")
         setattr(options, key, value)
-    require_choice("table", options.table, (*TABLES, "all"))
-    require_choice("scale", options.scale, tuple(SCALES))
+    for key, value, choices in (("table", options.table, [*TABLES, "all"]), ("scale", options.scale, list(SCALES))):
+        require(value in choices, f"{key}={value}: must be one of {', '.join(choices)}")
     options.scale = SCALES[options.scale]
     options.rows = [name for name in re.split(r"[\[\], ]+", options.rows) if name]
     require(not options.rows or options.table != "all", "rows: name their table instead of all")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
-from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, require, require_choice
+from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, choice, require
 
 if TYPE_CHECKING:
     from nmt.files import ModelDescription
@@ -24,9 +24,9 @@ class ExportConfig:
 
     run: str = "runs/latest"
     """A run, or a model directory; a word without = is short for it."""
-    format: str = "ctranslate2"
+    format: str = choice("ctranslate2", "ctranslate2", "huggingface")
     """ctranslate2 (pip install '.[ctranslate2]') or huggingface (pip install '.[huggingface]')."""
-    precision: str = "float32"
+    precision: str = choice("float32", "float32", "int8")
     """ctranslate2: float32 or int8."""
     output: str | None = None
     """The folder to write; null: ctranslate2-PRECISION or huggingface in the model directory."""
@@ -35,8 +35,6 @@ class ExportConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        require_choice("format", self.format, ("ctranslate2", "huggingface"))
-        require_choice("precision", self.precision, ("float32", "int8"))
         require(
             self.precision == "float32" or self.format == "ctranslate2",
             f"precision={self.precision} with format={self.format}: only format=ctranslate2 has it",

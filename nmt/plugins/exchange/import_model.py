@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
-from nmt.config import MISSING, Command, DecodeConfig, require, require_choice
+from nmt.config import MISSING, Command, DecodeConfig, choice, require
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ImportConfig:
     folder of CTranslate2; an .argosmodel of Argos Translate, packed or unpacked."""
     output: str = MISSING
     """The model directory to write."""
-    trained_by: str | None = None
+    trained_by: str | None = choice(None, "marian", "transformers")
     """marian or transformers, whose sinusoids, epsilon and start differ; null: by the row of <pad>, which is zero if
     Marian trained the model."""
     sentencepiece: str | None = None
@@ -49,8 +49,6 @@ class ImportConfig:
     decode: DecodeConfig = MISSING
 
     def __post_init__(self) -> None:
-        if self.trained_by is not None:
-            require_choice("trained_by", self.trained_by, ("marian", "transformers"))
         require(not self.decode.do_sample, "decode.do_sample=true: translations by chance cannot be compared")
         for key, needed in (("reference", "sample"), ("scores", "reference")):
             given = getattr(self, key) is None or getattr(self, needed) is not None

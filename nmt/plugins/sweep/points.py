@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from nmt.config import Command, ExperimentConfig, compose, groups, in_words, nearest, parse, set_text
 from nmt.errors import NMTError
@@ -89,7 +90,8 @@ def swept_values(text: str, config_dir: Path | None) -> list[str]:
     """The values of a sweep, as written after KEY=; NMTError if there are none, or they have no order or end."""
     override = parse(text)
     assert override is not None
-    key, sweep, options = override.key_or_group, override.value(), groups(config_dir)
+    sweep: Any = override.value()
+    key, options = override.key_or_group, groups(config_dir)
     kind = type(sweep).__name__  # a class of Hydra
     if kind == "IntervalSweep":
         raise NMTError(f"{text}: an interval is not a list of values; write range(START,STOP,STEP), or the values")
