@@ -143,15 +143,15 @@ def card(description: ModelDescription, models: int) -> str:
     source, target = plain(description.source), plain(description.target)
     encoder, decoder = ("tokenizer.model",) * 2 if models == 1 else MODELS
     without = f"""
-Without nmt (normalise text by NFKC first, unless the vocabulary is Marian's; a tag of the target language is a piece):
+Without nmt (normalize text by NFKC first, unless the vocabulary is Marian's; a tag of the target language is a piece):
 
 ```python
 import ctranslate2
 from sentencepiece import SentencePieceProcessor
 
 pieces = SentencePieceProcessor(model_file="{encoder}").encode("A line.", out_type=str)
-[found] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
-print(SentencePieceProcessor(model_file="{decoder}").decode(found.hypotheses[0]))
+[result] = ctranslate2.Translator(".").translate_batch([pieces], beam_size=4)
+print(SentencePieceProcessor(model_file="{decoder}").decode(result.hypotheses[0]))
 ```
 """
     return f"""# {source}-{target}

@@ -63,9 +63,8 @@ def check_model(description: ModelDescription) -> None:
     width = model.d_model / model.heads
     computable = {"d_k": width, "d_v": width, "attention": "scaled_dot_product", "attention_window": None}
     for key, only in computable.items():
-        value = getattr(model, key)
-        problem = f"model.{key}={value}: CTranslate2 computes models with {only} only; use engine=torch"
-        require(value == only, problem)
+        problem = f"model.{key}={getattr(model, key)}: CTranslate2 computes models with {only} only; use engine=torch"
+        require(getattr(model, key) == only, problem)
 
 
 def longest_sequence(description: ModelDescription) -> int:

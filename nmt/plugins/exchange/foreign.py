@@ -112,11 +112,11 @@ def agreement(translator: Translator, program: Program, sample: Sample) -> Itera
 
 def largest_difference(ours: Scores, theirs: Scores) -> tuple[int, float]:
     """The number of scored tokens, and the largest |difference of log P| of one."""
-    pairs = [(own, other) for own, other in zip(ours, theirs, strict=False) if len(other)]
-    same_tokens = len(ours) == len(theirs) and all(len(own) == len(other) for own, other in pairs)
+    rows = [(a, b) for a, b in zip(ours, theirs, strict=False) if len(b)]
+    same_tokens = len(ours) == len(theirs) and all(len(a) == len(b) for a, b in rows)
     require(same_tokens, f"the scores are of other lines or tokens: {len(theirs)} of {len(ours)} lines")
-    differences = [np.abs(np.subtract(own, other)).max() for own, other in pairs]
-    return sum(len(own) for own, _ in pairs), float(max(differences, default=0.0))
+    differences = [np.abs(np.subtract(a, b)).max() for a, b in rows]
+    return sum(len(a) for a, _ in rows), float(max(differences, default=0.0))
 
 
 def same_translations(sample: Sample, ours: Sequence[str], theirs: Sequence[str], name: str) -> Iterator[str]:

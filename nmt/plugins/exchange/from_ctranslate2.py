@@ -88,8 +88,6 @@ def read_package(folder: Path) -> Foreign:
     """The model in a package that is unpacked."""
     path, tokenizer, model = folder / "metadata.json", folder / "sentencepiece.model", folder / "model"
     metadata = read_mapping(path, parse_json)
-    known = all(isinstance(metadata.get(key), str) for key in ("from_code", "to_code"))
-    require(known, f"{path}: no from_code and to_code, which name its languages")
     prefix = metadata.get("target_prefix", "")
     require(not prefix, f"{path}: each translation begins with {str(prefix)[:40]!r}, which nmt would not cut off")
     require(tokenizer.is_file(), f"{folder}: nmt reads packages with sentencepiece.model, not those with bpe.model")
@@ -97,7 +95,7 @@ def read_package(folder: Path) -> Foreign:
     content = read_model(model)
     foreign = foreign_of(content, sentencepiece_tokenizer(content, [tokenizer] * 2))
     foreign.length_penalty = ARGOS_PENALTY
-    foreign.languages = language(metadata["from_code"]), language(metadata["to_code"])
+    foreign.languages = language(metadata.get("from_code")), language(metadata.get("to_code"))
     return foreign
 
 

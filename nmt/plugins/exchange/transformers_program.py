@@ -36,16 +36,12 @@ def library() -> Any:
     return transformers
 
 
-def load(output: Path) -> tuple[Any, Any]:
-    """Model and tokenizer of a folder that nmt exported, by transformers."""
-    model = library().AutoModelForSeq2SeqLM.from_pretrained(str(output), local_files_only=True).eval()
-    return model, library().AutoTokenizer.from_pretrained(str(output), local_files_only=True)
-
-
 def exported(folder: Path, output: Path, decode: DecodeConfig) -> "TransformersProgram":
-    """The model that a model directory was exported to."""
+    """The model in the folder that a model directory was exported to."""
+    kinds = library().AutoModelForSeq2SeqLM, library().AutoTokenizer
+    model, tokenizer = (kind.from_pretrained(str(output), local_files_only=True) for kind in kinds)
     by_marian = read_description(folder).model.get("positions") == "tensor2tensor"
-    return TransformersProgram(*load(output), read_tokenizer(folder), decode, by_marian)
+    return TransformersProgram(model.eval(), tokenizer, read_tokenizer(folder), decode, by_marian)
 
 
 def original(
