@@ -82,10 +82,10 @@ class TorchEngine:
                 begun = [prefixes[i] for i in indices]
                 with self.turn, few_shapes() if self.keeps_kernels else nullcontext():
                     if constraints and constrained:
-                        found = constraints.of(indices).search(self.models, source_BS, self.config, begun)
+                        rows_of_batch = constraints.of(indices).search(self.models, source_BS, self.config, begun)
                     else:
-                        found = beam_search(self.models, source_BS, self.config, begun)
-                for index, hypotheses in zip(indices, found, strict=True):
+                        rows_of_batch = beam_search(self.models, source_BS, self.config, begun)
+                for index, hypotheses in zip(indices, rows_of_batch, strict=True):
                     results[index] = hypotheses
         if not all(results):
             raise NMTError(

@@ -14,8 +14,6 @@ from nmt.errors import NMTError
 from nmt.text.tokenizers import single_blanks
 
 USUAL = "usual"
-SYMBOL = re.compile(r"⟦\d{1,2}⟧")
-"""A word that a vocabulary may reserve, and a model be trained to copy, to stand for a stretch."""
 PRINTF = (
     r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
     r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
@@ -153,12 +151,12 @@ class Finder:
     """Finds what is protected: the usual kinds, and what matches regular expressions of one's own, which go first."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
-        own = [kind for kind in kinds if kind != USUAL]
-        if own:
+        custom = [kind for kind in kinds if kind != USUAL]
+        if custom:
             import regex  # unlike re, it can be given a time limit
 
-            own = [regex.compile(kind) for kind in own]
-        self.patterns = [SYMBOL, *own, *([ALL] if USUAL in kinds else [])]
+            custom = [regex.compile(kind) for kind in custom]
+        self.patterns = [*custom, *([ALL] if USUAL in kinds else [])]
 
     def stretches(self, line: str) -> list[Stretch]:
         """The stretches of a line in order; those without anything between them are one."""
@@ -173,7 +171,7 @@ class Finder:
                     start, end = whole_argument(line, start, end)
                 if end > start and not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
-        return [Stretch(*found.span()) for found in re.finditer(b"\1+", taken)]
+        return [Stretch(*match.span()) for match in re.finditer(b"\1+", taken)]
 
     def hidden(self, line: str) -> str:
         """A line as long, with a null in place of each character of its stretches."""
@@ -217,10 +215,9 @@ def without_marks(address: str) -> str:
 
 def spans(pattern: Any, line: str) -> list[tuple[int, int]]:
     """Where a pattern matches; NMTError if one's own takes too long."""
-    if isinstance(pattern, re.Pattern):
-        return [found.span() for found in pattern.finditer(line)]
+    limit = {} if isinstance(pattern, re.Pattern) else {"timeout": SECONDS}
     try:
-        return [found.span() for found in pattern.finditer(line, timeout=SECONDS)]
+        return [match.span() for match in pattern.finditer(line, **limit)]
     except TimeoutError as error:
         raise NMTError(
             f"protect={pattern.pattern}: it takes more than {SECONDS} s for a line of {len(line):,} characters; "
@@ -250,12 +247,12 @@ def one_form(measure: str) -> str:
 def edges(line: str, stretch: Stretch) -> tuple[str, str]:
     """What must not stand before, and after, an item in a translation, unless the source has it there as well."""
     first, last = line[stretch.start], line[stretch.end - 1]
-    classes = [f"[{PART_OF if re.match('[A-Za-z0-9_]', own) else re.escape(own)}]" for own in (first, last)]
+    classes = [f"[{PART_OF if re.match('[A-Za-z0-9_]', edge) else re.escape(edge)}]" for edge in (first, last)]
     before, after = f"(?<!{classes[0]})", f"(?!\\.?{classes[1]})"
-    own = item(line, stretch)
-    if own.startswith("--") or ADDRESS.fullmatch(own):  # https://a.org/api is another one in https://a.org/api-Server
+    text = item(line, stretch)
+    if text.startswith("--") or ADDRESS.fullmatch(text):  # https://a.org/api is another one in https://a.org/api-Server
         after += r"(?!-\w)"
-    if MEASURE.fullmatch(own):
+    if MEASURE.fullmatch(text):
         before, after = BEFORE_MEASURE, after + AFTER_MEASURE
     return before * bool(re.compile(before).match(line, stretch.start)), after * bool(
         re.compile(after).match(line, stretch.end)
@@ -272,48 +269,48 @@ class Items:
         self.line, self.texts = single_blanks(line), [item(line, stretch) for stretch in stretches]
         alternatives = sorted(guards, key=len, reverse=True)
         # A guard holds where every place of the source keeps it.
-        ends = {text: [min(found[side] for found in guards[text]) for side in (0, 1)] for text in guards}
+        ends = {text: [min(guard[side] for guard in guards[text]) for side in (0, 1)] for text in guards}
         # Without groups: each one would take time at each place.
         parts = [f"{ends[text][0]}{form(text)}{ends[text][1]}" for text in alternatives]
         self.pattern = re.compile("|".join(parts))
         self.measures = {one_form(text): text for text in reversed(alternatives) if MEASURE.fullmatch(text)}
         # An item may also stand where it is none, as the second one of $x$x: there it has to stay, too.
-        own = [self.measures.get(one_form(text), text) for text in self.texts]
-        found = self.found(self.line)
-        self.expected = found if Counter(found) >= Counter(own) else own
+        expected = [self.measures.get(one_form(text), text) for text in self.texts]
+        in_line = self.find(self.line)
+        self.expected = in_line if Counter(in_line) >= Counter(expected) else expected
 
     def replaced(self, text: str, texts: Sequence[str]) -> str:
         """A text with others in place of the items, which are different."""
         others = dict(zip(self.texts, texts, strict=True))
-        return self.pattern.sub(lambda found: others[self.which(found)], text)
+        return self.pattern.sub(lambda match: others[self.which(match)], text)
 
-    def which(self, found: re.Match[str]) -> str:
-        return self.measures.get(one_form(found[0]), found[0])
+    def which(self, match: re.Match[str]) -> str:
+        return self.measures.get(one_form(match[0]), match[0])
 
-    def found(self, text: str) -> list[str]:
+    def find(self, text: str) -> list[str]:
         """The items of a text in its order, without those that are a part of something longer."""
-        return [self.which(found) for found in self.pattern.finditer(text)]
+        return [self.which(match) for match in self.pattern.finditer(text)]
 
     def arrive(self, text: str) -> bool:
         """True if every item stands in a text as often as in the source, those that count in the same order.
 
         No placeholder may stand there that the source does not have.
         """
-        found, rest = self.found(text), self.pattern.sub(" ", text)
+        items, rest = self.find(text), self.pattern.sub(" ", text)
         if any(other[0] not in self.line for other in PLACEHOLDER.finditer(rest)):
             return False
-        order, expected = ([each for each in texts if is_counted(each)] for texts in (found, self.expected))
-        return Counter(found) == Counter(self.expected) and order == expected
+        order, expected = ([text for text in texts if is_counted(text)] for texts in (items, self.expected))
+        return Counter(items) == Counter(self.expected) and order == expected
 
 
 def replaced(line: str, stretches: Iterable[Stretch], names: Iterable[str]) -> tuple[str, list[Stretch]]:
     """A line with names in place of stretches, which are in order, and where these are."""
-    found, last, places = "", 0, list[Stretch]()
+    text, last, places = "", 0, list[Stretch]()
     for stretch, name in zip(stretches, names, strict=True):
-        found += line[last : stretch.start]
-        places.append(Stretch(len(found), len(found) + len(name)))
-        found, last = found + name, stretch.end
-    return found + line[last:], places
+        text += line[last : stretch.start]
+        places.append(Stretch(len(text), len(text) + len(name)))
+        text, last = text + name, stretch.end
+    return text + line[last:], places
 
 
 def is_counted(text: str) -> bool:

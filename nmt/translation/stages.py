@@ -111,7 +111,7 @@ def split_tag(line: str, tokenizer: Tokenizer) -> tuple[str, str]:
     if tag:
         return f"{tag} ", line.lstrip().removeprefix(tag)
     other = LANGUAGE_TAG.match(line) if tokenizer.tags else None
-    if other and any(known[:2] == other[1][:2] for known in tokenizer.tags):
+    if other and any(tag[:2] == other[1][:2] for tag in tokenizer.tags):
         raise NMTError(f"{other[1]}: the model has {', '.join(tokenizer.tags)}")
     return "", line
 

@@ -34,16 +34,16 @@ def words_of_tokens(tokenizer: Tokenizer, ids: Sequence[int], side: int = TARGET
     """Index of the word that each token belongs to, in the decoded text; a blank belongs to the word after it."""
     words, before, begin = list[int](), 0, 0
     for end, symbol in enumerate(tokenizer.subwords(ids, side), 1):
-        own = tokenizer.decode(ids[end - 1 : end], side)
-        printable = bool(own) and own.isprintable() and "\ufffd" not in own
-        if words and printable and not symbol.startswith(META) and " " not in own:
+        piece = tokenizer.decode(ids[end - 1 : end], side)
+        printable = bool(piece) and piece.isprintable() and "\ufffd" not in piece
+        if words and printable and not symbol.startswith(META) and " " not in piece:
             words.append(words[-1])
             continue
         # Decode from the last blank on: to decode all tokens before each one would take hours for a long line.
         closed = tokenizer.decode(ids[begin : end - 1], side).split() if symbol.startswith(META) else []
         text = tokenizer.decode(ids[begin:end], side)
-        if closed and closed + own.split() == text.split():
-            before, begin, text = before + len(closed), end - 1, own
+        if closed and closed + piece.split() == text.split():
+            before, begin, text = before + len(closed), end - 1, piece
         words.append(before + max(len(text.split()) - (not text[-1:].isspace()), 0))
     last = max(len(tokenizer.decode(ids, side).split()) - 1, 0)
     return [min(word, last) for word in words]
@@ -65,11 +65,11 @@ class SourceWords:
     def of(self, segment: Segment) -> list[int | None]:
         """The word of each token, None for words of the prefix; for a copied segment, all of its words."""
         clean = self.tokenizer.clean
-        first, own = self.words[segment.start], clean(segment.text)
+        first, text = self.words[segment.start], clean(segment.text)
         if segment.copied:
-            return list(self.owners[first : first + len(own.split())])
-        whole = own if segment.prefixed else clean(self.prefix + segment.text)
-        before = len(whole.split()) - len(own.split())
+            return list(self.owners[first : first + len(text.split())])
+        whole = text if segment.prefixed else clean(self.prefix + segment.text)
+        before = len(whole.split()) - len(text.split())
         if whole not in self.encoded:
             self.encoded[whole] = words_of_tokens(self.tokenizer, self.tokenizer.encode([whole])[0], SOURCE)
         words = self.encoded[whole][segment.skipped : segment.skipped + len(segment.ids) - segment.prefixed]

@@ -32,12 +32,12 @@ MOST_NAMED = 10
 @cache
 def summaries() -> dict[str, str]:
     """The end of the summary for each kind of note."""
-    own = {
+    kinds = {
         "split": "had sentences longer than the model knows, translated in parts",
         "copied": "held characters that the model was not trained on, which were copied",
     }
     facts = (entry.facts.get("summaries", {}) for entry in entries_of("stage").values())
-    return own | {kind: words for kinds in facts for kind, words in kinds.items()}
+    return kinds | {kind: words for added in facts for kind, words in added.items()}
 
 
 def fields_of_tsv(line: str) -> tuple[str, str]:

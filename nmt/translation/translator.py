@@ -125,15 +125,15 @@ class Translator:
         constraints = next(filter(None, (stage.constraints(segments) for stage in self.stages)), None)
         results = self.engine.search([part.ids for part in segments], [self.prefix] * len(parts), constraints)
         aligned = [
-            (part.ids, each)
+            (part.ids, hypothesis)
             for (part, is_aligned), row in zip(parts, results, strict=True)
-            for each in row
+            for hypothesis in row
             if is_aligned
         ]
         if aligned:
-            scores = self.engine.token_scores([(ids, each.tokens) for ids, each in aligned])
-            for (_, each), token_scores in zip(aligned, scores, strict=True):
-                each.token_scores = token_scores
+            scores = self.engine.token_scores([(ids, hypothesis.tokens) for ids, hypothesis in aligned])
+            for (_, hypothesis), token_scores in zip(aligned, scores, strict=True):
+                hypothesis.token_scores = token_scores
         remaining, nothing = iter(results), [Hypothesis([], 0.0, 0.0)]
         return [[nothing if part.copied else next(remaining) for part in row] for row in rows]
 
@@ -153,7 +153,9 @@ class Translator:
                 score, log_probability = parts[0].score, parts[0].log_probability
             else:
                 log_probability = sum((part.log_probability for part in parts), start=0.0)
-                length = sum(len(part.tokens) + 1 for part, own in zip(parts, segments, strict=True) if not own.copied)
+                length = sum(
+                    len(part.tokens) + 1 for part, segment in zip(parts, segments, strict=True) if not segment.copied
+                )
                 # Of a line that is only copied, nothing has a length.
                 score = log_probability / penalty(max(length, 1), self.engine.config)
             details = describe(self.tokenizer, words, segments, parts, joined) if words else None

@@ -111,17 +111,6 @@ def test_attention_of_a_pair_is_the_mean_over_heads_and_models_at_the_step_that_
         torch.testing.assert_close(torch.from_numpy(found.attention), expected)
 
 
-def test_the_model_runs_on_as_before():
-    model = random_model(1).train()
-    forced_decoding([model], PAIRS, 30, align=True)
-    assert model.training
-    assert not any(module._forward_pre_hooks for module in model.modules())
-
-
-def test_no_pairs_are_judged_at_once():
-    assert forced_decoding([random_model(1)], [], 30) == []
-
-
 def test_positions_are_taken_in_turns_without_changing_anything(monkeypatch):
     model = random_model(1)
     once = forced_decoding([model], PAIRS, 1000)

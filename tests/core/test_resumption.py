@@ -16,7 +16,7 @@ from preloaded import python
 
 from nmt.config import DecodeConfig, TranslateConfig
 from nmt.errors import NMTError
-from nmt.translation import translate, what_decides
+from nmt.translation import translate
 from nmt.translation.job import output_file, read_through
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
@@ -132,13 +132,6 @@ def test_compressed_text_is_translated_as_it_is_plain(checkpoint, tmp_path, suff
     assert (tmp_path / f"out-in{suffix}").read_bytes() == (tmp_path / "out-in").read_bytes()
     assert (tmp_path / "out-in").read_bytes().count(b"\n") == 20
     assert read_through(str(tmp_path / f"in{suffix}")) == read_through(str(tmp_path / "in"))
-
-
-def test_another_target_or_format_of_the_input_is_another_translation(checkpoint, tmp_path):
-    same = what_decides(config(checkpoint, tmp_path))
-    assert what_decides(config(checkpoint, tmp_path, buffer=3, output="elsewhere", threads=2)) == same
-    for key, value in (("target", "fr"), ("input_format", "tsv"), ("split", "never"), ("source_prefix", "ka")):
-        assert what_decides(config(checkpoint, tmp_path, **{key: value})) != same
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])

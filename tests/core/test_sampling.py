@@ -11,7 +11,7 @@ from torch import nn
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig
 from nmt.model import Transformer
-from nmt.search import Hypothesis, TorchEngine, beam_search
+from nmt.search import Hypothesis, beam_search
 from nmt.search.sampling import draw, gumbel, sentence_keys
 
 SEEDS, DRAWN = 60, 40
@@ -120,11 +120,6 @@ def test_the_same_seed_draws_the_same_and_another_seed_others():
     assert all(a != b for other in (1, 3) for a, b in zip(draws[0], draws[other], strict=True))
 
 
-def test_sentences_and_the_draws_of_a_sentence_differ():
-    together = tokens(sample([[4, 5, EOS], [5, 4, EOS]], RICH, n_best=5, min_length=4, max_length=6))
-    assert len({tuple(draw) for draws in together for draw in draws}) == 10
-
-
 @pytest.mark.parametrize("settings", [{}, {"top_k": 5}, {"top_p": 0.6}, {"no_repeat_ngram_size": 1}], ids=str)
 def test_what_is_drawn_for_a_sentence_depends_on_it_alone(settings):
     sources = [*SOURCES, *([n, n + 1, EOS] for n in range(4, 30))]
@@ -148,17 +143,6 @@ def test_rounding_decides_no_draw(settings):
     assert draw(logp, config, keys, 1).equal(draw(rounded, config, keys, 1))
 
 
-def test_three_hundred_lines_are_drawn_alike_alone_and_together():
-    model, generator = tiny_model(500), random.Random(1)
-    sentences = [generator.choices(range(4, 500), k=generator.randint(1, 20)) for _ in range(300)]
-    alone, together = (
-        TorchEngine([model], DecodeConfig(do_sample=True, temperature=1.5, max_length=5, batch_tokens=budget), True)
-        for budget in (1, 2000)
-    )
-    prefixes = [[] for _ in sentences]
-    assert tokens(alone.search(sentences, prefixes)) == tokens(together.search(sentences, prefixes))
-
-
 def test_a_draw_does_not_depend_on_how_many_are_drawn():
     one, four = (tokens(sample(SOURCES, RICH, n_best=count, max_length=6)) for count in (1, 4))
     assert all(first[0] in all_four for first, all_four in zip(one, four, strict=True))
@@ -178,12 +162,6 @@ def test_gumbel_numbers_have_gumbels_distribution():
     assert (related - torch.cat((torch.eye(8), torch.zeros(8, 8)))).abs().max() < 0.025
 
 
-def test_a_token_has_its_number_among_whichever_others():
-    keys = sentence_keys(torch.tensor([[5, EOS]]), 3, seed=1)
-    all_numbers, some = gumbel(keys, 4, torch.arange(90)), torch.tensor([[[7, 80], [3, 2], [0, 89]]])
-    assert gumbel(keys, 4, some).equal(all_numbers.gather(2, some))
-
-
 @pytest.mark.parametrize("settings", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-6}], ids=str)
 def test_nothing_but_the_likeliest_is_greedy_search(settings):
     source_BS = torch.tensor([s + [PAD] * (7 - len(s)) for s in SOURCES])
@@ -200,12 +178,6 @@ def test_log_probabilities_are_the_models_own_and_the_best_come_first(settings):
         for h in found:
             assert h.log_probability == pytest.approx(forced_log_probability(source, h.tokens, RICH), abs=1e-4)
             assert h.score == pytest.approx(h.log_probability / ((6 + len(h.tokens)) / 6) ** 0.6)
-
-
-def test_limits_hold_for_samples_too():
-    found = sample(SOURCES, n_best=30, min_length=2, max_length=4)
-    assert {len(hypotheses) for hypotheses in found} == {30}
-    assert {len(h.tokens) for hypotheses in found for h in hypotheses} == {2, 3, 4}
 
 
 @pytest.mark.parametrize("n", [1, 2])

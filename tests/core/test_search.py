@@ -170,15 +170,6 @@ def test_a_beam_that_holds_all_candidates_finds_every_translation_in_order(setti
         assert_same(found, everything[:beam])
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_the_best_of_a_wide_beam_is_the_best_there_is(alpha):
-    model = tiny_model(words=3, bias={EOS: 0.5})
-    sources = random_sources(model, [1, 2, 3, 4])
-    found = search(model, sources, beam_size=110, length_penalty=alpha, max_extra_length=1)
-    for source, hypotheses in zip(sources, found, strict=True):
-        assert_same(hypotheses, enumerate_all(model, source, limit=len(source) + 1, alpha=alpha)[:1])
-
-
 @pytest.mark.parametrize("variant", MODELS)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("beam", "n_best"), [(2, 1), (4, 1), (4, 4), (5, 2)])
@@ -264,15 +255,6 @@ def test_a_model_that_never_wants_to_end_ends_at_the_limit(beam, max_extra_lengt
         assert {len(h.tokens) + 1 for h in found} == {len(source) + max_extra_length}
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_every_translation_ends_within_the_limit(seed):
-    model = tiny_model(words=12, seed=seed, bias={EOS: 0.5})
-    sources = random_sources(model, [1, 3, 6, 2, 9])
-    for source, found in zip(sources, search(model, sources, beam_size=4, n_best=4, max_extra_length=3), strict=True):
-        assert found
-        assert all(len(h.tokens) + 1 <= len(source) + 3 for h in found)
-
-
 @pytest.mark.parametrize("beam", [1, 4])
 def test_special_symbols_are_never_written_however_probable(beam):
     model = tiny_model(words=12, bias={PAD: 9.0, BOS: 9.0, UNK: 9.0})
@@ -297,17 +279,6 @@ def test_with_exact_search_a_higher_alpha_never_shortens_a_translation(seed):
     assert by_alpha[0] < by_alpha[-1], "lengths that alpha never moves would not show a wrong sign"
 
 
-def test_with_a_beam_of_four_a_higher_alpha_lengthens_a_set_on_average():
-    model = stutterer("paper")
-    sources = random_sources(model, [2, 3, 4, 5, 6, 7] * 3)
-    totals = [
-        sum(len(found[0].tokens) for found in search(model, sources, length_penalty=alpha, max_extra_length=10))
-        for alpha in (0.0, 0.6, 1.0, 2.0)
-    ]
-    assert totals == sorted(totals)
-    assert totals[0] < totals[-1]
-
-
 @pytest.mark.parametrize("beam", [1, 3])
 def test_learned_positions_end_a_translation_before_the_limit_does(beam):
     model = tiny_model(words=12, bias={EOS: -20.0}, positions="learned", max_positions=6)
@@ -320,16 +291,6 @@ def test_a_source_longer_than_the_learned_positions_is_an_error_that_names_their
     model = tiny_model(words=12, positions="learned", max_positions=6)
     with pytest.raises(NMTError, match=r"7 tokens .*model\.max_positions=6"):
         search(model, random_sources(model, [7]))
-
-
-def test_sinusoids_have_no_longest_translation():
-    model = tiny_model(words=12, bias={EOS: -20.0}, max_positions=4)
-    [source] = random_sources(model, [6])
-    [[hypothesis]] = search(model, [source], beam_size=2, max_extra_length=10)
-    assert len(hypothesis.tokens) + 1 == 16
-    assert hypothesis.log_probability == pytest.approx(
-        forced_log_probability(model, source, hypothesis.tokens), rel=1e-5
-    )
 
 
 class Chain:
@@ -373,10 +334,3 @@ def test_searches_worked_out_by_hand(beam, alpha, tokens, probability):
     assert found.tokens == tokens
     assert found.log_probability == pytest.approx(log_probability, abs=1e-5)
     assert found.score == pytest.approx(log_probability / ((5 + len(tokens) + 1) / 6) ** alpha, abs=1e-5)
-
-
-@pytest.mark.parametrize(("beam", "tokens"), [(1, [4]), (2, [4, 5])])
-def test_greedy_search_ends_at_the_first_end_symbol_however_well_longer_ones_score(beam, tokens):
-    model = Chain({BOS: {4: 1.0}, 4: {EOS: 0.52, 5: 0.48}, 5: {EOS: 1.0}})
-    [[found]] = search(model, [[4, EOS]], beam_size=beam, length_penalty=2.0, max_extra_length=1)
-    assert found.tokens == tokens

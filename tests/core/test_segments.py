@@ -96,13 +96,6 @@ def test_what_is_copied_and_what_an_echo_gives_are_the_line(tokenizer, line, kno
     assert {target for _, target in found.details.alignment} <= set(range(len(found.text.split())))
 
 
-def test_words_of_copied_stretches_answer_themselves(tokenizer):
-    ours = Translator(Echo(), tokenizer, Limits(characters=KNOWN), details=True)
-    [[found]] = ours.translate(["ka  <b>lo</b> <i x> mi \u2603 \u00ef"])
-    assert found.copied == ["<b>", "</b> <i x>", "\u2603 \u00ef"]
-    assert found.details.alignment == [(n, n) for n in range(7)]
-
-
 @pytest.mark.parametrize(("target", "capital"), [("fr", "d"), ("de", "D"), ("", "D")])
 def test_no_capital_in_mid_sentence_behind_what_is_copied(tokenizer, target, capital):
     def joined(source: str, translation: str) -> str:

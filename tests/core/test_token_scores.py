@@ -70,11 +70,6 @@ def test_a_very_long_line_is_told_word_by_word_in_time(tokenizer):
         assert words_of_tokens(tokenizer, ids)[-1] == last
 
 
-def test_tokens_that_give_no_text_belong_to_the_first_word(tokenizer):
-    assert words_of_tokens(tokenizer, []) == []
-    assert words_of_tokens(tokenizer, [0, 1, 2]) == [0, 0, 0]
-
-
 @pytest.mark.parametrize("prefix", ["", "<2de> ", "to de: "])
 @pytest.mark.parametrize("line", ["ka lo mi", "tuva wekalo xyz ka", *ODD])
 def test_source_words_are_those_between_the_blanks_of_the_raw_line(tokenizer, line, prefix):
@@ -120,20 +115,6 @@ def test_alignment_by_hand(tokenizer):
     assert details.alignment == [(0, 0), (1, 1), (2, 2)]
     assert details.token_log_probabilities == [-1.0] * (len(ids) + 1)
     assert "".join(details.tokens).replace(META, " ").strip() == "ka lo mi"
-
-
-def test_words_of_the_prefix_are_aligned_to_nothing(tokenizer):
-    segment = line_segment(tokenizer, "ka lo", "mi ")
-    details = details_of(tokenizer, "ka lo", segment, segment.ids, "mi ")
-    assert (0, 1) in details.alignment
-    assert (1, 2) in details.alignment
-    assert {source for source, _ in details.alignment} == {0, 1}
-
-
-def test_an_empty_line_and_an_empty_translation_have_no_alignment(tokenizer):
-    [[empty]] = Translator(Echo(), tokenizer, details=True).translate([""])
-    assert empty.details == Details([], [], [], [])
-    assert details_of(tokenizer, "ka", line_segment(tokenizer, "ka"), []) == Details([], [-1.0], [], [])
 
 
 class Echo:

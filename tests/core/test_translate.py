@@ -15,7 +15,6 @@ from preloaded import python
 
 from nmt.config import DecodeConfig
 from nmt.errors import NMTError
-from nmt.search import choose_device
 from nmt.translation import Translation, input_lines, load_translator, remark, summarize, translate
 from nmt.translation.translate import render
 
@@ -91,10 +90,6 @@ def test_a_line_is_given_before_the_next_one_is_there():
         assert next(lines) == "two"
 
 
-def test_text_is_the_best_translation_alone():
-    assert render(7, "zwei", TWO, "text") == "Grüße\n"
-
-
 def test_tsv_has_number_score_and_text_of_every_translation():
     assert render(7, "zwei", TWO, "tsv") == "7\t-0.1235\tGrüße\n7\t-2.0000\tzwei Wörter\n"
 
@@ -130,25 +125,6 @@ def test_a_file_of_lines_becomes_a_file_of_as_many(checkpoint, tmp_path, buffer,
     assert output.decode().split("\n") == [*(translations[0].text for translations in expected), ""]
 
 
-def test_invalid_bytes_cost_no_line(checkpoint, tmp_path, capsys):
-    output = run(checkpoint, tmp_path, b"ka\n\xff\xfe nu\nlo\n")
-    assert output.count(b"\n") == 3
-    assert "line 2" in capsys.readouterr().err
-
-
-def test_an_empty_file_becomes_an_empty_file(checkpoint, tmp_path):
-    assert run(checkpoint, tmp_path, b"") == b""
-
-
-def test_n_best_lists_keep_the_numbers_of_the_lines(checkpoint, tmp_path):
-    decode = DecodeConfig(beam_size=2, n_best=2, max_extra_length=3)
-    output = run(checkpoint, tmp_path, b"ka\n\nlo\n", decode=decode, format="tsv").decode()
-    rows = [line.split("\t") for line in output.splitlines()]
-    assert [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
-    assert rows[2] == ["2", "0.0000", ""]
-    assert all(float(first[1]) >= float(second[1]) for first, second in (rows[:2], rows[3:]))
-
-
 def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
     content = "\n".join(LINES).encode()
     records = [
@@ -159,32 +135,12 @@ def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
     assert [record["translations"][0]["text"] for record in records] == texts
 
 
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"input": "missing/input"}, "missing/input: No such file"),
-        ({"input": "."}, r"\.: Is a directory"),
-        ({"output": "missing/output"}, "missing/output: No such file"),
-        ({"device": "abacus"}, "device=abacus: not available.*device=cpu"),
-        ({"run": "missing"}, "run=missing: no such folder"),
-    ],
-    ids=str,
-)
-def test_what_is_not_there_is_named(checkpoint, tmp_path, settings, named):
-    with pytest.raises(NMTError, match=f"^{named}"):
-        run(checkpoint, tmp_path, b"ka\n", **settings)
-
-
 def test_a_refusal_leaves_an_earlier_output_as_it_was(checkpoint, tmp_path):
     before = run(checkpoint, tmp_path, b"ka\nlo\n")
     for settings in ({"run": "missing"}, {"device": "abacus"}, {"input": str(tmp_path / "missing")}):
         with pytest.raises(NMTError):
             run(checkpoint, tmp_path, b"mi\n", **settings)
     assert (tmp_path / "output").read_bytes() == before
-
-
-def test_the_automatic_device_is_one_that_works():
-    torch.empty(1, device=choose_device("auto"))
 
 
 def test_an_interrupt_ends_a_translation_that_waits_for_input(checkpoint):
@@ -242,12 +198,3 @@ def test_in_bfloat16_torch_finds_nearly_what_float32_finds(word_model):
         assert abs(low.log_probability - exact.log_probability) < 0.04 * len(exact.details.tokens)
         assert low.log_probability != exact.log_probability
         assert low.details
-
-
-@pytest.mark.parametrize(
-    ("engine", "precision", "named"),
-    [("torch", "int8", "engine=ctranslate2"), ("ctranslate2", "bfloat16", "engine=torch"), ("torch", "half", "one of")],
-)
-def test_an_arithmetic_that_the_engine_lacks_is_refused(engine, precision, named):
-    with pytest.raises(NMTError, match=f"precision={precision}.*{named}"):
-        translate_config(engine=engine, precision=precision, decode=DecodeConfig())

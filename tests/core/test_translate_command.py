@@ -187,55 +187,8 @@ def test_an_output_that_is_standard_input_is_refused_and_keeps_its_lines(model, 
     assert (tmp_path / "text").read_bytes() == b"ka\nlo\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["decode.do_sample=perhaps"], ["decode.do_sample"]),
-        (["decode.temperature=0"], ["decode.temperature=0"]),
-        (["decode.temperature=nan"], ["decode.temperature=nan"]),
-        (["decode.temperature=inf"], ["decode.temperature=inf"]),
-        (["decode.temperature=1e-40"], ["decode.temperature=1e-40"]),
-        (["decode.temperature=hot"], ["decode.temperature"]),
-        (["decode.top_k=-1"], ["decode.top_k=-1"]),
-        (["decode.top_k=2.5"], ["decode.top_k"]),
-        (["decode.top_p=0"], ["decode.top_p=0"]),
-        (["decode.top_p=1.1"], ["decode.top_p=1.1"]),
-        (["decode.top_p=1e-300"], ["decode.top_p=1e-300"]),
-        (["decode.min_length=-1"], ["decode.min_length=-1"]),
-        (["decode.max_length=0"], ["decode.max_length=0"]),
-        (["decode.max_length=99999999999999999999"], ["decode.max_length=9", "1,000,000"]),
-        (["decode.max_extra_length=99999999999999999999"], ["decode.max_extra_length=9", "1,000,000"]),
-        (["decode.min_length=3", "decode.max_length=2"], ["decode.max_length=2", "decode.min_length=3"]),
-        (["decode.no_repeat_ngram_size=-1"], ["decode.no_repeat_ngram_size=-1"]),
-        (["decode.seed=-1"], ["decode.seed=-1"]),
-        (["decode.length_penalty=1000"], ["decode.length_penalty=1000"]),
-        (["decode.sampel=true"], ["unknown key decode.sampel", "decode.do_sample"]),
-        (["temperature=1"], ["decode.temperature"]),
-        (["engine=tensorflow"], ["engine=tensorflow", "torch, ctranslate2"]),
-        (["precision=int4"], ["precision=int4", "float32, bfloat16, int8"]),
-        (["threads=0"], ["threads=0"]),
-        (["devices=0"], ["devices=0"]),
-        (["devices=all"], ["devices"]),
-        (["split=sometimes"], ["split"]),
-        (["run=[]"], ["run"]),
-        (["run=null"], ["run"]),
-        (["run=2024"], ["run=2024: no such folder"]),
-        (["run=[here,there]"], ["run=here: no such folder"]),
-        (["run=here,there"], ["[a,b]"]),
-    ],
-    ids=str,
-)
-def test_a_mistake_in_a_key_is_one_line(nmt, words, named):
-    nmt("translate", *words).refused(*named)
-
-
 def test_models_of_different_vocabularies_are_no_ensemble(nmt, model, finished):
     nmt("translate", f"run=[{model},{finished}]").refused("different vocabularies")
-
-
-def test_models_of_one_vocabulary_are_an_ensemble(model):
-    alone, together = run(model, content=b"ka lo\n"), run(model, f"run=[{model},{model}]", content=b"ka lo\n")
-    assert (together.returncode, together.stdout) == (0, alone.stdout)
 
 
 def peak_after(process: subprocess.Popen[bytes]) -> int:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
+from nmt.config import EOS, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.model import Transformer
-from nmt.search import TorchEngine, batches_by_length, beam_search, pad_source
+from nmt.search import TorchEngine, batches_by_length, beam_search
 from nmt.text import Tokenizer, clean, train_tokenizer
 from nmt.translation import RefusedLine, Translation, Translator
 from nmt.translation.segments import Limits, text
@@ -90,11 +90,6 @@ def test_batches_hold_every_place_once_and_only_single_sentences_exceed_the_budg
         assert all(len(batch) * max(lengths[i] for i in batch) <= budget for batch in batches if len(batch) > 1)
 
 
-def test_sources_are_closed_by_the_end_symbol_and_padded_to_the_longest():
-    padded = pad_source([[7], [5, 6, 7]], torch.device("cpu"))
-    assert padded.tolist() == [[7, EOS, PAD, PAD], [5, 6, 7, EOS]]
-
-
 def test_a_translation_is_the_decoded_search_of_the_encoded_line(model, tokenizer):
     line = LINES[0]
     config = DecodeConfig(beam_size=3, n_best=3, max_extra_length=3)
@@ -120,17 +115,6 @@ def test_an_empty_or_blank_line_has_one_translation_the_empty_one(model, tokeniz
     assert translator(model, tokenizer, n_best=2).translate([blank]) == [EMPTY]
 
 
-def test_empty_lines_neither_move_nor_change_the_others(model, tokenizer):
-    plain = translator(model, tokenizer).translate(LINES[:6])
-    mixed = ["", *LINES[:2], *BLANKS, *LINES[2:6], ""]
-    expected = [EMPTY, *plain[:2], *[EMPTY] * len(BLANKS), *plain[2:6], EMPTY]
-    assert_same(translator(model, tokenizer).translate(mixed), expected)
-
-
-def test_no_lines_give_no_translations(model, tokenizer):
-    assert translator(model, tokenizer).translate([]) == []
-
-
 def test_a_line_depends_on_no_other_line(model, tokenizer):
     before = translator(model, tokenizer).translate(LINES)
     for changed, replacement in ((0, "ba " * 40), (7, ""), (23, "漢字 \ufffd ☃")):
@@ -145,20 +129,9 @@ def test_a_line_is_cleaned_as_the_training_text_was(model, tokenizer):
     assert_same(found[:1], found[1:])
 
 
-def test_n_best_are_given_best_first(model, tokenizer):
-    for translations in translator(model, tokenizer, beam_size=4, n_best=3).translate(LINES[:5]):
-        assert len(translations) == 3
-        assert [t.score for t in translations] == sorted((t.score for t in translations), reverse=True)
-
-
 @pytest.mark.parametrize("separator", ["\n", "\r\n", "\x0b", "\x85", "\u2028", "\t"])
 def test_a_line_end_that_the_model_spells_does_not_end_the_line(tokenizer, separator):
     assert text(tokenizer, tokenizer.encode([f"ba{separator}lo"])[0]) == "ba lo"
-
-
-def test_special_symbols_leave_no_trace_in_the_text(tokenizer):
-    ids = tokenizer.encode(["ba lo"])[0]
-    assert text(tokenizer, [BOS, *ids, UNK, PAD]) == "ba lo"
 
 
 def test_dropout_is_off_while_translating(tokenizer):
@@ -178,10 +151,6 @@ def test_a_stream_gives_what_its_lines_give(model, tokenizer, buffer):
     lines = [*LINES, "", *LINES[:3], " "]
     streamed = list(translator(model, tokenizer).stream(iter(lines), buffer))
     assert_same(streamed, translator(model, tokenizer).translate(lines))
-
-
-def test_an_empty_stream_gives_nothing(model, tokenizer):
-    assert list(translator(model, tokenizer).stream(iter([]), 3)) == []
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 8])

@@ -78,7 +78,7 @@ class Glossary:
 
     def find(self, line: str) -> list[Match]:
         """The terms of a clean line, in their order."""
-        words, found, at = list(WORD.finditer(line)), list[Match](), 0
+        words, matches, at = list(WORD.finditer(line)), list[Match](), 0
         small = folded([word[0] for word in words])
         while at < len(words):
             node, end, match = self.beginnings, at, None
@@ -88,14 +88,14 @@ class Glossary:
                     capital = words[at][0][0].isupper() and term.source[0].islower()
                     match, behind = Match(term, words[at].start(), words[end - 1].end(), capital), end
             if match:
-                found.append(match)
+                matches.append(match)
             at = behind if match else at + 1
-        return found
+        return matches
 
     def term(self, words: Sequence[re.Match[str]]) -> Term | None:
         """The term that these words are; of two that differ in case alone, the one that is spelled so."""
-        own = tuple(word[0] for word in words)
-        return self.terms.get((own, True)) or self.terms.get((folded(own), False))
+        spelled = tuple(word[0] for word in words)
+        return self.terms.get((spelled, True)) or self.terms.get((folded(spelled), False))
 
 
 def folded(words: Sequence[str]) -> tuple[str, ...]:
@@ -134,11 +134,11 @@ def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None)
                 text = without_end(line).decode("utf-8-sig" if number == 1 else "utf-8")
                 if not text.strip() or text.startswith("#"):
                     continue
-                found = entry(text)
-                if not entries and is_heading(*found[:2]):
+                term = entry(text)
+                if not entries and is_heading(*term[:2]):
                     notice(f"{name}, line {number}: taken for a heading, and left out; below another it is a term")
                 else:
-                    entries.append(found)
+                    entries.append(term)
             except UnicodeDecodeError as error:
                 raise NMTError(f"{name}, line {number}: not UTF-8") from error
             except NMTError as error:
@@ -148,20 +148,20 @@ def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None)
     return Glossary(entries)
 
 
-def with_targets(line: str, found: Iterable[tuple[Match, str]]) -> str:
+def with_targets(line: str, pairs: Iterable[tuple[Match, str]]) -> str:
     """A line with a translation beside each of these terms (Dinu et al. 2019).
 
     The marks around it are words of their own, so that it has the tokens that it has in a translation.
     """
-    for match, target in sorted(found, key=lambda pair: -pair[0].begin):
+    for match, target in sorted(pairs, key=lambda pair: -pair[0].begin):
         line = f"{line[: match.end]} {MARK} {target} {MARK}{line[match.end :]}"
     return line
 
 
-def judge(found: Sequence[Match], translation: str, lemma: Lemmatiser | None) -> list[str]:
+def judge(matches: Sequence[Match], translation: str, lemma: Lemmatiser | None) -> list[str]:
     """Whether each term is used, inflected or missed; a place of the translation counts for one term."""
-    words, verdicts = WORD.findall(clean(translation)), ["missed"] * len(found)
-    behind = appended(found, words)
+    words, verdicts = WORD.findall(clean(translation)), ["missed"] * len(matches)
+    behind = appended(matches, words)
     free = [True] * behind + [False] * (len(words) - behind)
     rounds: list[tuple[str, Lemmatiser]] = [("used", str)]
     if lemma:
@@ -169,18 +169,18 @@ def judge(found: Sequence[Match], translation: str, lemma: Lemmatiser | None) ->
     for verdict, form in rounds:
         forms = [form(word) for word in words]
         # A short one must not take a word out of a longer one.
-        for n in sorted(range(len(found)), key=lambda n: -max(map(len, found[n].term.targets))):
-            term = found[n].term
+        for n in sorted(range(len(matches)), key=lambda n: -max(map(len, matches[n].term.targets))):
+            term = matches[n].term
             if verdicts[n] == "missed":
-                wanted = [list(map(form, WORD.findall(text))) for now in (False, True) for text in term.written(now)]
-                if any(take(forms, own, free) for own in wanted):
+                targets = [list(map(form, WORD.findall(text))) for now in (False, True) for text in term.written(now)]
+                if any(take(forms, target, free) for target in targets):
                     verdicts[n] = verdict
     return verdicts
 
 
-def appended(found: Sequence[Match], words: Sequence[str]) -> int:
+def appended(matches: Sequence[Match], words: Sequence[str]) -> int:
     """Where the words behind the last sentence of a translation begin, if these are nothing but terms."""
-    targets = [WORD.findall(text) for match in found for now in (False, True) for text in match.term.written(now)]
+    targets = [WORD.findall(text) for match in matches for now in (False, True) for text in match.term.written(now)]
     end = len(words)
     while end and words[end - 1] in ENDS:
         end -= 1
@@ -190,11 +190,11 @@ def appended(found: Sequence[Match], words: Sequence[str]) -> int:
     return begin if 0 < begin < end and words[begin - 1] in ENDS else len(words)
 
 
-def take(words: list[str], wanted: list[str], free: list[bool]) -> bool:
+def take(words: list[str], phrase: list[str], free: list[bool]) -> bool:
     """Find words in a row that are free, and take them."""
-    for at in range(len(words) - len(wanted) + 1):
-        own = slice(at, at + len(wanted))
-        if words[own] == wanted and all(free[own]):
-            free[own] = [False] * len(wanted)
+    for at in range(len(words) - len(phrase) + 1):
+        place = slice(at, at + len(phrase))
+        if words[place] == phrase and all(free[place]):
+            free[place] = [False] * len(phrase)
             return True
     return False

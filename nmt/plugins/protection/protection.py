@@ -75,10 +75,10 @@ class Masked:
 
     def with_items(self, translation: Translation) -> Translation | None:
         """A translation of the masked line with the items, whose details are of the words of both; None if it fails."""
-        text, names = translation.text, self.items.found(translation.text)
+        text, names = translation.text, self.items.find(translation.text)
         items = dict(zip(self.names, self.held.items.texts, strict=True))
         # Of two equal items it is the names that tell in which order they are.
-        counted = [[name for name in own if is_counted(items[name])] for own in (names, self.names)]
+        counted = [[name for name in side if is_counted(items[name])] for side in (names, self.names)]
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.leaves(text):
             return None
         if details := translation.details:
@@ -91,17 +91,17 @@ class Masked:
                 [(sources[source], targets[target]) for source, target in details.alignment],
                 [probability for probability, length in probabilities for _ in range(length)],
             )
-        copied = [self.unmasked(each) for each in translation.copied]
+        copied = [self.unmasked(copy) for copy in translation.copied]
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
     def leaves(self, text: str) -> bool:
         """True for a digit, half a character, or a name's beginning, that is none of the source's: a garbled name."""
-        source, found = (self.items.replaced(each, [" "] * len(self.names)) for each in (self.text, text))
+        source, target = (self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text))
         named = any(map(str.isdigit, self.names[0]))  # marks leave nothing
         stem = re.escape(re.split(r"\d", self.names[0])[0])
-        remains = re.findall(rf"{stem}\d", found) if stem else []
-        strange = [each for each in found if each.isdigit() or each == "\ufffd"] + remains
-        return named and any(each not in source for each in strange)
+        remains = re.findall(rf"{stem}\d", target) if stem else []
+        strange = [character for character in target if character.isdigit() or character == "\ufffd"] + remains
+        return named and any(part not in source for part in strange)
 
     def first_words(self, text: str) -> list[int]:
         """The index of the first word that each word of a masked text becomes, and their number."""
@@ -112,7 +112,7 @@ class Masked:
 
         A word that is aligned to nothing else is taken for the name in another form, and replaced.
         """
-        details, words, there = translation.details, translation.text.split(), self.items.found(translation.text)
+        details, words, there = translation.details, translation.text.split(), self.items.find(translation.text)
         lost = [name for name in self.names if name not in there]
         if not details or not lost:
             return translation
@@ -121,26 +121,30 @@ class Masked:
             targets[source].append(target)
             sources[target].append(source)
         for number, word in enumerate(self.text.split()):
-            for name in self.items.found(word):
+            for name in self.items.find(word):
                 holders[name].append(number)
-        taken = {number for number, word in enumerate(words) if self.items.found(word)}
+        taken = {number for number, word in enumerate(words) if self.items.find(word)}
         behind = dict[int, list[int]]()
         """Of a word that a name was put behind, the source words of that name."""
         for name in lost:
-            own = holders[name]
-            if free := [target for source in own for target in targets[source] if target not in taken]:
+            words_of_name = holders[name]
+            if free := [target for source in words_of_name for target in targets[source] if target not in taken]:
                 marks = re.fullmatch(r"(\W*).*?(\W*)", words[free[0]])
                 assert marks
-                if {*sources[free[0]]} <= {*own}:
+                if {*sources[free[0]]} <= {*words_of_name}:
                     words[free[0]] = f"{marks[1]}{name}{marks[2]}"
                 else:
-                    words[free[0]], behind[free[0]] = f"{words[free[0]]} {name}", own
+                    words[free[0]], behind[free[0]] = f"{words[free[0]]} {name}", words_of_name
                 taken.add(free[0])
         first = [0, *accumulate(1 + (number in behind) for number in range(len(words)))]
         pairs = [(source, first[target]) for source, target in details.alignment]
-        pairs += [(source, first[word] + 1) for word, own in behind.items() for source in own]
+        pairs += [(source, first[word] + 1) for word, holding in behind.items() for source in holding]
         scores = details.word_log_probabilities
-        scores = [each for number, score in enumerate(scores) for each in [score, *[None] * (number in behind)]]
+        scores = [
+            score_or_none
+            for number, score in enumerate(scores)
+            for score_or_none in [score, *[None] * (number in behind)]
+        ]
         details = replace(details, alignment=sorted(pairs), word_log_probabilities=scores)
         return replace(translation, text=" ".join(words), details=details)
 
@@ -154,10 +158,10 @@ def by_masks(masks: list[Masked | None], rest: Rest, **changes: Any) -> list[lis
     results = list[list[Translation] | None]()
     for mask in masks:
         row = next(outcomes) if mask else None
-        whole = [mask.with_items(mask.aligned(each)) for each in row] if mask and isinstance(row, list) else [None]
-        results.append([each for each in whole if each] if whole[0] else None)
-        for each in results[-1] or []:
-            each.details = each.details if mask and mask.held.line.align else None
+        whole = [mask.with_items(mask.aligned(one)) for one in row] if mask and isinstance(row, list) else [None]
+        results.append([translation for translation in whole if translation] if whole[0] else None)
+        for translation in results[-1] or []:
+            translation.details = translation.details if mask and mask.held.line.align else None
     return results
 
 
@@ -165,9 +169,9 @@ def by_cutting(lines: list[HeldLine], rest: Rest) -> list[list[Translation] | No
     """The lines cut at the items, and their parts translated each by itself."""
     results = by_masks([held.wide.masked(sorted(MARKS)) for held in lines], rest, cut_at=MARKS)
     for held, row in zip(lines, results, strict=True):
-        for each in row or []:
-            each.notes |= {} if held.is_bare else {"cut": NOTES["cut"]}
-            each.copied = []
+        for translation in row or []:
+            translation.notes |= {} if held.is_bare else {"cut": NOTES["cut"]}
+            translation.copied = []
     return results
 
 
@@ -213,15 +217,16 @@ class Protection(Stage):
                     results[index] = rows[index] = row
             todo = [index for index in todo if not held[index].items.arrive(rows[index][0].text)]
         for index, row in rows.items():
-            for each in row:
-                if not held[index].items.arrive(each.text):
-                    each.notes.pop("cut", None)
-                    each.notes["protected"], each.flags = NOTES["protected"], [*each.flags, "protected"]
+            for translation in row:
+                if not held[index].items.arrive(translation.text):
+                    translation.notes.pop("cut", None)
+                    translation.notes["protected"] = NOTES["protected"]
+                    translation.flags.append("protected")
         return results
 
 
 def protection(
     options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
 ) -> Protection | None:
-    own = options.plugins.get("protection")
-    return Protection(Finder(own.protect), limits.characters) if own and own.protect else None
+    keys = options.plugins.get("protection")
+    return Protection(Finder(keys.protect), limits.characters) if keys and keys.protect else None

@@ -69,7 +69,7 @@ class Terms(Stage):
             text for match in self.find(clean(line)) for now in (False, True) for text in match.term.written(now)
         }
         pattern = "|".join(map(re.escape, sorted(targets, key=len, reverse=True)))
-        return [each.span() for each in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", translation)] if targets else []
+        return [match.span() for match in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", translation)] if targets else []
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
         """The constraints of segments, None if there are none; a term that a cut goes through counts nowhere."""
@@ -127,14 +127,14 @@ class Terms(Stage):
 def terms(
     options: TranslatorOptions, tokenizer: Tokenizer, limits: Limits, notice: Callable[[str], None]
 ) -> Terms | None:
-    own = options.plugins.get("protection")
-    if not own:
+    keys = options.plugins.get("protection")
+    if not keys:
         return None
-    one = isinstance(own.glossary, str | None)
-    require(one, f"glossary={shown(own.glossary)}: it takes one file; put all terms into it")
+    one = isinstance(keys.glossary, str | None)
+    require(one, f"glossary={shown(keys.glossary)}: it takes one file; put all terms into it")
     language = language_of(options.target or "") if languages(tokenizer) else limits.target
-    glossary = read_glossary(own.glossary, notice) if own.glossary else None
-    stage = Terms(glossary, tokenizer, Finder(own.protect), language or "")
+    glossary = read_glossary(keys.glossary, notice) if keys.glossary else None
+    stage = Terms(glossary, tokenizer, Finder(keys.protect), language or "")
     if unusable := stage.unusable(limits.characters):
         notice(
             f"glossary: {len(unusable):,} terms have no effect, as the model does not know their characters: "
@@ -165,9 +165,9 @@ def constraint_of(tokenizer: Tokenizer, match: Match, capital: bool) -> Constrai
     """
     plain = dict.fromkeys(match.term.written(False) + (match.term.written(True) if match.capital else []))
     begins = dict.fromkeys(match.term.written(True)) if capital else plain
-    found = [phrase for text in begins for phrase in phrases(tokenizer, text, BEGINS)]
-    found += [phrase for where in (FOLLOWS, GLUED) for text in plain for phrase in phrases(tokenizer, text, where)]
-    return tuple(dict.fromkeys(found))
+    ways = [phrase for text in begins for phrase in phrases(tokenizer, text, BEGINS)]
+    ways += [phrase for where in (FOLLOWS, GLUED) for text in plain for phrase in phrases(tokenizer, text, where)]
+    return tuple(dict.fromkeys(ways))
 
 
 CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}
@@ -178,13 +178,13 @@ CONTEXTS = {BEGINS: [""], FOLLOWS: ["x "], GLUED: ["x-", "x ("]}
 def phrases(tokenizer: Tokenizer, text: str, where: int) -> list[Phrase]:
     """A text in tokens, behind such words; none where the vocabulary cannot spell it."""
     contexts = CONTEXTS[where] + ["\u3002"] * (where == FOLLOWS and bool(WITHOUT_BLANKS.match(text)))
-    closed, found = bool(LETTER.match(text[-1])), []
+    closed, ways = bool(LETTER.match(text[-1])), []
     for context in contexts:
         before, both = tokenizer.encode([context.strip(), tokenizer.clean(context + text)], TARGET)
         tokens = tuple(both[len(before) :])
         if both[: len(before)] == before and tokens and UNK not in tokens:
-            found.append(Phrase(tokens, where, closed))
-    return found
+            ways.append(Phrase(tokens, where, closed))
+    return ways
 
 
 def lemmatiser(language: str) -> Lemmatiser | None:

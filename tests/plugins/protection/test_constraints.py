@@ -220,15 +220,6 @@ def test_a_least_length_yields_where_no_word_is_left(beam, sample):
         assert {tuple(sorted(h.tokens)) for h in found} == {(A, B, C)}
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
-@pytest.mark.parametrize(("beam", "n_best"), [(1, 1), (4, 3)])
-def test_an_ensemble_of_a_model_with_itself_is_the_model(times, beam, n_best):
-    model, sources = tiny_model(words=9), random_sources([2, 5, 3], words=9)
-    config = DecodeConfig(beam_size=beam, n_best=n_best, max_extra_length=5)
-    for found, alone in zip(search([model] * times, sources, config), search([model], sources, config), strict=True):
-        assert_same(found, [(h.score, h.tokens) for h in alone])
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("settings", "prefix"), [({}, []), ({"no_repeat_ngram_size": 2}, [B])], ids=str)
 def test_an_ensemble_of_different_models_averages_their_probabilities(alpha, settings, prefix):
@@ -240,12 +231,6 @@ def test_an_ensemble_of_different_models_averages_their_probabilities(alpha, set
         narrow = DecodeConfig(beam_size=3, n_best=2, length_penalty=alpha, max_extra_length=4, **settings)
         assert_same(search(models, [source], narrow, [prefix])[0], beam_reference(models, source, narrow, prefix))
         assert everything[:9] != enumerate_all(models[:1], source, wide, prefix)[:9]
-
-
-def test_an_ensemble_ends_where_the_shortest_learned_positions_do():
-    models = [tiny_model(positions="learned", max_positions=n) for n in (9, 5)]
-    config = DecodeConfig(beam_size=2, min_length=20)
-    assert all(len(found[0].tokens) + 1 == 5 for found in search(models, random_sources([2, 5]), config))
 
 
 @pytest.mark.parametrize("beam", [1, 2, 4])

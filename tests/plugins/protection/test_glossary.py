@@ -64,12 +64,6 @@ def test_a_heading_is_told_and_left_out(heading, tmp_path):
     assert said == [f"{path}, line 2: taken for a heading, and left out; below another it is a term"]
 
 
-def test_the_quotes_of_a_spreadsheet_are_no_part_of_a_term(tmp_path):
-    (tmp_path / "terms.tsv").write_text('"5"" disk"\t"Diskette"\n')
-    [term] = read_glossary(str(tmp_path / "terms.tsv")).terms.values()
-    assert (term.source, term.targets) == ('5" disk', ("Diskette",))
-
-
 def test_a_file_without_terms_or_that_is_not_there(tmp_path):
     (tmp_path / "empty.tsv").write_text("# nothing\n")
     with pytest.raises(NMTError, match="no terms"):

@@ -15,9 +15,8 @@ from test_constraints import (
     random_sources,
     tiny_model,
 )
-from torch import nn
 
-from nmt.config import EOS, PAD, UNK, DecodeConfig
+from nmt.config import PAD, UNK, DecodeConfig
 from nmt.plugins.protection.constrained_search import ConstrainedSearch, finish
 from nmt.plugins.protection.constraints import (
     BEGINS,
@@ -170,12 +169,3 @@ def test_constraints_that_exclude_each_other_are_given_up_the_longest_first(chan
     [[found]] = engine.search([[A, B]], [[]], PhraseConstraints([row], KINDS))
     assert has_all(found.tokens, [row[n] for n in kept])
     assert not has_all(found.tokens, row)
-
-
-def test_a_symbol_that_a_model_never_writes_is_given_up():
-    model = tiny_model()
-    model.output.bias = nn.Parameter(model.output.bias.detach().index_fill(0, torch.tensor([B]), -torch.inf))
-    engine = TorchEngine([model], DecodeConfig(beam_size=2))
-    [[found]] = engine.search([[A]], [[]], PhraseConstraints([[anywhere(A), anywhere(B)]], KINDS))
-    assert A in found.tokens
-    assert EOS not in found.tokens

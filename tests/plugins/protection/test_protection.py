@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from nmt.config import DecodeConfig, TokenizerConfig
 from nmt.plugins.protection.protection import HeldLine, Masked, Protection
 from nmt.search import Hypothesis, Pair, TokenScores
 from nmt.text import Finder, Items, Tokenizer, clean, train_tokenizer
-from nmt.translation import Details, Limits, Line, RefusedLine, Translation, Translator
+from nmt.translation import Details, Limits, Line, Translation, Translator
 from nmt.translation.stages import Tags
 
 WORDS = ["the", "old", "house", "stands", "on", "a", "hill", "and", "waits"]
@@ -158,22 +157,10 @@ def test_a_line_is_cut_where_nothing_else_helps_and_keeps_its_tag_and_prefix():
     assert "the house" in translator.engine.searched
 
 
-def test_a_line_of_items_alone_is_copied():
-    [[found]] = protecting(drop).translate(["{name}: %s!"])
-    assert (found.text, protection(found)) == ("{name}: %s!", "")
-
-
 def test_equal_items_keep_the_order_of_their_names():
     [[found]] = protecting(lambda words: reverse(words) if "A1" in words else drop(words)).translate(["%s on %s hill"])
     assert found.text == "%s on %s hill"
     assert protection(found) == "cut"
-
-
-def test_a_refused_line_stays_refused():
-    translator = replace(protecting(list), limits=Limits(positions=3))
-    [refused, [fine]] = translator.translate_each([" ".join(["house"] * 40) + " %s", "{name}"])
-    assert isinstance(refused, RefusedLine)
-    assert isinstance(fine, Translation)
 
 
 def test_a_name_is_none_that_is_in_the_line():
