@@ -85,7 +85,7 @@ def read_test_set(
 
 
 def best_translations(translator: Translator, lines: list[str]) -> list[str]:
-    return [found[0].text for found in translator.translate(lines)]
+    return [best.text for best, *_ in translator.translate(lines)]
 
 
 @dataclass(frozen=True)

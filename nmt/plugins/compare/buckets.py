@@ -2,11 +2,18 @@
 
 Lines are resampled, the same ones for all systems, with the seed of the tests. Shapes: N lines, S seeds of all systems,
 R resamples, K statistics of a line.
+
+A row is a bucket or a fault: its `title` (of the division, or "Faults"), `label`, `count` of the lines in it or in
+which the fault can be, `unit` (name of the score, or "lines"), `values` of the systems, and `gaps` of each system
+after the first to the first: `value` with the interval `low` to `high` of 95 %; `better`; `significant` where the
+interval leaves out zero in enough lines; `strength` in standard deviations of the resamples, for a bucket of what goes
+beyond the difference in all other lines, if that is less.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,43 +25,11 @@ from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, Sampling, lowe
 from nmt.translation import TestSet
 
 Numbers = npt.NDArray[np.float64]
+Row = dict[str, Any]
 CHUNK = 50
 """Resamples that are drawn at once."""
 SURE = 2.0
 """Standard deviations beyond which a difference is reported on top."""
-
-
-@dataclass
-class Gap:
-    """The difference of a system to the first, in a bucket."""
-
-    value: float
-    low: float
-    """Of the 95 % interval of the paired bootstrap."""
-    high: float
-    strength: float
-    """The difference in standard deviations of its resamples; of a bucket, that of what it is beyond the difference in
-    all other lines, if that is less."""
-    better: bool
-    significant: bool
-    """True where the interval leaves out zero, and there are enough lines."""
-
-
-@dataclass
-class Row:
-    """A bucket of lines, or a fault."""
-
-    title: str
-    """Of the division it is of; "Faults" for a fault."""
-    label: str
-    count: int
-    """Lines in the bucket, or in which the fault can be."""
-    unit: str
-    """Name of the score; "lines" for a fault."""
-    values: list[float]
-    """Of each system; of several seeds, the mean."""
-    gaps: list[Gap]
-    """Of each system after the first."""
 
 
 @dataclass
@@ -85,29 +60,28 @@ class Scale:
         means = np.stack([samples[:, span].mean(1) for span in spans], axis=1)
         return values, [value - values[0] for value in values[1:]], means[:, 1:] - means[:, :1]
 
+    def row(self, title: str, label: str, parts: list[Numbers], rest: list[Numbers] | None = None) -> Row:
+        """The row of some lines, whose statistics are `parts`; for a bucket, `rest` are those of all other lines."""
 
-def in_deviations(value: float, samples: Numbers) -> float:
-    """A value in standard deviations of its resamples."""
-    return abs(value) / (float(samples.std()) + 1e-9)
+        def in_deviations(value: float, samples: Numbers) -> float:
+            return abs(value) / (float(samples.std()) + 1e-9)
 
-
-def row(title: str, label: str, scale: Scale, parts: list[Numbers], rest: list[Numbers] | None = None) -> Row:
-    """The row of some lines, whose statistics are `parts`; for a bucket, `rest` are those of all other lines."""
-    values, differences, samples = scale.gaps(parts)
-    beyond = scale.gaps(rest) if rest and len(rest[0]) >= FEWEST_LINES else None
-    gaps = []
-    for index, gap in enumerate(differences):
-        low, high = (float(bound) for bound in np.quantile(samples[:, index], [0.025, 0.975]))
-        strength = in_deviations(gap, samples[:, index])
-        if beyond:
-            _, others, other_samples = beyond
-            more = in_deviations(gap - others[index], samples[:, index] - other_samples[:, index])
-            strength = min(strength, more)
-        elif rest is not None:  # all lines are in it, or nearly all
-            strength = 0.0
-        significant = len(parts[0]) >= FEWEST_LINES and (low > 0 or high < 0)
-        gaps.append(Gap(gap, low, high, strength, gap < 0 if scale.lower_is_better else gap > 0, significant))
-    return Row(title, label, len(parts[0]), scale.unit, values, gaps)
+        values, differences, samples = self.gaps(parts)
+        beyond = self.gaps(rest)[1:] if rest and len(rest[0]) >= FEWEST_LINES else None
+        gaps = []
+        for index, (value, drawn) in enumerate(zip(differences, samples.T, strict=True)):
+            low, high = (float(bound) for bound in np.quantile(drawn, [0.025, 0.975]))
+            strength = in_deviations(value, drawn)
+            if beyond:
+                strength = min(strength, in_deviations(value - beyond[0][index], drawn - beyond[1][:, index]))
+            elif rest is not None:  # all lines are in it, or nearly all
+                strength = 0.0
+            better = value < 0 if self.lower_is_better else value > 0
+            significant = len(parts[0]) >= FEWEST_LINES and (low > 0 or high < 0)
+            gap = {"value": value, "low": low, "high": high, "strength": strength}
+            gaps.append({**gap, "better": better, "significant": significant})
+        count = len(parts[0])
+        return {"title": title, "label": label, "count": count, "unit": self.unit, "values": values, "gaps": gaps}
 
 
 def bucket_rows(
@@ -120,7 +94,7 @@ def bucket_rows(
     def score(sums: Numbers) -> Numbers:
         return np.array([score_of_statistics(scorer, summed) for summed in sums])
 
-    scale = Scale(NAMES[metric], score, lower_is_better(metric), [len(system) for system in systems], sampling)
+    scale = Scale(NAMES[metric], score, lower_is_better(metric), list(map(len, systems)), sampling)
     rows = []
     for division in parted:
         buckets = np.array([division.bucket(line) for line in lines])
@@ -128,23 +102,19 @@ def bucket_rows(
             inside = buckets == index
             if inside.any():
                 parts, rest = [part[inside] for part in statistics], [part[~inside] for part in statistics]
-                rows.append(row(division.title, label, scale, parts, rest))
+                rows.append(scale.row(division.title, label, parts, rest))
     return rows
 
 
 def fault_rows(lines: list[Line], systems: list[list[list[str]]], sampling: Sampling) -> list[Row]:
     """A row for each fault that any translation has; its values are numbers of lines."""
-    scale = Scale("lines", lambda sums: sums[:, 0], True, [len(system) for system in systems], sampling)
-    rows = []
+    scale = Scale("lines", lambda sums: sums[:, 0], True, list(map(len, systems)), sampling)
+    texts, rows = [seed for system in systems for seed in system], []
     for fault in FAULTS:
         chosen = [index for index, line in enumerate(lines) if fault.applies(line)]
-        parts = [
-            np.array([[float(fault.has(lines[index], seed[index]))] for index in chosen])
-            for system in systems
-            for seed in system
-        ]
+        parts = [np.array([[float(fault.has(lines[index], seed[index]))] for index in chosen]) for seed in texts]
         if chosen and any(part.any() for part in parts):
-            rows.append(row("Faults", fault.title, scale, parts))
+            rows.append(scale.row("Faults", fault.title, parts))
     return rows
 
 
@@ -173,7 +143,6 @@ def look_closer(
 
 def strongest(rows: list[Row], count: int) -> list[tuple[Row, int]]:
     """The rows, and systems after the first, with the differences that are surest, the surest first."""
-    sure = [
-        (row, index) for row in rows for index, gap in enumerate(row.gaps) if gap.significant and gap.strength > SURE
-    ]
-    return sorted(sure, key=lambda pair: -pair[0].gaps[pair[1]].strength)[:count]
+    pairs = [(row, index, gap) for row in rows for index, gap in enumerate(row["gaps"])]
+    sure = [pair for pair in pairs if pair[2]["significant"] and pair[2]["strength"] > SURE]
+    return [(row, index) for row, index, _ in sorted(sure, key=lambda pair: -pair[2]["strength"])[:count]]

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from nmt.commands.console import talker
@@ -101,8 +101,7 @@ def run(config: CompareConfig) -> int:
         if config.output or config.format == "json":
             details = look_closer(texts, test, config.training, config.metrics[0], sampling)
     if config.format == "json":
-        buckets = [asdict(row) for row in details.rows]
-        print(json.dumps({**tree, "buckets": buckets}, indent=2, ensure_ascii=False))
+        print(json.dumps({**tree, "buckets": details.rows}, indent=2, ensure_ascii=False))
     else:
         sys.stdout.write(as_text(tree))
     if config.output:

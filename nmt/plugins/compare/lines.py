@@ -69,29 +69,11 @@ def numbers_of(text: str) -> Counter[str]:
     return Counter(re.sub(r"\D", "", number) for number in NUMBER.findall(text))
 
 
-def adds_number(line: Line, hypothesis: str) -> bool:
-    return bool(numbers_of(hypothesis) - (numbers_of(line.reference) | numbers_of(line.text)))
-
-
 def repetitions(text: str) -> set[tuple[str, ...]]:
     """The words, or sequences of some words, that follow upon themselves at once."""
     words = words_of(text)
     spans = [(at, n) for n in range(1, LONGEST_REPETITION + 1) for at in range(len(words) - 2 * n + 1)]
     return {tuple(words[at : at + n]) for at, n in spans if words[at : at + n] == words[at + n : at + 2 * n]}
-
-
-def repeats(line: Line, hypothesis: str) -> bool:
-    return bool(repetitions(hypothesis) - repetitions(line.reference) - repetitions(line.text))
-
-
-def too_short(line: Line, hypothesis: str) -> bool:
-    gap = len(line.reference) - len(hypothesis)
-    return gap >= FEW_CHARACTERS and len(hypothesis) < SHORT * len(line.reference)
-
-
-def too_long(line: Line, hypothesis: str) -> bool:
-    gap = len(hypothesis) - len(line.reference)
-    return gap >= FEW_CHARACTERS and len(hypothesis) > LONG * len(line.reference)
 
 
 def wrong_case(line: Line, hypothesis: str) -> bool:
@@ -101,7 +83,15 @@ def wrong_case(line: Line, hypothesis: str) -> bool:
     return any(word not in words and word.casefold() in folded for word in WORD.findall(line.reference))
 
 
-def copies(line: Line, hypothesis: str) -> bool:
+def too_long(line: Line, hypothesis: str) -> bool:
+    return len(hypothesis) - len(line.reference) >= FEW_CHARACTERS and len(hypothesis) > LONG * len(line.reference)
+
+
+def too_short(line: Line, hypothesis: str) -> bool:
+    return len(line.reference) - len(hypothesis) >= FEW_CHARACTERS and len(hypothesis) < SHORT * len(line.reference)
+
+
+def is_copied(line: Line, hypothesis: str) -> bool:
     """The translation is the source, which the reference is not."""
     return line.source is not None and hypothesis.split() == line.source.split() != line.reference.split()
 
@@ -110,12 +100,18 @@ FAULTS = (
     Fault(
         "a number is lost", lambda line, text: bool(line.numbers - numbers_of(text)), lambda line: bool(line.numbers)
     ),
-    Fault("a number of its own", adds_number),
-    Fault("words repeated", repeats),
+    Fault(
+        "a number of its own",
+        lambda line, text: bool(numbers_of(text) - (numbers_of(line.reference) | numbers_of(line.text))),
+    ),
+    Fault(
+        "words repeated",
+        lambda line, text: bool(repetitions(text) - repetitions(line.reference) - repetitions(line.text)),
+    ),
     Fault(f"under-translated: shorter than {SHORT:.0%} of the reference", too_short),
     Fault(f"over-translated: longer than {LONG:.0%} of the reference", too_long),
     Fault("only the case of a word is wrong", wrong_case),
-    Fault("the source, untranslated", copies),
+    Fault("the source, untranslated", is_copied),
 )
 
 

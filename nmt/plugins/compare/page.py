@@ -163,21 +163,23 @@ def compare_page(tree: dict[str, Any], systems: list[System], details: Details, 
     """The HTML page; `count` is the number of wins and of losses."""
     texts = [system.seeds[0].hypotheses for system in systems]
     pairs = [
-        (system.name, *examples(details, texts[0], own, count))
-        for system, own in zip(systems[1:], texts[1:], strict=True)
+        (system.name, *examples(details, texts[0], other, count))
+        for system, other in zip(systems[1:], texts[1:], strict=True)
     ]
     tags = {tag for _, *sides in pairs for side in sides for line in side for tag in (*line.faults, *line.buckets)}
-    groups = {title: list(rows) for title, rows in groupby(details.rows, lambda row: row.title)}
-    gaps = {title: [gap for row in rows for gap in row.gaps] for title, rows in groups.items()}
+    groups = {title: list(rows) for title, rows in groupby(details.rows, lambda row: row["title"])}
+    gaps = {title: [gap for row in rows for gap in row["gaps"]] for title, rows in groups.items()}
     script = (TEMPLATES / "compare.js").read_text(encoding="utf-8")
     return render(
         "compare_page.html",
         tree=tree,
         groups=groups,
-        largest={title: max(max(abs(gap.low), abs(gap.value), abs(gap.high)) for gap in gaps[title]) for title in gaps},
+        largest={
+            title: max(abs(g[end]) for g in part for end in ("low", "value", "high")) for title, part in gaps.items()
+        },
         findings=strongest(details.rows, FINDINGS),
         least=FEWEST_LINES,
-        marked=sum(gap.significant for part in gaps.values() for gap in part),
+        marked=sum(gap["significant"] for part in gaps.values() for gap in part),
         tested=sum(map(len, gaps.values())),
         pairs=pairs,
         shown=SHOWN,

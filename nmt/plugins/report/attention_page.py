@@ -7,7 +7,7 @@ import base64
 import colorsys
 import io
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
@@ -35,6 +35,8 @@ from nmt.translation import find_models
 matplotlib.rcdefaults()  # a matplotlibrc in the working directory may be a stranger's
 
 Weights = npt.NDArray[np.float32]
+Chosen = tuple[int | None, int | None]
+"""A layer and a head, counted from 1; None for all."""
 
 MAX_TOKENS = 200
 """The longest sentence that is drawn; the size of a page grows with its square."""
@@ -77,7 +79,21 @@ class Attended:
     stacks: list[Stack]
 
 
-def attend(run: str, sentence: str, target: str | None, device: str, decode: DecodeConfig) -> Attended:
+def stack(title: str, weights: Weights, queries: list[str], keys: list[str], first: int, chosen: Chosen) -> Stack:
+    """One kind of attention; of all layers and heads, or of the chosen ones. NMTError where these do not exist."""
+    numbers = []
+    for name, number, count in zip(("layer", "head"), chosen, weights.shape[:2], strict=True):
+        if number and number > count:
+            raise NMTError(f"{name}={number}: the model has {count} {name}s ({title.lower()})")
+        numbers.append([number] if number else list(range(1, count + 1)))
+    layers, heads = numbers
+    part = weights[np.ix_([n - 1 for n in layers], [n - 1 for n in heads])]
+    return Stack(title, part, queries, keys, first if first in layers else layers[-1], layers, heads)
+
+
+def attend(
+    run: str, sentence: str, target: str | None, device: str, decode: DecodeConfig, chosen: Chosen = (None, None)
+) -> Attended:
     """The attention of a model to a sentence and a translation, its own if `target` is None (figures 3, 4 and 5).
 
     Raises NMTError if there is no such model or a text is too long.
@@ -102,26 +118,12 @@ def attend(run: str, sentence: str, target: str | None, device: str, decode: Dec
     if source and not model.config.source_end:
         cross, encoder, sources = cross[..., :-1], encoder[..., :-1, :-1], sources[:-1]
     stacks = [
-        Stack(title, weights, queries, keys, first, *(list(range(1, count + 1)) for count in weights.shape[:2]))
-        for title, weights, queries, keys, first in (
-            ("Cross-attention", cross, outputs, sources, aligning),
-            ("Encoder self-attention", encoder, sources, sources, len(encoder)),
-            ("Decoder self-attention", decoder, outputs, inputs, aligning),
-        )
+        stack("Cross-attention", cross, outputs, sources, aligning, chosen),
+        stack("Encoder self-attention", encoder, sources, sources, len(encoder), chosen),
+        stack("Decoder self-attention", decoder, outputs, inputs, aligning, chosen),
     ]
     text = " ".join(tokenizer.decode(ids).split())
     return Attended(folder, sentence, text, target is not None, len(outputs), sum(forced.log_probabilities), stacks)
-
-
-def select(stack: Stack, layer: int | None, head: int | None) -> Stack:
-    """Keep one layer and one head of a stack; None keeps all. NMTError for one that does not exist."""
-    for key, number, numbers in (("layer", layer, stack.layers), ("head", head, stack.heads)):
-        if number and number not in numbers:
-            raise NMTError(f"{key}={number}: the model has {len(numbers)} {key}s ({stack.title.lower()})")
-    layers, heads = [layer] if layer else stack.layers, [head] if head else stack.heads
-    weights = stack.weights_LHQK[np.ix_([n - 1 for n in layers], [n - 1 for n in heads])]
-    first = stack.first_layer if stack.first_layer in layers else layers[-1]
-    return replace(stack, weights_LHQK=weights, layers=layers, heads=heads, first_layer=first)
 
 
 def hue(head: int) -> float:

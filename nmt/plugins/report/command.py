@@ -76,11 +76,11 @@ def report(config: ReportConfig) -> None:
 def attention(config: AttentionConfig) -> None:
     """Write the page of a sentence's attention, and print its path."""
     from nmt.files import check_output, write_file
-    from nmt.plugins.report.attention_page import attend, attention_page, select
+    from nmt.plugins.report.attention_page import attend, attention_page
 
     output = check_output(Path(config.output), "attention.html")
-    seen = attend(config.run, config.sentence, config.target, config.device, config.decode)
-    seen.stacks = [select(stack, config.layer, config.head) for stack in seen.stacks]
+    chosen = (config.layer, config.head)
+    seen = attend(config.run, config.sentence, config.target, config.device, config.decode, chosen)
     write_file(output, attention_page(seen))
     print(output)
 

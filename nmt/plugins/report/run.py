@@ -27,15 +27,12 @@ LARGEST_VALUE = 1e100
 def find_run(name: str) -> Path:
     """The folder of a run; NMTError if it is not one."""
     folder = Path(name)
-    if (folder / "config.yaml").is_file():
-        check_no_links(folder)
-        return folder
-    if not folder.is_dir():
-        hint = "train a model first: `nmt preprocess`, then `nmt train`" if name == "runs/latest" else "no such folder"
-        raise NMTError(f"run={name}: {hint}")
-    if (folder / "config.json").is_file():
-        raise NMTError(f"run={name}: a model directory, which holds no metrics; give the run that it was trained in")
-    raise NMTError(f"run={name}: not a training run (no config.yaml); give a folder that `nmt train` wrote")
+    if not (folder / "config.yaml").is_file():
+        hint = "not a training run (no config.yaml); give a folder that `nmt train` wrote"
+        first = "train a model first: `nmt preprocess`, then `nmt train`"
+        raise NMTError(f"run={name}: {first if name == 'runs/latest' else hint}")
+    check_no_links(folder)
+    return folder
 
 
 def cell(text: str | None) -> float | None:

@@ -71,7 +71,7 @@ def by_length(
     bucket_of = [length_bucket(source) for source in sources]
     buckets = []
     for bucket in range(min(bucket_of), max(bucket_of) + 1):
-        chosen = [index for index, own in enumerate(bucket_of) if own == bucket]
+        chosen = [index for index, number in enumerate(bucket_of) if number == bucket]
         pairs = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
         value = score(*pairs, [metric], tokenize=tokenize)[0].value if chosen else 0.0
         buckets.append(Bucket(length_label(bucket), len(chosen), value))
