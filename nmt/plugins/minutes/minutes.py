@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
@@ -25,10 +24,8 @@ from nmt.errors import NMTError, is_out_of_memory
 from nmt.training import Trial, make_trainer, noam, read_config, require_one_process, settle_precision, synchronize
 
 SIZES = ("tiny", "small", "base", "big")
-TIMED_SECONDS = 4.0
-"""Of training with each size."""
-WARM_UP = 2
-"""Updates."""
+TIMED_SECONDS, WARM_UP = 4.0, 2
+"""Seconds of training with each size, after so many updates that are not timed."""
 CHOOSING_SHARE = 0.2
 """Of the time; then no larger size is tried."""
 SECONDS_BESIDE = 30
@@ -52,12 +49,10 @@ MICRO_BATCH = 5000
 
 
 class Pace(NamedTuple):
-    """What a short training has shown."""
+    """Seconds for an update, its target tokens (padding not counted), and the model's parameters."""
 
     seconds: float
-    """For an update."""
     tokens: float
-    """Target tokens in an update, padding not counted."""
     parameters: int
 
 
@@ -85,10 +80,7 @@ def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
 
 
 def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus, sizes: Sequence[ModelConfig]) -> ExperimentConfig:
-    """The configuration for `config.minutes`: another number of updates, and the groups of `config.minutes_settles`.
-
-    `sizes` are the models to choose from, smallest first. NMTError where the run was begun with another time.
-    """
+    """The configuration for `config.minutes`; `sizes` are the models to choose from, smallest first."""
     assert config.minutes is not None
     if (Path(config.run) / "config.yaml").exists():
         return as_begun(config)
@@ -133,10 +125,9 @@ def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
 
 
 def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
-    """The configuration with as many updates as fit in `trainer.max_time`.
+    """The configuration with as many updates as fit in `trainer.max_time`, an eighth of them for warm-up at most.
 
-    The warm-up takes at most an eighth of them, to the same highest rate. The number of updates is measured when a run
-    begins, and read from config.yaml when it resumes.
+    The number of updates is measured when a run begins, and read from config.yaml when it resumes.
     """
     max_time, begin, run = config.trainer.max_time, time.monotonic(), Path(config.run)
     if (run / "config.yaml").exists():
@@ -180,7 +171,7 @@ def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float
     longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
-    largest = max(longest, MICRO_BATCH) if on_processor(trainer) else size
+    largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size
     micro_batches = devices * max(1, size // (devices * largest))  # none is too small for the longest sentence
     passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
@@ -228,9 +219,5 @@ def measured(config: ExperimentConfig, corpus: PreparedCorpus) -> Pace:
             break
     parameters = sum(parameter.numel() for parameter in trial.module.parameters())
     # Here one process has done the work of all; on a processor, they share its cores.
-    at_once = 1 if on_processor(trainer) else trainer.world_size
+    at_once = 1 if trainer.strategy.root_device.type == "cpu" else trainer.world_size
     return Pace(seconds / len(sizes) / at_once, sum(sizes) / len(sizes), parameters)
-
-
-def on_processor(trainer: Trainer) -> bool:
-    return bool(trainer.strategy.root_device.type == "cpu")
