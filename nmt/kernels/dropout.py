@@ -23,8 +23,7 @@ def random_bits(shape: torch.Size) -> Tensor:
 class HalfPrecisionDropout(torch.autograd.Function):
     """forward(x, kept) -> x with probability kept / LEVELS, else 0, times LEVELS / kept; for bfloat16 and float16.
 
-    Multiplies the bits of x by 0 or 1. torch would first convert a mask of bool to the type of x, which takes longer
-    than everything else here.
+    Multiplies the bits of x by 0 or 1: converting a mask of bool to the type of x would take longer than the rest.
     """
 
     @staticmethod

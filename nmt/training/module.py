@@ -60,14 +60,10 @@ class TranslationModule(LightningModule):
         self.optim, self.seed, self.micro_batches = optim, seed, micro_batches
         # Not buffers, because DDP would overwrite every rank's with those of the first. They stay on the device, so
         # that no update waits for it.
-        self.update_sums = torch.zeros(3)
-        """Smoothed loss, negative log likelihood and target tokens of this rank's part of the update so far."""
-        self.sums = torch.zeros(3)
-        """The same since the last report."""
-        self.gradient_norm = torch.zeros(())
-        """Of the last update, before clipping."""
-        self.not_finite = torch.tensor(-1)
-        """The first update whose gradient was not finite, counted from 0; -1: none."""
+        self.update_sums, self.sums = torch.zeros(3), torch.zeros(3)
+        """Smoothed loss, negative log likelihood and target tokens of this rank, in the update and since the report."""
+        self.gradient_norm, self.not_finite = torch.zeros(()), torch.tensor(-1)
+        """That of the last update, before clipping, and the first update where it was not finite, from 0; -1: none."""
         self.skipped = 0
         """Updates that were skipped because their gradient was not finite."""
 

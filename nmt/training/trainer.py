@@ -42,8 +42,7 @@ LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader 
 class Sharded(ModelParallelStrategy):
     """FSDP, for models that do not fit on one device: torch's `fully_shard` under Lightning's strategy.
 
-    Weights, gradients and Adam's moments are sharded over all devices, and a layer's weights are gathered while it
-    computes. Checkpoints hold whole tensors in one file, as in other strategies.
+    A layer's weights are gathered while it computes. Checkpoints hold whole tensors in one file, as elsewhere.
     """
 
     def lightning_module_state_dict(self) -> dict[str, Any]:
