@@ -51,7 +51,8 @@ class TorchEngine:
     `keeps_kernels`: oneDNN may keep many kernels in this process, because nothing is trained in it.
     """
 
-    longest, ahead = None, False
+    longest: int | None = None
+    ahead = False
     turn: AbstractContextManager[None] = nullcontext()
     """Entered for each batch: threads that share an engine take turns."""
 

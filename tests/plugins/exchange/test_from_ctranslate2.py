@@ -184,14 +184,10 @@ def test_scores_are_those_of_ctranslate2(kind, tmp_path):
 @pytest.mark.parametrize("precision", ["int8", "int16", "float16", "bfloat16", "int8_float16"])
 def test_other_types_are_dequantised(precision, tmp_path):
     """CTranslate2 dequantises the same file, when it is to compute in float32."""
+    assert read_model(write_model(tmp_path / "sinusoids", precision)).config.positions == "sinusoidal"
     model = read_model(write_model(tmp_path / "model", precision, positions="learned"))
     assert model.precision == precision.removesuffix("_float16")
     assert_same_scores(tmp_path / "model", model)
-
-
-@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_rounded_sinusoids_are_recognised(precision, tmp_path):
-    assert read_model(write_model(tmp_path / "model", precision)).config.positions == "sinusoidal"
 
 
 def test_long_tables_of_float32_are_sinusoids(tmp_path, monkeypatch):
