@@ -101,7 +101,8 @@ class Xliff(WithUnits):
         for element in tree.iter("{*}trans-unit", "{*}segment"):
             source, target = child(element, "source"), child(element, "target")
             state = attribute(target, "state") or attribute(element, "state")
-            fixed = next((a.get("translate") for a in (element, *element.iterancestors()) if a.get("translate")), "")
+            says = (attribute(around, "translate") for around in (element, *element.iterancestors()))
+            fixed = next(filter(None, says), "")
             if source is not None and fixed != "no" and (state in UNTRANSLATED or not text_of(target).strip()):
                 yield from units_for(source, partial(self.target, element))
 

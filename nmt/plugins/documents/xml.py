@@ -8,6 +8,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 from lxml import etree
 
@@ -15,8 +16,9 @@ from nmt.errors import NMTError
 from nmt.plugins.documents.document import Spliced, Translated
 from nmt.plugins.documents.markup import Sentence, Token
 
-Element = etree._Element
-Tree = etree._ElementTree
+Element = Any
+Tree = Any
+"""The classes of lxml are private, and have no types."""
 INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -42,7 +44,8 @@ def parse_xml(content: bytes) -> Tree:
 def serialized(tree: Tree, content: bytes) -> bytes:
     """A tree in the encoding of the file that it was read from."""
     info, declared = tree.docinfo, b"<?xml" in content[:10].replace(b"\0", b"")
-    return etree.tostring(tree, encoding=info.encoding, xml_declaration=declared, standalone=info.standalone or None)
+    alone = info.standalone or None
+    return bytes(etree.tostring(tree, encoding=info.encoding, xml_declaration=declared, standalone=alone))
 
 
 def name_of(element: Element) -> str:

@@ -4,8 +4,10 @@ import html
 import io
 import random
 import re
+import textwrap
 import zipfile
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from html.parser import HTMLParser
 from itertools import accumulate
@@ -18,7 +20,11 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 from nmt.errors import NMTError
-from nmt.plugins.documents import Translated, read_document
+from nmt.plugins.documents import Translated, document, read_document
+from nmt.registry import Entry, entries_of
+
+for entry in entries_of("document").values():
+    entry.load()  # which takes longer than an example may
 
 
 def same(lines: list[str]) -> list[Translated]:
@@ -906,3 +912,15 @@ def test_what_cannot_be_read_is_told():
     with pytest.raises(NMTError, match="longer than"):
         read_document("html", b"a" * 2**21)
     assert read_document("html", b"\xef\xbb\xbf<p>a").join([Translated("b")]) == b"\xef\xbb\xbf<p>b"
+
+
+def test_a_plugin_adds_a_format_with_a_class(monkeypatch):
+    """The one in the documentation of `Document`."""
+    code = re.search(r"    class Properties.*?\n\n(?=    def register)", document.__doc__, re.DOTALL)[0]
+    names = {"Document": document.Document, "Translated": Translated, "Sequence": Sequence}
+    exec(textwrap.dedent(code), names)
+    monkeypatch.setattr(Entry, "load", lambda entry: names["Properties"])
+    file = b"# a\nkey = Some text\nempty=\n"
+    properties = read_document("text", file)
+    assert properties.join(same(properties.lines)) == file
+    assert properties.join(upper(properties.lines)) == file.replace(b" Some text", b" SOME TEXT")
