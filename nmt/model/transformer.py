@@ -65,8 +65,9 @@ class Transformer(nn.Module):
         self.encoder_layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder_layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         # A post-norm layer already ends in a norm; only a pre-norm stack needs one on top.
-        norms = [nn.LayerNorm(config.d_model, config.norm_epsilon) for _ in range(2)]
-        self.encoder_norm, self.decoder_norm = norms if config.norm == "pre" else (nn.Identity(), nn.Identity())
+        pre_norm = config.norm == "pre"
+        self.encoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if pre_norm else nn.Identity()
         self.output = Linear(config.d_model, vocabulary_size, bias=False)
         if not without_numbers():
             nn.init.normal_(self.output.weight, std=config.d_model**-0.5)

@@ -261,6 +261,7 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
             began = began if state.init else "random weights: leave init out"
             raise NMTError(f"{path} began with {began}, or pass name=OTHER for a new run")
         update, patience = int(content["global_step"]), config.validation.patience
+        assert config.trainer.max_steps is not None
         stopped_early = patience is not None and state.validation["worse"] >= patience
         return Resumed(path, update, update >= config.trainer.max_steps or stopped_early, tuple(unreadable))
     for reason in unreadable.values():

@@ -84,6 +84,7 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 def train_on(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> int | None:
     """Train from where the run in that folder stopped."""
     run, max_steps = Path(config.run), config.trainer.max_steps
+    assert max_steps is not None
     initial, files = find_initial(config, corpus), decisive_files(config, corpus)
     resumed = check_run(run, config, corpus, initial.weights if initial else "", files)
     if not initial and resumed.checkpoint is None and "init" in corpus.manifest.content:
@@ -294,7 +295,7 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -
     else:
         point_latest_to(run)
     max_steps = config.trainer.max_steps
-    if average.made < max_steps and config.trainer.max_time is not None:
+    if max_steps is not None and average.made < max_steps and config.trainer.max_time is not None:
         console.print(
             f"stopped by trainer.max_time at update {average.made:,} of {max_steps:,}; the same command resumes there"
         )

@@ -272,8 +272,8 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus) -> Ba
         if same and matches(saved.get("micro_batches"), int):
             return replace(batching, micro_batches=saved["micro_batches"])
     tokens, devices = batching.tokens_per_update, trainer.world_size
-    if batching.max_tokens != "auto":
-        least = -(-tokens // int(batching.max_tokens))
+    if isinstance(batching.max_tokens, int):
+        least = -(-tokens // batching.max_tokens)
         return replace(batching, micro_batches=-(-least // devices) * devices)
     require_one_process("batching.max_tokens=auto", "a number")
     split = corpus.split("train")
