@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def configuration(command: Command, given: tuple[Any, ...], keys: dict[str, Any]) -> Any:
     """Compose the configuration of a command from words and keys, or return the one that is given."""
-    for each in given:
-        if not isinstance(each, str | Path) and (len(given) > 1 or not isinstance(each, command.config)):
-            raise NMTError(f"{type(each).__name__}: give words and keys, or one {command.config.__name__} alone")
+    for item in given:
+        if not isinstance(item, str | Path) and (len(given) > 1 or not isinstance(item, command.config)):
+            raise NMTError(f"{type(item).__name__}: give words and keys, or one {command.config.__name__} alone")
     if len(given) == 1 and isinstance(given[0], command.config):
         if keys:
             raise NMTError(f"{', '.join(keys)}: a {command.config.__name__} has its values already; change them there")
@@ -50,10 +50,10 @@ class Model:
         texts = items_of(lines)
         if not all(isinstance(line, str) for line in texts):
             raise NMTError("model.translate takes a list of texts, such as ['The house is old.']")
-        found = self.translator.translate(texts)
-        if lost := sum("protected" in row[0].flags for row in found):
+        rows = self.translator.translate(texts)
+        if lost := sum("protected" in row[0].flags for row in rows):
             print(f"nmt: {lost:,} lines do not hold exactly once what is protected", file=sys.stderr)
-        return [row[0].text for row in found]
+        return [row[0].text for row in rows]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """log P of each target, given its source: the natural logarithm, end symbol included."""

@@ -30,17 +30,17 @@ def usable_cores() -> int:
 
 def available_memory() -> int:
     """Free main memory in bytes; 2^62 where it is unknown."""
-    found = proc_value("meminfo", "MemAvailable:")
-    return 1024 * int(found.split()[0]) if found else 2**62
+    value = proc_value("meminfo", "MemAvailable:")
+    return 1024 * int(value.split()[0]) if value else 2**62
 
 
 def memory_of(process: int) -> int:
     """The resident memory of a process in bytes; 0 where it is unknown."""
     try:
-        found = proc_value(f"{process}/status", "VmRSS:")
+        value = proc_value(f"{process}/status", "VmRSS:")
     except OSError:  # it has just ended
         return 0
-    return 1024 * int(found.split()[0]) if found else 0
+    return 1024 * int(value.split()[0]) if value else 0
 
 
 def versions() -> dict[str, str]:

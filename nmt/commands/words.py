@@ -43,4 +43,4 @@ def input_and_run(command: str, words: list[str], forms: str = "") -> dict[str, 
     if len(files) + len(texts) > 1:
         raise NMTError(f"{', '.join([*files, *texts])}: one file or text, please: {forms}")
     values = {"input": files, "text": texts, "run": folders}
-    return {key: found[0] if len(found) == 1 else found for key, found in values.items() if found}
+    return {key: items[0] if len(items) == 1 else items for key, items in values.items() if items}

@@ -234,12 +234,12 @@ def explain_option(command: Command, word: str, following: str = "") -> str:
     `following` is the next word on the command line, which may be its value.
     """
     name, _, value = word.lstrip("-").partition("=")
-    key, known = name.replace("-", "_"), keys_of(command.config)
-    names = [*known, *command_groups(command)]
+    key, members = name.replace("-", "_"), keys_of(command.config)
+    names = [*members, *command_groups(command)]
     if exists(Path(word)):
         return f"{word}: to name this file, write ./{word}"
     if key in names:
-        switch = "true" if key in known and bool in known[key].types else "VALUE"
+        switch = "true" if key in members and bool in members[key].types else "VALUE"
         value = value or ("" if following.startswith("-") or "=" in following else following) or switch
         return f"{word}: options are written KEY=VALUE, as {key}={value}"
     return our_words(command.name, word) or f"{word}: no such option or key; {nearest_key(key, names)}"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING as NO_DEFAULT, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 from nmt.errors import NMTError
 from nmt.registry import entries_of
@@ -49,8 +49,8 @@ class Extensible:
     """A record whose inline and plugin records can also be read by the names of their keys."""
 
     def __getattr__(self, name: str) -> Any:
-        plugins = self.__dict__.get("plugins", {})
-        for member in () if name.startswith("__") else all_members(type(self)):
+        plugins, cls = self.__dict__.get("plugins", {}), cast(Any, type(self))
+        for member in () if name.startswith("__") else all_members(cls):
             if member.plugin and member.name == name:
                 return plugins.setdefault(name, member.type())
             if member.is_inline and name in {key.split(".")[0] for key in keys_of(member.type)}:
@@ -126,7 +126,7 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
             tree = flatten(to_tree(member.base)) if member.base is not None else {}
             keys |= {name: replace(key, default=tree.get(name, key.default)) for name, key in inner.items()}
         elif is_dataclass(member.type):
-            keys |= {f"{member.name}.{name}": key for name, key in keys_of(member.type).items()}
+            keys |= {f"{member.name}.{name}": key for name, key in keys_of(cast(Any, member.type)).items()}
         else:
             keys[member.name] = member
     return keys
@@ -190,7 +190,7 @@ def build(
 def to_tree(record: Any) -> dict[str, Any]:
     """The keys and values of a record, as `build` takes them."""
     tree: dict[str, Any] = {}
-    for member in all_members(type(record)):
+    for member in all_members(cast(Any, type(record))):
         value = record.plugins.get(member.name) if member.plugin else getattr(record, member.name)
         if member.plugin and value is None:
             continue

@@ -67,18 +67,18 @@ def command_keys(command: Command) -> dict[str, tuple[str, str]]:
 def first_page(command: Command, about: dict[str, str], defaults: dict[str, str]) -> str:
     """Usage, the keys that people change most, the names of the groups, and the options."""
     keys = {name: key for name, key in command_keys(command).items() if not is_hidden(command, name)}
-    own = [name for name in keys if "." not in name]
+    ungrouped = [name for name in keys if "." not in name]
     texts = {name: first_sentence(text) for name, (_, text) in keys.items()} | about
-    examples = command.keys.split() or [f"{name}={keys[name][0]}" for name in own]
-    told = [word.partition("=")[0] for word in examples]
-    others = ", ".join(name for name in own if name not in told)
+    examples = command.keys.split() or [f"{name}={keys[name][0]}" for name in ungrouped]
+    shown = [word.partition("=")[0] for word in examples]
+    others = ", ".join(name for name in ungrouped if name not in shown)
     listed = [(defaults.get(name, name), text) for name, text in about.items() if not is_hidden(command, name)]
     options = OPTIONS | {name: option.help for name, option in command.all_options.items()}
     parts = [
         " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
         f"As in: nmt {command.name} {command.example}\n" if command.example else "",
         f"{command.summary}\n",
-        "Keys\n" + table((word, texts[key]) for word, key in zip(examples, told, strict=True)) if examples else "",
+        "Keys\n" + table((word, texts[key]) for word, key in zip(examples, shown, strict=True)) if examples else "",
         textwrap.fill(f"Others: {others}", WIDTH, initial_indent="  ", subsequent_indent="  ") if others else "",
         f"\nGroups of keys; --help GROUP or --help all lists them\n{table(listed)}" if listed else "",
         f"\nOptions\n{table(options.items())}\n",

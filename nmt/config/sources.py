@@ -43,25 +43,26 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
         isinstance(data.sources, list), "data.sources: a list of sources, as [{train: corpus/a}, {train: corpus/b}]"
     )
     # A validation or test set of all of them is that of the first one.
-    found = [source_of(without_held_out(data) if number else data, entry) for number, entry in enumerate(data.sources)]
-    names = [source.name for source in found]
+    parts = [source_of(without_held_out(data) if index else data, entry) for index, entry in enumerate(data.sources)]
+    names = [source.name for source in parts]
     require(
         len(set(names)) == len(names), f"data.sources: two are called {max(names, key=names.count)}; give each a name"
     )
-    first = [source for source in found if source.start == 0]
+    first = [source for source in parts if source.start == 0]
     require(bool(first), "data.sources: none of them is used from the beginning; one needs start=0")
-    targets = {source.data.target for source in found}
-    untagged = [source.name for source in found if not source.data.tag]
+    targets = {source.data.target for source in parts}
+    untagged = [source.name for source in parts if not source.data.tag]
     require(
         len(targets) == 1 or not untagged,
         f"data.sources: {', '.join(sorted(targets))} are several targets, so each source needs a tag, such as <2de>; "
         f"{', '.join(untagged[:5])} has none",
     )
-    taken = sum(source.share or 0 for source in found if source.share is not None)
+    taken = sum(source.share or 0 for source in parts if source.share is not None)
     require(
-        taken <= 1 or len({source.start for source in found}) > 1, f"data.sources: their shares are {taken:g} together"
+        taken <= 1 or len({source.start for source in parts}) > 1,
+        f"data.sources: their shares are {taken:g} together",
     )
-    return found
+    return parts
 
 
 def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: str) -> str:

@@ -14,10 +14,10 @@ SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64
 def duration(key: str, value: Any) -> str:
     """Convert 15m, 2h, 1d12h or DD:HH:MM:SS to DD:HH:MM:SS."""
     text, digits = str(value), "([0-9]{1,6})"
-    found = re.fullmatch(f"{digits}:{digits}:{digits}:{digits}", text) or re.fullmatch(
+    match = re.fullmatch(f"{digits}:{digits}:{digits}:{digits}", text) or re.fullmatch(
         "".join(f"(?:{digits}{unit})?" for unit in "dhms"), text
     )
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     require(total > 0, f"{key}={shown(value)}: must be a time, as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours")
     minutes, seconds = divmod(total, 60)

@@ -16,6 +16,7 @@ import yaml
 from nmt.commands import COMMANDS, compose
 from nmt.config import to_tree
 from nmt.config.command import is_bare
+from nmt.data import FORMAT_VERSION
 from nmt.plugins.sweep.points import plan
 
 YAML = r"```yaml\n(.*?)```"
@@ -65,7 +66,13 @@ def write_what_words_name(command, words):
         if command == "train":
             config = mapping_of("preprocess", "data=files", "data.name=corpus")
             content = {"data": config["data"] | {"name": path.name}, "tokenizer": config["tokenizer"], "sources": {}}
-            about = {"format_version": 2, "fingerprint": "", "counts": {}, "vocabulary_size": 9, "tokenizer": ""}
+            about = {
+                "format_version": FORMAT_VERSION,
+                "fingerprint": "",
+                "counts": {},
+                "vocabulary_size": 9,
+                "tokenizer": "",
+            }
             path.mkdir(parents=True, exist_ok=True)
             (path / "manifest.json").write_text(json.dumps({**about, "content": content, "versions": {}}))
         elif path.suffix:

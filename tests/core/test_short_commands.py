@@ -8,6 +8,7 @@ import pytest
 
 from nmt.commands import COMMANDS, compose
 from nmt.config import to_tree
+from nmt.data import FORMAT_VERSION
 from nmt.errors import NMTError
 from nmt.plugins.sweep.points import plan
 
@@ -34,7 +35,13 @@ def prepared(folder: str, **changed: object) -> None:
         "sources": {},
     }
     Path(folder).mkdir(parents=True)
-    about = {"format_version": 2, "fingerprint": "", "counts": {}, "vocabulary_size": 8000, "tokenizer": ""}
+    about = {
+        "format_version": FORMAT_VERSION,
+        "fingerprint": "",
+        "counts": {},
+        "vocabulary_size": 8000,
+        "tokenizer": "",
+    }
     (Path(folder) / "manifest.json").write_text(json.dumps({**about, "content": content, "versions": {}}))
 
 
@@ -77,7 +84,6 @@ def test_a_file_a_text_and_a_run_are_told_apart(command, words, run, input, text
         ("translate", ["Hello world", "input=hyp.de"], "leave it out"),
         ("translate", ["runs/mine", "run=runs/other"], "takes one run"),
         ("translate", ["text=a\nb"], "one line"),
-        ("score", ["hyp.de"], "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN"),
         ("score", ["hyp.de", "runs/mine"], "files or a run, please"),
         ("score", ["hyp.de", "nowhere"], "nowhere: no such file or folder; `nmt score HYPOTHESIS"),
         ("score", ["hyp.de", "ref.de", "reference=ref.de"], "takes one reference"),
@@ -98,9 +104,9 @@ def test_what_is_ambiguous_or_missing_is_one_line(command, words, said):
 
 def test_scores_are_of_two_files_or_by_a_run():
     config = compose("score", ["hyp.de", "ref.de"])
-    assert (config.hypothesis, config.reference, config.run) == ("hyp.de", "ref.de", [])
+    assert (config.hypothesis, config.reference) == ("hyp.de", "ref.de")
     assert compose("score", ["hyp.de", "reference=ref.de"]).hypothesis == "hyp.de"
-    assert compose("score", ["runs/mine", "source=hyp.de"]).run == ["runs/mine"]
+    assert to_tree(compose("score", ["runs/mine", "source=hyp.de"]))["run"] == ["runs/mine"]
 
 
 def test_other_commands_take_a_run():

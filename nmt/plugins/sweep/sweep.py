@@ -103,7 +103,9 @@ def train_points(points: "list[Point]", console: "Console") -> int:
         manifest = read_manifest(Path(point.config.prepared))
         check_corpus(manifest, point.config)
         check_configuration(point.run, point.config)
-        if is_finished(point.run, point.config.trainer.max_steps, manifest.fingerprint):
+        max_steps = point.config.trainer.max_steps
+        assert max_steps is not None
+        if is_finished(point.run, max_steps, manifest.fingerprint):
             point.state = "done"
         elif list_checkpoints(point.run):
             point.state = "stopped"
@@ -185,8 +187,8 @@ def mark_different(table: list[dict[str, str]]) -> str:
     others = [row for row in table if row["state"] == "done" and row is not best]
     if best is None:
         return ""
-    for row, found in zip(others, differ_from_best(best, others), strict=True):
-        row["differs"] = found
+    for row, mark in zip(others, differ_from_best(best, others), strict=True):
+        row["differs"] = mark
     tested = [row["differs"] for row in others if row["differs"]]
     if not tested:
         return ""
