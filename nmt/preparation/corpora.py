@@ -104,7 +104,7 @@ class Hub(Corpus):
         import datasets
 
         try:
-            return datasets.load_dataset(str(where), *arguments, **options)  # type: ignore[call-overload]
+            return datasets.load_dataset(str(where), *arguments, **options)
         except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
             raise NMTError(
                 f"cannot load {data.path or where} ({data.subset}, {HUB_SPLITS[split]}): "
