@@ -62,8 +62,9 @@ class Hypothesis:
 class Constraints(Protocol):
     """What the translations of some sentences must have, and the search for it on tensors."""
 
-    rows: Sequence[Sequence[Any]]
-    """The constraints of each sentence."""
+    @property
+    def rows(self) -> Sequence[Sequence[Any]]:
+        """The constraints of each sentence."""
 
     def of(self, indices: Sequence[int]) -> "Constraints":
         """Those of some of the sentences."""

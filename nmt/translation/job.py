@@ -160,7 +160,7 @@ class Partial(Output):
         self.saved = time.monotonic()
 
     def finish(self) -> None:
-        """Give the file its own name."""
+        """Rename the file to its final name."""
         try:
             sync(self.partial)
             self.partial.replace(self.path)
@@ -168,14 +168,6 @@ class Partial(Output):
         except OSError as error:
             raise cannot_write(self.path, error) from error
         self.notes_file.unlink(missing_ok=True)
-
-    def leave(self) -> None:
-        """Keep what the same command can resume, and nothing else."""
-        if self.notes.identity and self.notes.lines:
-            self.save()
-        else:
-            self.partial.unlink(missing_ok=True)
-            self.notes_file.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -187,15 +179,18 @@ def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Partial
         partial.finish()
     except BaseException:
         with suppress(NMTError):  # if the disk is full, the last save counts
-            partial.leave()
+            if partial.notes.identity and partial.notes.lines:
+                partial.save()
+            else:
+                partial.partial.unlink(missing_ok=True)
+                partial.notes_file.unlink(missing_ok=True)
         raise
     finally:
         close(partial.file)
 
 
 def close(file: BinaryIO) -> None:
-    """Close a file. What could not be written to it was reported before."""
-    with suppress(OSError):
+    with suppress(OSError):  # what could not be written was reported before
         file.close()
 
 

@@ -40,36 +40,31 @@ def summaries() -> dict[str, str]:
     return kinds | {kind: words for added in facts for kind, words in added.items()}
 
 
-def fields_of_tsv(line: str) -> tuple[str, str]:
-    """The text and the target language of a line."""
-    target, tab, text = line.partition("\t")
-    if not tab:
-        raise NMTError("no tab; a target language, a tab and a text, please, as 'fr\tGood morning'")
-    return text, target.strip()
-
-
-def fields_of_json(line: str) -> tuple[str, str]:
-    """The text and the target language, or "", of a line."""
+def fields(line: str, format: str) -> tuple[str, str]:
+    """The text of a line of TSV or JSON, and its target language or ""; NMTError where there is no text."""
+    if format == "tsv":
+        target, tab, text = line.partition("\t")
+        require(bool(tab), "no tab; a target language, a tab and a text, please, as 'fr\tGood morning'")
+        return text, target.strip()
     try:
         record: Any = parse_json(line)
     except ValueError as error:
         raise NMTError(f"no JSON ({error})") from error
-    text, target = (record.get("source"), record.get("target", "")) if isinstance(record, dict) else (None, "")
-    if not is_text(text) or not isinstance(target, str):
+    source, language = (record.get("source"), record.get("target", "")) if isinstance(record, dict) else (None, "")
+    if not is_text(source) or not isinstance(language, str):
         raise NMTError('no text; {"source": "Good morning", "target": "fr"}, please')
-    return " ".join(text.split()), target
+    return " ".join(source.split()), language
 
 
 def with_tags(lines: Iterable[str], format: str, tokenizer: Tokenizer, first: int) -> Iterator[str]:
-    """The texts of lines with columns, each after the tag of its target language if it has one.
+    """The texts of lines of TSV or JSON, each after the tag of its target language if it has one.
 
     `first` is the number of the first line. Raises NMTError, which names the line, for one that cannot be read.
     """
     tag_of = cache(lambda target: language_tag(target, tokenizer))
-    fields = {"tsv": fields_of_tsv, "jsonl": fields_of_json}[format]
     for number, line in enumerate(lines, first):
         try:
-            text, target = fields(line) if line.strip() else ("", "")
+            text, target = fields(line, format) if line.strip() else ("", "")
             yield tag_of(target) + text
         except NMTError as error:
             raise NMTError(f"line {number:,}: {error}") from error
@@ -181,8 +176,9 @@ def translate(config: TranslateConfig) -> None:
             job.lines = with_tags(job.lines, config.input_format, tokenizer, job.output.notes.lines + 1)
         counts, flags_of = job.output.notes.counts, flagger(config) if config.format == "jsonl" else None
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):
-            for translation in translations if flags_of else ():
-                translation.flags += flags_of(line, translation)
+            if flags_of:
+                for translation in translations:
+                    translation.flags += flags_of(line, translation)
             more, counted = report(translator.stages, line, translations)
             job.output.write(render(number, line, translations, config.format, more), number)
             counts.update(counted)

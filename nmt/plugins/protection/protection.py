@@ -212,9 +212,9 @@ class Protection(Stage):
         rows = {index: row for index in held if isinstance(row := results[index], list)}
         todo = [index for index, row in rows.items() if not held[index].items.arrive(row[0].text)]
         for way in self.ways(rest):
-            for index, row in zip(todo, way([held[index] for index in todo]) if todo else (), strict=True):
-                if row and held[index].items.arrive(row[0].text):
-                    results[index] = rows[index] = row
+            for index, better in zip(todo, way([held[index] for index in todo]) if todo else (), strict=True):
+                if better and held[index].items.arrive(better[0].text):
+                    results[index] = rows[index] = better
             todo = [index for index in todo if not held[index].items.arrive(rows[index][0].text)]
         for index, row in rows.items():
             for translation in row:

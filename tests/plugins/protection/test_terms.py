@@ -7,9 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from nmt.commands import compose
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
-from nmt.errors import NMTError
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
 from nmt.plugins.protection.glossary import ENDS, Glossary, judge
@@ -204,14 +202,6 @@ def test_a_form_has_terms_as_json():
 def test_terms_of_a_request_have_bounds(given):
     with pytest.raises(Failed):
         check(TranslateRequest, {"q": "a", "source": "en", "target": "de", "glossary": given})
-
-
-def test_each_served_model_may_have_its_own_terms():
-    config = compose("serve", ["run=[a,b]", "glossary=[one.tsv,two.tsv]"])
-    assert [config.translating(run, None).glossary for run in config.run] == ["one.tsv", "two.tsv"]
-    for words in (["run=[a,b]", "glossary=[x]"], ["run=a", "glossary=x", "engine=ctranslate2"]):
-        with pytest.raises(NMTError, match="glossary"):
-            compose("serve", words)
 
 
 def test_a_line_that_a_pattern_takes_too_long_for_is_refused_alone_with_terms_too(monkeypatch):
