@@ -1,0 +1,60 @@
+"""The core without plugins: any folder of nmt/plugins can be deleted."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nmt
+
+PACKAGE = Path(nmt.__file__).parent
+PLUGINS = sorted(file.parent.name for file in PACKAGE.glob("plugins/*/plugin.py"))
+FOUR_COMMANDS = """
+import sys
+from nmt.cli import main
+
+def run(*words):
+    sys.argv = ["nmt", *words]
+    try:
+        main()
+    except SystemExit as stopped:
+        assert stopped.code in (0, None), (words, stopped.code)
+
+options = sys.argv[1:]
+run("--help")
+run("preprocess", *options, "prepared=corpus")
+run("train", *options, "prepared=corpus", "run=run", "trainer.max_steps=10")
+run("translate", "run", "input=test.en", "output=out.de")
+run("score", "out.de", "test.de")
+"""
+
+
+def copy_without(plugins: list[str], folder: Path) -> dict[str, str]:
+    """Copy nmt without these plugins; returns the environment in which Python finds the copy."""
+    shutil.copytree(PACKAGE, folder / "nmt", ignore=shutil.ignore_patterns("__pycache__"))
+    if not (PACKAGE / "conf").is_dir():
+        shutil.copytree(PACKAGE.parent / "conf", folder / "conf")
+    for plugin in plugins:
+        shutil.rmtree(folder / "nmt" / "plugins" / plugin)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def run_four_commands(plugins: list[str], folder: Path, options: list[str]) -> None:
+    environment = copy_without(plugins, folder / "copy")
+    words = [sys.executable, "-c", FOUR_COMMANDS, *options]
+    outcome = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+    assert outcome.returncode == 0, outcome.stderr
+    assert "BLEU = " in outcome.stdout
+
+
+def test_the_four_commands_need_no_plugin(tmp_path, other_text):
+    run_four_commands(PLUGINS, tmp_path, other_text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_the_four_commands_work_without(plugin, tmp_path, other_text):
+    run_four_commands([plugin], tmp_path, other_text)
