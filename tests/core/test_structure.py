@@ -72,7 +72,8 @@ def test_hydra_is_known_to_config_alone():
 
 def test_the_model_can_be_lifted_out():
     names = {name for module, names in IMPORTS.items() if part(module) == "model" for name in names}
-    outside = {name for name in names if name.split(".")[0] not in {*sys.stdlib_module_names, "torch", "numpy", "lazy_loader"}}
+    libraries = {*sys.stdlib_module_names, "torch", "numpy", "lazy_loader"}
+    outside = {name for name in names if name.split(".")[0] not in libraries}
     ours = ("nmt.config.", "nmt.errors.", "nmt.compat.", "nmt.kernels.", "nmt.model.")
     assert all(name.startswith(ours) for name in outside)
 
