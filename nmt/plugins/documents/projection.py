@@ -1,40 +1,39 @@
-"""Where the markup of a sentence goes in its translation: around the words that align to the words that it had.
+"""Places the markup of a sentence in its translation: around the words that align to the words it had.
 
-An element covers one run of words of the translation, so that none is split or lost; within another element it stays.
-No tag is put inside a protected item, unless it was inside it in the source.
+Both texts are cut into tokens: words, punctuation at their edges, and characters of scripts without blanks. A tag
+stands between tokens. A protected item is one token, except where the source had a tag inside the same item.
 """
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain, count, islice, pairwise
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import regex
 
-from nmt.text import MEASURE, USUAL, WITHOUT_BLANKS, Finder, form
+from nmt.text import USUAL, WITHOUT_BLANKS, Finder
 
 Span = tuple[int, int]
 Alignment = Iterable[tuple[int, int]]
 ONE = WITHOUT_BLANKS.pattern
 WORD = regex.compile(rf"(?={ONE})\X[\p{{Pe}}\p{{Pf}}\p{{Po}}]*+|(?:(?!{ONE})\X)++")
-"""In a script without blanks, each character a reader sees is a word, with the marks that close after it."""
+"""In a script without blanks, each grapheme is a word, with the punctuation that closes after it."""
 WIDE = re.compile(f"{ONE}|[\u3000-\u303f\uff00-\uffef]")
-"""A character of a script without blanks, or punctuation of one, beside which no blank stands."""
+"""A character of a script without blanks, or its punctuation, beside which no blank stands."""
 IN_WORD = regex.compile(rf"(?!{ONE})\w")
-NEAR = 20
-"""Words by which a line break moves at most, to find a place of its own."""
-MOST_WORDS, MOST_PLACES = 10, 50
-"""Words of what is copied whose alignment is followed, and places of it in a translation that are looked at."""
+EDGE = re.compile(r"\W*")
+MOST_PLACES, MOST_CUTS = 50, 10
+"""Occurrences of copied text from which the nearest is chosen; places at which a word is cut as in the source."""
 
 
 @dataclass
 class Node:
-    """An element, a tag between words, or a stretch that is copied; it covers characters of the plain text."""
+    """An element, a tag between words, or copied text; `begin` and `end` are characters of the plain text."""
 
     open: str
-    """Its tag; of what is copied, all of it."""
+    """Its tag, or all of what is copied."""
     begin: int
     end: int = -1
     close: str = ""
@@ -55,232 +54,193 @@ class Node:
 
 @dataclass
 class Placed:
-    """A node, the words of the translation that it covers, and the characters, of which none may be left."""
+    """A node, the tokens of the translation that it covers, and their characters."""
 
     node: Node
-    words: Span
+    first: int
+    last: int
     begin: int
     end: int
     before: str = ""
     after: str = ""
 
 
-class Words:
-    """The words of a text and its protected items.
+class Tokens:
+    """The tokens of a text; `chunks` are its stretches between blanks, which alignments count."""
 
-    Items are cut at these `edges` of elements. With `cuts`, of another text, an item is cut as the same one was there.
-    """
-
-    def __init__(self, text: str, edges: Iterable[int] = (), cuts: dict[str, list[int]] | None = None) -> None:
-        self.text = text
-        self.between_blanks = [match.span() for match in re.finditer(r"\S+", text)]
-        """What blanks separate, which alignments count."""
-        line = " ".join(text.split())
-        places = [at for begin, end in self.between_blanks for at in range(begin, end + 1)]
-        inside = sorted({bisect_left(places, edge) for edge in edges})
-        self.items, self.cuts = list[Span](), dict[str, list[int]]()
-        for stretch in Finder([USUAL]).stretches(line):
-            item = line[stretch.start : stretch.end]
-            between = inside[bisect_left(inside, stretch.start + 1) : bisect_left(inside, stretch.end)]
-            at_edges = [edge - stretch.start for edge in between]
-            if at_edges:
-                self.cuts[item] = at_edges
-            for begin, end in pairwise([0, *(at_edges if cuts is None else cuts.get(item, ())), len(item)]):
-                part = item[begin:end]
-                first, last = end - len(part.lstrip()), begin + len(part.rstrip())
-                if first < last:
-                    self.items.append((places[stretch.start + first], places[stretch.start + last - 1] + 1))
-        self.clusters = {0, *(match.end() for match in regex.finditer(r"\X", text))}
-        """Between which characters, as a reader sees them, the text may be cut."""
-
-    def split(self, places: Iterable[int]) -> None:
-        """Find the words, which end at these places, too, and at items; those that an item spans are one."""
-        self.spans, numbers, counts = list[Span](), list[int](), [0]
-        items, cuts = deque(self.items), sorted(set(places))
-        for begin, end in self.between_blanks:
-            inside = cuts[bisect_left(cuts, begin + 1) : bisect_left(cuts, end)]
-            for word in (
-                w.span() for edges in pairwise([begin, *inside, end]) for w in WORD.finditer(self.text, *edges)
-            ):
-                while items and items[0][1] <= word[0]:
-                    items.popleft()
-                if self.spans and items and items[0][0] < self.spans[-1][1]:
-                    self.spans[-1] = (self.spans[-1][0], word[1])
-                else:
-                    self.spans.append(word)
-                numbers.append(len(self.spans) - 1)
-            counts.append(len(numbers))
-        self.starts = [begin for begin, _ in self.spans]
-        self.parts = [range(numbers[first], numbers[last - 1] + 1) for first, last in pairwise(counts)]
-        """The words in each stretch between blanks."""
-
-    def item_at(self, place: int) -> Span:
-        """The item that a character other than its first one is in; else nothing, at that place."""
-        before = bisect_left(self.items, (place, 0)) - 1
-        return self.items[before] if before >= 0 and self.items[before][1] > place else (place, place)
-
-    def is_inside_word(self, place: int) -> bool:
-        """True between two characters of a word, in a script with blanks."""
-        return bool(place and IN_WORD.match(self.text, place - 1) and IN_WORD.match(self.text, place))
-
-    def is_gap(self, word: int) -> bool:
-        """True if a tag may stand between this word and the one before it, without cutting what blanks separate."""
-        if not 0 < word < len(self.spans):
-            return True
-        end, begin = self.spans[word - 1][1], self.spans[word][0]
-        return end < begin or any(WITHOUT_BLANKS.match(self.text, at) for at in (self.spans[word - 1][0], begin))
-
-
-def share(words: range, number: int, count: int) -> range:
-    """The part with that number, counted from 0, of about equal parts of words; a part has one word or more."""
-    first = words.start + min(len(words) * number // count, len(words) - 1)
-    return range(first, max(words.start + len(words) * (number + 1) // count, first + 1))
-
-
-def aligned_words(source: Words, target: Words, pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Pairs of words, given those of stretches between blanks: words of a stretch are taken to be in the same order."""
-    ordered, before = sorted(set(pairs)), (Counter[int](), Counter[int]())
-    counts = [Counter(pair[side] for pair in ordered) for side in (0, 1)]
-    for pair in ordered:
-        a, b = (
-            share(words.parts[pair[side]], before[side][pair[side]], counts[side][pair[side]])
-            for side, words in ((0, source), (1, target))
+    def __init__(self, text: str) -> None:
+        self.text, self.chunks = text, [chunk.span() for chunk in re.finditer(r"\S+", text)]
+        items = [(stretch.start, stretch.end) for stretch in Finder([USUAL]).stretches(text)]
+        self.items, self.item_edges = (
+            {text[begin:end] for begin, end in items},
+            {edge for span in items for edge in span},
         )
-        for side in (0, 1):
-            before[side][pair[side]] += 1
-        size = max(len(a), len(b))
-        yield from ((a[n * len(a) // size], b[n * len(b) // size]) for n in range(size))
+        self.in_items = {place for begin, end in items for place in range(begin + 1, end)}
+        self.clusters = {0, *(cluster.end() for cluster in regex.finditer(r"\X", text))}
+
+    def core(self, chunk: int) -> Span:
+        """The characters of a chunk without the punctuation at its edges; all of them if there is nothing else."""
+        begin, end = self.chunks[chunk]
+        text = self.text[begin:end]
+        lead, trail = (EDGE.match(side).end() for side in (text, text[::-1]))  # type: ignore[union-attr]
+        return (begin + lead, end - trail) if lead < len(text) else (begin, end)
+
+    def split(self, cuts: set[int]) -> None:
+        """Find the tokens; one begins at each of these places."""
+        places, self.spans, self.parts = sorted(cuts | self.item_edges), list[Span](), list[range]()
+        for chunk, (begin, end) in enumerate(self.chunks):
+            words = (word.span() for word in WORD.finditer(self.text, begin, end))
+            inside = places[bisect_left(places, begin) : bisect_left(places, end)]
+            edges = sorted({begin, end, *(edge for word in words for edge in word), *inside, *self.core(chunk)})
+            first = len(self.spans)
+            for low, high in pairwise(edges):
+                if self.spans and low not in cuts and (low in self.in_items or low not in self.clusters):
+                    self.spans[-1] = (self.spans[-1][0], high)
+                else:
+                    self.spans.append((low, high))
+                first = min(first, len(self.spans) - 1)
+            self.parts.append(range(first, len(self.spans)))
+        self.starts = [begin for begin, _ in self.spans]
+
+    def between(self, begin: int, end: int) -> range:
+        """The tokens that begin between two characters."""
+        return range(bisect_left(self.starts, begin), bisect_left(self.starts, end))
+
+    def is_mark(self, token: int) -> bool:
+        return not any(map(str.isalnum, self.text[slice(*self.spans[token])]))
+
+    def sides(self, chunk: int) -> tuple[range, range, range]:
+        """The punctuation before the words of a chunk, the words, and the punctuation after them."""
+        part = self.parts[chunk]
+        lead, trail = self.is_mark(part[0]), self.is_mark(part[-1])
+        lead, trail = (lead, trail) if len(part) > lead + trail else (False, False)
+        return part[:lead], part[lead : len(part) - trail], part[len(part) - trail :]
+
+    def is_inside(self, place: int) -> bool:
+        """Whether a place is in a protected item, or between two characters of a word in a script with blanks."""
+        in_word = place and IN_WORD.match(self.text, place - 1) and IN_WORD.match(self.text, place)
+        return bool(place in self.in_items or in_word)
+
+    def is_gap(self, token: int) -> bool:
+        """Whether a tag may stand before a token without cutting what blanks separate."""
+        end, begin = self.spans[token - 1][1], self.spans[token][0]
+        return end < begin or any(WITHOUT_BLANKS.match(self.text, at) for at in (self.spans[token - 1][0], begin))
 
 
-def places_in(target: str, text: str, begin: int, end: int) -> Iterator[Span]:
-    """Where a text is between two places of a translation; a measure, as that writes it."""
-    pattern = form(text) if MEASURE.fullmatch(text) else re.escape(text)
-    yield from (match.span() for match in re.compile(pattern).finditer(target, begin, end))
+def spread(source: Sequence[int], target: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of two sequences of tokens in the same order."""
+    size = max(len(source), len(target)) if source and target else 0
+    return ((source[n * len(source) // size], target[n * len(target) // size]) for n in range(size))
 
 
-def fit(word: str, outside: str, inside: str, aligned: bool) -> int:
-    """How many characters at the beginning of a word stay outside of an element.
+def share(words: range, number: int, size: int) -> range:
+    """The part with that number, counted from 0, of `size` parts of words; a part has one word or more."""
+    first = words.start + min(len(words) * number // size, len(words) - 1)
+    return range(first, max(words.start + len(words) * (number + 1) // size, first + 1))
 
-    In the source, `outside` stood before it in the same word, and `inside` in it. To be used for the end of a word, all
-    are turned round. Only punctuation, and what both words have in common, is told apart from the rest of a word.
+
+def aligned_tokens(source: Tokens, target: Tokens, pairs: Alignment) -> Iterator[tuple[int, int]]:
+    """Pairs of tokens, given pairs of chunks; a chunk with several partners gives each a share of its words."""
+    ordered, sizes, numbers = sorted(set(pairs)), Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    sizes.update(end for pair in ordered for end in enumerate(pair))
+    for pair in ordered:
+        (lead, words, trail), (target_lead, target_words, target_trail) = source.sides(pair[0]), target.sides(pair[1])
+        parts = (
+            share(words, numbers[0, pair[0]], sizes[0, pair[0]]),
+            share(target_words, numbers[1, pair[1]], sizes[1, pair[1]]),
+        )
+        numbers.update(enumerate(pair))
+        for sides in (parts, (lead, target_lead), (trail, target_trail)):
+            yield from spread(*sides)
+
+
+def best_run(tokens: Sequence[int], taken: Sequence[int], low: int, literal: set[int]) -> range:
+    """The run of tokens that holds most of a node's tokens and fewest of nobody's, and none of other nodes.
+
+    Literal tokens outweigh all others. `taken` counts the tokens from `low` to each that are somebody's.
     """
-    if outside and aligned and word.startswith(outside):
-        return len(outside) % len(word)
-    if any(map(str.isalnum, outside)):
-        return len(word) - len(inside) if aligned and word.endswith(inside) else 0
-    if outside or inside[:1].isalnum():
-        return next((index for index, character in enumerate(word) if character.isalnum()), 0)
-    return 0
-
-
-def best_run(words: Sequence[int], taken: Sequence[int], held: Collection[int]) -> Span | None:
-    """The run of words that holds most of an owner's words and fewest that are nobody's, and none of other owners.
-
-    It holds all of the words that are `held`. `taken` counts the words before each that are somebody's.
-    """
-    best, most, begin, previous, score = None, (0, 0), 0, -1, -1
-    for word in words:
-        score -= word - previous - 1
-        if score < 0 or taken[word] > taken[previous + 1]:
-            begin, score = word, 0
-        score, previous = score + (len(taken) if word in held else 1), word
-        if (score, word - begin) > most:
-            best, most = (begin, word + 1), (score, word - begin)
+    best, most, begin, previous, score = range(0), (0, 0), low, low - 1, -1
+    for token in tokens:
+        score -= token - previous - 1
+        if score < 0 or taken[token - low] > taken[previous + 1 - low]:
+            begin, score = token, 0
+        score, previous = score + (len(taken) if token in literal else 1), token
+        if (score, token - begin) > most:
+            best, most = range(begin, token + 1), (score, token - begin)
     return best
 
 
 class Projection:
-    """The words of a sentence and of its translation, and how they align."""
+    """The tokens of a sentence and of its translation, and how they align."""
 
     def __init__(self, plain: str, nodes: Sequence[Node], target: str, alignment: Alignment | None) -> None:
-        self.plain, self.target = plain, target
+        self.plain, self.target, self.broken = plain, target, set[int]()
+        """`broken`: the tokens of the translation that a line break stands before."""
+        self.source, self.translation = Tokens(plain), Tokens(target)
         everywhere = [node for top in nodes for node in (*top.below(), top)]
-        self.source = Words(plain, [edge for node in everywhere for edge in (node.begin, node.end)])
-        self.translation = Words(target, cuts=self.source.cuts)
-        counts = len(self.source.between_blanks), len(self.translation.between_blanks)
+        edges = {edge for node in everywhere for edge in (node.begin, node.end)}
+        sizes = len(self.source.chunks), len(self.translation.chunks)
         if alignment is None:  # as if both had the same order
-            alignment = ((index * counts[0] // counts[1], index) for index in range(counts[1]))
-        pairs = [(a, b) for a, b in alignment if 0 <= a < counts[0] and 0 <= b < counts[1]]
+            alignment = ((index * sizes[0] // sizes[1], index) for index in range(sizes[1]))
+        pairs = sorted({(a, b) for a, b in alignment if 0 <= a < sizes[0] and 0 <= b < sizes[1]})
         literal = self.find_literal(everywhere, pairs)
-        self.source.split(edge for node, _ in literal for edge in (node.begin, node.end))
-        self.translation.split(edge for _, span in literal for edge in span)
-        self.sources, self.targets = self.source.spans, self.translation.spans
-        self.broken = set[int]()
-        """The words of the translation that a line break stands before."""
-        self.sources_of: list[list[int]] = [[] for _ in self.targets]
-        self.targets_of: list[list[int]] = [[] for _ in self.sources]
-        for word, target_word in sorted(set(aligned_words(self.source, self.translation, pairs))):
-            self.sources_of[target_word].append(word)
-            self.targets_of[word].append(target_word)
-        self.literal = dict[int, range]()
-        """The words of the translation that are those of a node, by its identity: it stands around these alone."""
-        for node, span in literal:
-            targets = range(*(bisect_left(self.translation.starts, place) for place in span))
-            self.literal[id(node)], words = targets, self.words_in(node)
-            for number, word in enumerate(words):
-                self.targets_of[word] = list(share(targets, number, len(words)))
-        self.literal_words = {word for words in self.literal.values() for word in words}
+        self.source.split(edges)
+        self.translation.split({*self.cuts(pairs, edges), *(edge for _, span in literal for edge in span)})
+        self.literal = {id(node): self.translation.between(*span) for node, span in literal}
+        """The tokens of the translation that are the text of a node, by its identity."""
+        self.literal_tokens = {token for tokens in self.literal.values() for token in tokens}
+        replaced = {token for node, _ in literal for token in self.source.between(node.begin, node.end)}
+        aligned = {
+            (a, b)
+            for a, b in aligned_tokens(self.source, self.translation, pairs)
+            if a not in replaced and b not in self.literal_tokens
+        }
+        for node, _ in literal:
+            aligned.update(spread(self.source.between(node.begin, node.end), self.literal[id(node)]))
+        self.sources_of, self.targets_of = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+        for a, b in sorted(aligned):
+            self.sources_of[b].append(a)
+            self.targets_of[a].append(b)
 
-    def words_in(self, node: Node) -> range:
-        """The words of the sentence that a node covers, or a part of which it covers."""
-        first = bisect_left(self.source.starts, node.begin)
-        if first and self.sources[first - 1][1] > node.begin:
-            first -= 1
-        return range(first, bisect_left(self.source.starts, node.end)) if node.end > node.begin else range(0)
-
-    def find_literal(self, nodes: Sequence[Node], pairs: Sequence[tuple[int, int]]) -> list[tuple[Node, Span]]:
-        """Where the translation has the text of what is copied, or an item in it, or of an element that is one."""
-        targets_of, starts = defaultdict[int, list[int]](list), [begin for begin, _ in self.source.between_blanks]
-        for word, target_word in sorted(pairs):
-            targets_of[word].append(target_word)
-        literal, taken, searched = list[tuple[Node, Span]](), bytearray(len(self.target)), Counter[str]()
+    def find_literal(self, nodes: Sequence[Node], pairs: Sequence[Span]) -> list[tuple[Node, Span]]:
+        """Where the translation has the text of copied nodes, or of elements around a protected item."""
+        literal, places, taken = list[tuple[Node, Span]](), dict[str, list[Span]](), bytearray(len(self.target))
+        starts, first_targets = [begin for begin, _ in self.source.chunks], dict(reversed(pairs))
         for node in nodes:
-            at = bisect_left(self.source.items, (node.begin, 0))
-            item = next((self.plain[a:b] for a, b in self.source.items[at : at + 1] if b <= node.end), "")
-            content = " ".join(self.plain[node.begin : node.end].split())
-            if not content or not (node.copied or item == content):
+            text = " ".join(self.plain[node.begin : node.end].split())
+            if not text or not (node.copied or text in self.source.items):
                 continue
-            first, last = bisect_right(starts, node.begin) - 1, bisect_left(starts, node.end)
-            near = [target for word in range(first, last)[:MOST_WORDS] for target in targets_of[word]]
-            spans = (span for text in (content, item) if text for span in self.places_of(text, near, searched))
-            for span in chain(spans, self.runs_of(content, near)):
-                if not any(taken[slice(*span)]) and self.fits(node, span):
-                    literal.append((node, span))
-                    taken[slice(*span)] = b"\1" * (span[1] - span[0])
-                    break
+            if text not in places:
+                places[text] = [match.span() for match in re.finditer(re.escape(text), self.target)]
+            chunk = first_targets.get(max(bisect_left(starts, node.begin + 1) - 1, 0), 0)
+            near = self.translation.chunks[chunk][0]
+            free = (
+                span
+                for span in places[text][:MOST_PLACES]
+                if not any(taken[slice(*span)]) and all(map(self.may_cut, span, (node.begin, node.end)))
+            )
+            if span := min(free, key=lambda span: abs(span[0] - near), default=None):
+                places[text].remove(span)
+                literal.append((node, span))
+                taken[slice(*span)] = b"\1" * (span[1] - span[0])
         return literal
 
-    def places_of(self, text: str, near: list[int], searched: Counter[str]) -> Iterator[Span]:
-        """Where the translation has a text: near these words, then where nobody `searched`."""
-        spans, size = self.translation.between_blanks, len(text.split())
-        for word in near:
-            window = spans[word][0], spans[min(word + size, len(spans)) - 1][1]
-            yield from islice(places_in(self.target, text, *window), MOST_PLACES)
-        for span in places_in(self.target, text, searched[text], len(self.target)):
-            searched[text] = span[1]
-            yield span
+    def may_cut(self, place: int, edge: int) -> bool:
+        """Whether a tag may stand at a place of the translation, if it stood at this edge in the source."""
+        inside = self.translation.is_inside(place) and not self.source.is_inside(edge)
+        return place in self.translation.clusters and not inside
 
-    def runs_of(self, text: str, near: list[int]) -> Iterator[Span]:
-        """The longest run of these stretches between blanks that a text has, too, in whatever order and case."""
-        spans, best = self.translation.between_blanks, range(0)
-        words = {number: self.target[slice(*spans[number])].lower() for number in near}
-        for first in sorted(words):
-            left, last = Counter(text.lower().split()), first
-            while last in words and left[words[last]]:
-                left[words[last]] -= 1
-                last += 1
-            best = max(best, range(first, last), key=len)
-        if best:
-            yield spans[best[0]][0], spans[best[-1]][1]
-
-    def fits(self, node: Node, span: Span) -> bool:
-        """True where a node may stand around these characters: it cuts no item, and no word that it did not cut."""
-        return all(
-            place in self.translation.clusters
-            and self.translation.item_at(place) == (place, place)
-            and (self.source.is_inside_word(edge) or not self.translation.is_inside_word(place))
-            for place, edge in zip(span, (node.begin, node.end), strict=True)
-        )
+    def cuts(self, pairs: Sequence[Span], edges: set[int]) -> Iterator[int]:
+        """Where words of the translation begin or end with the same characters as theirs, cut by a tag."""
+        ordered = sorted(edges)
+        for a, b in pairs:
+            (begin, end), (first, last) = self.source.core(a), self.translation.core(b)
+            text, inside = self.target[first:last], ordered[bisect_left(ordered, begin + 1) : bisect_left(ordered, end)]
+            for edge in inside[:MOST_CUTS]:
+                head, tail = self.plain[begin:edge], self.plain[edge:end]
+                place = first + len(head) if text.startswith(head) else last - len(tail) * text.endswith(tail)
+                if place < last and self.may_cut(place, edge):
+                    yield place
 
     def render(self, nodes: Sequence[Node], parent: Placed, escape: Callable[[str], str]) -> str:
         """The characters of a place, with the nodes in it."""
@@ -298,164 +258,103 @@ class Projection:
 
     def place(self, nodes: Sequence[Node], parent: Placed) -> list[Placed]:
         """The places of nodes in the place of the element around them, in the order of the translation."""
-        low, high = parent.words
-        owners, held = self.owners(nodes, parent.words), self.held_words(nodes, low, high)
-        for index, words in held.items():
-            owners[words.start - low : words.stop - low] = [index] * len(words)
-        held_words = {word - low for words in held.values() for word in words}
-        taken = list(accumulate((owner is not None for owner in owners), initial=0))
-        words_of: list[list[int]] = [[] for _ in nodes]
-        for word, owner in enumerate(owners):
-            if owner is not None:
-                words_of[owner].append(word)
+        owner_of = dict[int, int]()
+        for index, node in enumerate(nodes):
+            if not node.copied or id(node) in self.literal:
+                owner_of |= dict.fromkeys(self.source.between(node.begin, node.end), index)
+        words_of, taken = defaultdict[int, list[int]](list), [0]
+        for token in range(parent.first, parent.last):
+            votes = Counter(owner_of.get(source, -1) for source in self.sources_of[token])
+            owner = max(votes, key=lambda index: (votes[index], index >= 0, -index), default=-1)
+            taken.append(taken[-1] + (owner >= 0))
+            words_of[owner].append(token)
         placed, runs, between = list[Placed](), dict[int, Placed](), list[Node]()
         for index, node in enumerate(nodes):
-            if run := best_run(words_of[index], taken, held_words):
-                placed.append(self.covering(node, (low + run[0], low + run[1]), parent, held.get(index)))
-                runs.update(dict.fromkeys(range(*placed[-1].words), placed[-1]))
-            else:
+            run = best_run(words_of[index], taken, parent.first, self.literal_tokens)
+            if not run or (node.copied and run != self.literal[id(node)]):
                 between.append(node)
+            else:
+                placed.append(self.covering(node, run))
+                runs |= dict.fromkeys(run, placed[-1])
         for node in between:
-            placed.append(self.between(node, parent, runs))
-            runs.update(dict.fromkeys(range(*placed[-1].words), placed[-1]))
+            if (place := self.between(node, parent, runs)) is not None:
+                placed.append(place)
+                runs |= dict.fromkeys(range(place.first, place.last), place)
         return sorted(placed, key=lambda place: (place.begin, place.end))
 
-    def owners(self, nodes: Sequence[Node], words: Span) -> list[int | None]:
-        """The element that each of these words of the translation belongs to, as its index; None: to none."""
-        source_owners = dict[int, int]()
-        for index, node in enumerate(nodes):
-            for word in self.words_in(node):
-                source_owners.setdefault(word, -1 if node.copied or id(node) in self.literal else index)
-        owners: list[int | None] = []
-        for word in range(*words):
-            votes = Counter(source_owners.get(source, -1) for source in self.sources_of[word])
-            best = max(votes, key=lambda owner: (votes[owner], owner >= 0, -owner), default=-1)
-            owners.append(best if best >= 0 else None)
-        return owners
+    def covering(self, node: Node, tokens: range) -> Placed:
+        spans = self.translation.spans
+        return Placed(node, tokens.start, tokens.stop, spans[tokens.start][0], spans[tokens.stop - 1][1])
 
-    def held_words(self, nodes: Sequence[Node], low: int, high: int) -> dict[int, range]:
-        """For the index of each node, the words from the first to the last that are literally its own, or in it."""
-        hulls, held, reached = list[tuple[int, int, int]](), dict[int, range](), low
-        for index, node in enumerate(nodes):
-            if inside := [self.literal[id(n)] for n in (node, *node.below()) if id(n) in self.literal]:
-                hulls.append((min(words.start for words in inside), max(words.stop for words in inside), index))
-        for first, last, index in sorted(hulls):
-            if reached <= first and last <= high:
-                held[index], reached = range(first, last), last
-            else:  # the words of siblings are mixed
-                for node in (nodes[index], *nodes[index].below()):
-                    self.literal.pop(id(node), None)
-        return held
-
-    def covering(self, node: Node, words: Span, parent: Placed, held: range | None = None) -> Placed:
-        """A node around these words of the translation, and around all of those that it holds."""
-        edges = self.targets[words[0]][0], self.targets[words[1] - 1][1]
-        is_literal = id(node) in self.literal
-        begin = edges[0] + (0 if is_literal else self.outside(node, words[0], 1))
-        end = edges[1] - (0 if is_literal else self.outside(node, words[1] - 1, -1))
-        if begin >= end or not self.translation.clusters.issuperset((begin, end)):
-            begin, end = edges
-        begin, end = self.translation.item_at(begin)[0], self.translation.item_at(end)[1]
-        if held:
-            begin, end = min(begin, self.targets[held.start][0]), max(end, self.targets[held.stop - 1][1])
-        begin = min(max(begin, parent.begin), parent.end)
-        return Placed(node, words, begin, max(begin, min(end, parent.end)))
-
-    def outside(self, node: Node, word: int, step: int) -> int:
-        """How many characters at the beginning of a word, or with step -1 at its end, stay outside of a node."""
-        words = self.words_in(node)
-        aligned = [source for source in self.sources_of[word] if source in words]
-        begin, end = self.sources[aligned[0] if aligned else words[0 if step > 0 else -1]]
-        inside = self.plain[max(begin, node.begin) : min(end, node.end)]
-        outside = self.plain[begin : node.begin] if step > 0 else self.plain[node.end : end]
-        return fit(self.target[slice(*self.targets[word])][::step], outside[::step], inside[::step], bool(aligned))
-
-    def between(self, node: Node, parent: Placed, runs: dict[int, Placed]) -> Placed:
-        """The place of a node that no word of the translation belongs to: around a free word, or between words."""
-        low, high = parent.words
-        words = self.words_in(node)
-        at = self.gap(node, parent)
+    def between(self, node: Node, parent: Placed, runs: dict[int, Placed]) -> Placed | None:
+        """The place of a node to which no token aligns: around a free word beside it, or between tokens."""
+        low, high, at = parent.first, parent.last, self.gap(node, parent)
+        if node.end > node.begin and not node.copied:
+            for token in (at, at - 1):
+                if low <= token < high and token not in runs and not self.translation.is_mark(token):
+                    return self.covering(node, range(token, token + 1))
+        if low < at < high and (run := runs.get(at)) and run is runs.get(at - 1):
+            at = run.first if node.begin < run.node.begin else run.last
+        around = (gap for step in range(high - low + 1) for gap in (at - step, at + step) if low <= gap <= high)
+        free = (gap for gap in around if self.is_free(gap, parent, runs))
         if node.breaks:
-            taken = self.broken if node.optional else ()
-            near = sorted(range(max(low + 1, at - NEAR), min(high, at + NEAR + 1)), key=lambda gap: abs(gap - at))
-            inner = [gap for gap in near if gap not in taken and self.is_free(gap, parent, runs)]
-            if not inner and node.optional:  # two line breaks at one place would be an empty line
-                return Placed(replace(node, open=""), (at, at), parent.end, parent.end)
-            at = inner[0] if inner else at
+            inner = (gap for gap in free if low < gap < high and not (node.optional and gap in self.broken))
+            if (place := next(inner, None)) is None and node.optional:
+                return None  # two line breaks at one place would be an empty line
+            at = place if place is not None else at if self.is_free(at, parent, runs) else high
             self.broken.add(at)
-        around = runs.get(at) if low < at < high else None
-        if around and around is runs.get(at - 1):
-            at = around.words[0] if node.begin < around.node.begin else around.words[1]
-        if words and not node.copied:
-            free = [word for word in (at, at - 1) if low <= word < high and word not in runs]
-            given = free[0] if free else self.given((at, at - 1), runs, parent) if not node.optional else None
-            if given is not None:
-                return self.covering(node, (given, given + 1), parent)
-        gaps = (gap for step in count() for gap in (at - step, at + step) if low <= gap <= high)
-        return self.in_gap(node, next(gap for gap in gaps if self.is_free(gap, parent, runs)), parent)
-
-    def beside(self, node: Node) -> tuple[str, str]:
-        """The characters beside a tag in the source, empty for blanks and beside words; blanks stand as they did."""
-        if self.words_in(node):
-            return "", ""
-        sides = self.plain[node.begin - 1 : node.begin] if node.begin else "", self.plain[node.end + node.breaks :][:1]
-        left, right = (WIDE.sub("", side) if node.copied else side.strip() for side in sides)
-        return left.strip(), right.strip()
-
-    def gap(self, node: Node, parent: Placed) -> int:
-        """The index of the word of the translation that a node without words of its own there stands before.
-
-        It stands after what the word before it aligns to, if they were together, or else before what the next one does.
-        """
-        low, high = parent.words
-        words = self.words_in(parent.node)
-        following = bisect_left(self.source.starts, node.begin)
-        places = [word + 1 for word in self.targets_of[following - 1]] if following > words.start else []
-        others = self.targets_of[following] if following < words.stop else []
-        if not (places or others):
-            return low + round((following - words.start) / max(len(words), 1) * (high - low))
-        best = max(places) if places and (self.beside(node)[0] or not others) else min(others)
-        return min(max(best, low), high)
+        else:
+            at = next(free)
+        return self.in_gap(node, at, parent)
 
     def is_free(self, gap: int, parent: Placed, runs: dict[int, Placed]) -> bool:
-        """True if a tag may stand before this word: it cuts no element, and not what blanks separate."""
-        low, high = parent.words
-        is_inside = low < gap < high and gap in runs and runs[gap] is runs.get(gap - 1)
-        return not is_inside and (gap in (low, high) or self.translation.is_gap(gap))
+        """Whether a tag may stand before a token: it cuts no element, and not what blanks separate."""
+        if gap in (parent.first, parent.last):
+            return True
+        return self.translation.is_gap(gap) and not (gap in runs and runs[gap] is runs.get(gap - 1))
+
+    def beside(self, node: Node) -> tuple[str, str]:
+        """The characters beside a tag in the source, empty for blanks."""
+        before, after = max(node.begin - 1, 0), node.end + node.breaks
+        left, right = self.plain[before : node.begin], self.plain[after : after + 1]
+        return tuple((WIDE.sub("", side) if node.copied else side).strip() for side in (left, right))
 
     def in_gap(self, node: Node, at: int, parent: Placed) -> Placed:
-        """A node between words, with blanks around it as they were, or empty."""
-        low, high = parent.words
-        begin = self.targets[at - 1][1] if low < at else parent.begin
-        end = self.targets[at][0] if at < high else parent.end
-        begin, end = (max(parent.begin, min(edge, parent.end)) for edge in (begin, end))
-        left, right = self.beside(node)
-        if left and right and node.breaks and low < at < high:
-            return Placed(node, (at, at), begin, end)
-        place = begin if left or at == high else end
-        is_bare = not any(inside.copied or inside.breaks for inside in node.below())
-        if not node.copied and ((self.words_in(node) and is_bare) or (low < at < high and begin == end)):
-            return Placed(node, (at, at), place, place)
-        sides = self.target[place - 1 : place] * (low < at), self.target[place : place + 1] * (at < high)
+        """A node between tokens, with blanks around it as they were."""
+        begin = self.translation.spans[at - 1][1] if parent.first < at else parent.begin
+        end = self.translation.spans[at][0] if at < parent.last else parent.end
+        left, right = ("", "") if node.end > node.begin else self.beside(node)
+        if left and right and node.breaks and parent.first < at < parent.last:
+            return Placed(node, at, at, begin, end)
+        place = begin if left or at == parent.last else end
+        sides = (
+            self.target[place - 1 : place] * (parent.first < at),
+            self.target[place : place + 1] * (at < parent.last),
+        )
         blanks = [" " * bool(side.strip() and not WIDE.match(side)) for side in sides]
-        return Placed(node, (at, at), place, place, "" if left else blanks[0], "" if right else blanks[1])
+        if not node.copied and not any(inside.copied or inside.breaks for inside in (node, *node.below())):
+            blanks = ["", ""] if node.end > node.begin or begin == end else blanks
+        return Placed(node, at, at, place, place, "" if left else blanks[0], "" if right else blanks[1])
 
-    def given(self, words: Iterable[int], runs: dict[int, Placed], parent: Placed) -> int | None:
-        """The first of these words that an element around more words than it had gives away, from its end."""
-        for word in words:
-            if (other := runs.get(word)) and not (other.node.copied or word in self.literal_words):
-                first, last = other.words
-                if last - first > len(self.words_in(other.node)) > 0:
-                    left = self.covering(other.node, (first + (word == first), last - (word != first)), parent)
-                    other.words, other.begin, other.end = left.words, left.begin, left.end
-                    return word
-        return None
+    def gap(self, node: Node, parent: Placed) -> int:
+        """The token of the translation before which a node without aligned tokens stands.
+
+        It follows what the token before it aligns to if no blank separated them, else it precedes what the next does.
+        """
+        low, high, words = parent.first, parent.last, self.source.between(parent.node.begin, parent.node.end)
+        following = bisect_left(self.source.starts, node.begin)
+        before = [token + 1 for token in self.targets_of[following - 1]] if following > words.start else []
+        after = self.targets_of[following] if following < words.stop else []
+        if not (before or after):
+            return low + round((following - words.start) / max(len(words), 1) * (high - low))
+        best = max(before) if before and (self.beside(node)[0] or not after) else min(after)
+        return min(max(best, low), high)
 
 
 def project(
     plain: str, nodes: Sequence[Node], target: str, alignment: Alignment | None, escape: Callable[[str], str]
 ) -> str:
-    """The translation of a plain text with the markup that this had."""
+    """The translation of a plain text with the markup of that text."""
     projection = Projection(plain, nodes, target, alignment)
-    root = Placed(Node("", 0, len(plain)), (0, len(projection.targets)), 0, len(target))
+    root = Placed(Node("", 0, len(plain)), 0, len(projection.translation.spans), 0, len(target))
     return projection.render(nodes, root, escape)
