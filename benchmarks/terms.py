@@ -1,13 +1,11 @@
 """What the terms of a dictionary do to a model's translations, and to its speed.
 
     apt-get install dict-freedict-eng-deu
-    python benchmarks/terms.py learn.tsv                   # terms to train on, by data.noise.glossary
-    OMP_NUM_THREADS=1 python benchmarks/terms.py MODEL SOURCE REFERENCE oracle|first [new]
+    OMP_NUM_THREADS=1 python benchmarks/terms.py MODEL SOURCE REFERENCE oracle|first
 
-The second makes a glossary of the dictionary for the words of SOURCE, in the folder of MODEL: oracle.tsv has those
+Makes a glossary of the dictionary for the words of SOURCE, in the folder of MODEL: oracle.tsv has those
 that in every line with the word have one of the dictionary's translations in the reference; first.tsv the first
-translation of each word, whatever the reference says. Both have single words alone, of four letters or more; with
-`new`, none of learn.tsv, which has half of the dictionary: words whose first five letters are the same are in one half.
+translation of each word, whatever the reference says. Both have single words alone, of four letters or more.
 Translates without terms, by a beam of 4 and of 16, and with them, by one thread; the time is that of the processor.
 """
 
@@ -15,7 +13,6 @@ import gzip
 import re
 import sys
 import time
-import zlib
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -42,23 +39,18 @@ def dictionary() -> dict[str, list[str]]:
     return found
 
 
-def is_learnt(word: str) -> bool:
-    return zlib.crc32(word[:5].encode()) % 2 == 0
-
-
 def write(path: Path, pairs: list[tuple[str, str]]) -> Glossary:
     path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
     return read_glossary(str(path))
 
 
-def glossary_of(kind: str, sources: list[str], references: list[str], path: Path, new: bool) -> Glossary:
+def glossary_of(kind: str, sources: list[str], references: list[str], path: Path) -> Glossary:
     """Write a glossary, and read it."""
     known = dictionary()
     lines = defaultdict[str, list[set[str]]](list)
     for source, reference in zip(sources, references, strict=True):
         for word in {word.lower() for word in WORD.findall(clean(source))} & known.keys():
-            if not (new and is_learnt(word)):
-                lines[word].append(set(WORD.findall(clean(reference))))
+            lines[word].append(set(WORD.findall(clean(reference))))
     pairs = list[tuple[str, str]]()
     for word in sorted(lines):
         targets = known[word]
@@ -81,10 +73,10 @@ def recall(glossary: Glossary, sources: list[str], translations: list[str]) -> s
     return f"{100 * used / len(verdicts):5.1f} | {100 * (1 - missed / len(verdicts)):5.1f}"
 
 
-def main(model: str, source: str, reference: str, kind: str, new: str = "") -> None:
+def main(model: str, source: str, reference: str, kind: str) -> None:
     sources, references = (Path(path).read_text(encoding="utf-8").splitlines() for path in (source, reference))
     file = Path(model, f"{kind}.tsv")
-    glossary = glossary_of(kind, sources, references, file, bool(new))
+    glossary = glossary_of(kind, sources, references, file)
     counts = [len(glossary.find(clean(line))) for line in sources]
     print(f"{file.name}: {len(glossary.terms):,} terms, {sum(counts):,} times in", end=" ")
     print(f"{sum(map(bool, counts)):,} of {len(sources):,} lines")
@@ -101,9 +93,4 @@ def main(model: str, source: str, reference: str, kind: str, new: str = "") -> N
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        every = dictionary()
-        learnt = [(word, target) for word in sorted(every) if is_learnt(word) for target in dict.fromkeys(every[word])]
-        write(Path(sys.argv[1]), [pair for pair in learnt if pair[1]])
-    else:
-        main(*sys.argv[1:])
+    main(*sys.argv[1:])

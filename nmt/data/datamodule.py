@@ -65,12 +65,10 @@ class UpdateDataModule(LightningDataModule):
         self.mixture = None
         if transforms or len(self.sources) > 1:
             bounds = corpus.bounds("train")
-            ones = np.ones(len(self.sources))
             self.mixture = Mixture(
                 bounds,
                 stages(self.sources, np.diff(bounds).tolist(), config.data.temperature),
-                growth=np.prod([ones, *(transform.growth for transform in transforms)], axis=0),
-                added=np.sum([0 * ones, *(transform.added for transform in transforms)], axis=0),
+                growth=np.prod([np.ones(len(self.sources)), *(transform.growth for transform in transforms)], axis=0),
             )
         self.batches: PreparedSplit | TransformedSplit = self.split
         if self.mixture and transforms:

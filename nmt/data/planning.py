@@ -50,13 +50,11 @@ class Mixture:
     stages: list[Stage]
     growth: NDArray[np.float64]
     """[sources]: sentences may get this many times longer."""
-    added: NDArray[Any]
-    """[sources]: tokens that may be added to a source."""
 
     def grown(self, source: NDArray[Any], target: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The lengths to plan with."""
-        growth, added = (np.repeat(values, np.diff(self.bounds)) for values in (self.growth, self.added))
-        return np.ceil(source * growth + added).astype(np.int32), np.ceil(target * growth).astype(np.int32)
+        growth = np.repeat(self.growth, np.diff(self.bounds))
+        return np.ceil(source * growth).astype(np.int32), np.ceil(target * growth).astype(np.int32)
 
 
 def shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[float]:

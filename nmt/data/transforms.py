@@ -26,10 +26,6 @@ class Transform(Protocol):
 
     growth: NDArray[np.float64]
     """Sentences may get this many times longer, in tokens: they are planned with these lengths."""
-    added: Ints
-    """Tokens that may come to a source beyond that."""
-    files: list[str]
-    """Files that decide the changes; a run resumes with the same content only."""
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
         """The pairs of a micro-batch after the change, of which the seed and the numbers in `planned` decide."""

@@ -18,8 +18,8 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
-from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches, sources_of
-from nmt.data import STOPPING, PreparedCorpus, transforms_for
+from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches
+from nmt.data import STOPPING, PreparedCorpus
 from nmt.errors import NMTError, SameForAll, one_line
 from nmt.files import check_ours, check_shapes, check_version, load_plain, parse_json, sha256, whole_file
 from nmt.training.callbacks import UpdateCallback
@@ -227,12 +227,9 @@ class Resumed:
     unreadable: tuple[Path, ...] = ()
 
 
-def decisive_files(config: ExperimentConfig, corpus: PreparedCorpus) -> dict[str, str]:
-    """SHA-256 of the files that decide updates: training pairs, and those of transforms."""
-    pairs = {f"train/{path.name}": path for path in sorted((corpus.folder / "train").glob("*.arrow"))}
-    transforms = transforms_for(corpus.tokenizer_file, sources_of(config.data), config.seed)
-    others = {name: Path(name).resolve() for transform in transforms for name in transform.files}
-    return {name: sha256(path) for name, path in (pairs | others).items()}
+def decisive_files(corpus: PreparedCorpus) -> dict[str, str]:
+    """SHA-256 of the files with training pairs, which decide updates."""
+    return {f"train/{path.name}": sha256(path) for path in sorted((corpus.folder / "train").glob("*.arrow"))}
 
 
 def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str, files: dict[str, str]) -> Resumed:

@@ -85,7 +85,7 @@ def train_on(config: ExperimentConfig, corpus: PreparedCorpus, console: Console)
     """Train from where the run in that folder stopped."""
     run, max_steps = Path(config.run), config.trainer.max_steps
     assert max_steps is not None
-    initial, files = find_initial(config, corpus), decisive_files(config, corpus)
+    initial, files = find_initial(config, corpus), decisive_files(corpus)
     resumed = check_run(run, config, corpus, initial.weights if initial else "", files)
     if not initial and resumed.checkpoint is None and "init" in corpus.manifest.content:
         console.print(f"notice: {corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")

@@ -171,7 +171,7 @@ BOUNDS = np.array([0, 1000, 1300, 3000])
 
 
 def mixed(lengths: tuple[np.ndarray, np.ndarray], *stages: Stage, seed: int = 1) -> BatchPlanner:
-    mixture = Mixture(BOUNDS, list(stages), np.ones(3), np.zeros(3, int))
+    mixture = Mixture(BOUNDS, list(stages), np.ones(3))
     return BatchPlanner(*lengths, BatchingConfig(4000, 4), seed, mixture=mixture)
 
 

@@ -122,24 +122,6 @@ def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_
     assert 0.25 < capitals / changed < 0.6
 
 
-def test_short_sentences_have_room_for_a_hint(toy, tmp_path):
-    # One word alone, so that each sentence with it gets one hint.
-    (tmp_path / "terms.tsv").write_text("ka\tka\n")
-    noise = [f"data.noise.glossary={tmp_path}/terms.tsv", "data.noise.terms=1"]
-    config = compose("train", [*toy, *noise])
-    module = UpdateDataModule(open_corpus(Path(config.prepared)), config)
-    tokenizer = load_tokenizer(Path(config.prepared) / "tokenizer.model")
-    lines = [
-        tokenizer.decode(row)
-        for update in range(20)
-        for planned in module.planner.update(update)
-        for row in module.batches.batch(planned).source.tolist()
-    ]
-    once = [line for line in lines if len(line.replace("| ka |", "").split("ka")) == 2]
-    assert len(once) > 50
-    assert sum("ka | ka |" in line for line in once) > 0.9 * len(once)
-
-
 @pytest.mark.parametrize(
     ("sources", "problem"),
     [

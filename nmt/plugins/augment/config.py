@@ -21,10 +21,6 @@ class NoiseConfig:
     """Probability that a random number stands at about the same place of both sides, to be copied."""
     emoji: float = number(0.0, 0.0, 1.0)
     """Probability that a random emoji stands at about the same place of both sides, to be copied."""
-    terms: float = number(0.0, 0.0, 1.0)
-    """Probability that translations stand beside some words of the source, for `nmt translate terms=soft`."""
-    glossary: str | None = None
-    """terms: file of the words and their translations, where both sides have them; null: words that are in both."""
     bpe_dropout: float = number(0.0, 0.0, 1.0)
     """tokenizer.kind=bpe: probability of leaving out each merge, on both sides (Provilkov et al. 2020: 0.1)."""
     sampling_alpha: float | None = number(None, 0.0, 1000.0)
@@ -32,7 +28,6 @@ class NoiseConfig:
     0.5); null: take the most probable."""
 
     def __post_init__(self) -> None:
-        require(self.glossary is None or self.terms > 0, "data.noise.glossary: it is for data.noise.terms, such as 0.1")
         require(
             not self.bpe_dropout or self.sampling_alpha is None,
             f"data.noise.bpe_dropout={self.bpe_dropout} with data.noise.sampling_alpha={self.sampling_alpha}: "

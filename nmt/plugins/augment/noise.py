@@ -1,18 +1,16 @@
 """Noise in training pairs, as a function of a random generator.
 
 The kinds are those of OpusTrainer (Bogoychev et al. 2023). Other than there, inverted marks go with the mark at the
-end, digits have no typos, and the words to be copied are numbers and emoji. Terms are those of Dinu et al. 2019.
+end, digits have no typos, and the words to be copied are numbers and emoji.
 """
 
 import re
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmt.plugins.augment.config import NoiseConfig
 from nmt.plugins.augment.typos import with_typos
-from nmt.plugins.protection.glossary import WORD, Glossary, Match, Term, with_targets
 from nmt.text import WITHOUT_BLANKS, Pair, clean
 
 Generator = np.random.Generator
@@ -25,21 +23,12 @@ def sentence_generator(seed: int, update: int, micro_batch: int, row: int) -> Ge
     return Generator(np.random.Philox(key=np.array([seed, 0], np.uint64), counter=counter))
 
 
-def noisy(pair: Pair, config: NoiseConfig, generator: Generator, glossary: Glossary | None = None) -> Pair:
+def noisy(pair: Pair, config: NoiseConfig, generator: Generator) -> Pair:
     """A pair of clean lines after noise, clean as well; a pair with an empty side, or that would get one, stays."""
     # A draw for each kind, also where it is off, so that a kind does not decide when others happen.
     happens = generator.random(len(KINDS)) < [getattr(config, kind) for kind in KINDS]
-    if not all(pair):
+    if not all(pair) or not happens.any():
         return pair
-    if happens.any():
-        pair = changed(pair, happens, generator)
-    if config.terms and generator.random() < config.terms:
-        return with_terms(*pair, glossary, generator), pair[1]
-    return pair
-
-
-def changed(pair: Pair, happens: NDArray[np.bool_], generator: Generator) -> Pair:
-    """A pair with the kinds of noise that happen."""
     source, target = pair
     for change, now in zip(KINDS.values(), happens, strict=True):
         if now:
@@ -110,39 +99,6 @@ def inserted(line: str, word: str, share: float) -> str:
     places = [0, *(border.start() for border in BORDER.finditer(line)), len(line)]
     place = places[int(share * len(places))]
     return f"{line[:place]} {word} {line[place:]}"
-
-
-MOST_TERMS = 3
-COPIED_LETTERS = 3
-"""Fewest letters of a word that counts as a term because both sides have it."""
-
-
-def with_terms(source: str, target: str, glossary: Glossary | None, generator: Generator) -> str:
-    """The source with what the target has for some of its terms beside them."""
-    pairs = terms_of(source, target, glossary)
-    if not pairs:
-        return source
-    count = int(generator.integers(1, min(len(pairs), MOST_TERMS) + 1))
-    return with_targets(source, [pairs[n] for n in generator.choice(len(pairs), count, replace=False)])
-
-
-def terms_of(source: str, target: str, glossary: Glossary | None) -> list[tuple[Match, str]]:
-    """The terms of a source whose translation is in the target, as it is written there."""
-    words = list(WORD.finditer(target))
-    folded = [word[0].casefold() for word in words]
-    if glossary is None:
-        copies = (word for word in WORD.finditer(source) if len(word[0]) >= COPIED_LETTERS)
-        matches = [Match(Term(word[0], (word[0],)), *word.span(), False) for word in copies]
-    else:
-        matches = glossary.find(source)
-    pairs = []
-    for match in matches:
-        for term in ([word.casefold() for word in WORD.findall(text)] for text in match.term.targets):
-            places = (n for n in range(len(folded)) if folded[n : n + len(term)] == term)
-            if (at := next(places, None)) is not None:
-                pairs.append((match, target[words[at].start() : words[at + len(term) - 1].end()]))
-                break
-    return pairs
 
 
 # Punctuation comes first, as it is at the end of a text before a word is copied there. What is to be copied comes last,

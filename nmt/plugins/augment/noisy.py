@@ -15,11 +15,7 @@ from nmt.data import IdPair, Ints, MicroBatch
 from nmt.plugins.augment.config import NoiseConfig
 from nmt.plugins.augment.noise import noisy, sentence_generator
 from nmt.plugins.augment.subword_sampling import subword_sampler
-from nmt.plugins.protection.glossary import read_glossary
 from nmt.text import SOURCE, TARGET, load_tokenizer
-
-HINT_TOKENS = 8
-"""Tokens that are planned for hints, whatever the length: two marks, of two bytes each at worst, and a term."""
 
 
 def growth(noise: NoiseConfig) -> float:
@@ -47,10 +43,7 @@ class Noise:
         self.tokenizer, self.sources, self.seed = load_tokenizer(tokenizer_file), sources, seed % 2**64
         noises = self.noises = [noise_of(source) for source in sources]
         self.samplers = [subword_sampler(self.tokenizer, noise) for noise in noises]
-        self.glossaries = [read_glossary(noise.glossary) if noise.glossary else None for noise in noises]
-        self.files = [noise.glossary for noise in noises if noise.glossary]
         self.growth: NDArray[np.float64] = np.array([growth(noise) for noise in noises])
-        self.added: Ints = np.array([HINT_TOKENS * (noise.terms > 0) for noise in noises])
 
     def __reduce__(self) -> tuple[type, tuple[Path, Sequence[SourceConfig], int]]:
         return type(self), self.made_of
@@ -67,7 +60,7 @@ class Noise:
             return pair
         tags = int(self.sources[number].data.tag is not None)
         texts = self.tokenizer.decode(pair[0][tags:], SOURCE), self.tokenizer.decode(pair[1], TARGET)
-        texts = noisy(texts, self.noises[number], generator, self.glossaries[number])
+        texts = noisy(texts, self.noises[number], generator)
         sampler = self.samplers[number]
         if sampler:
             source, target = (sampler.encode(text, generator) for text in texts)

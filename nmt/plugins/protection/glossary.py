@@ -13,8 +13,6 @@ from nmt.text import WITHOUT_BLANKS, clean, open_text, raw_lines, without_end
 WORD = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
 ENDS = frozenset(".!?\u3002\uff01\uff1f")
 """Words that end a sentence."""
-MARK = "|"
-"""Stands around a translation that is inserted beside its term."""
 HEADINGS = {("source", "target"), ("src", "tgt"), ("src", "trg"), ("term", "translation")}
 LANGUAGES = frozenset(
     """en english de german deutsch fr french es spanish it italian pt portuguese nl dutch pl polish cs czech
@@ -146,16 +144,6 @@ def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None)
     if not entries:
         raise NMTError(f"{name}: no terms in it")
     return Glossary(entries)
-
-
-def with_targets(line: str, pairs: Iterable[tuple[Match, str]]) -> str:
-    """A line with a translation beside each of these terms (Dinu et al. 2019).
-
-    The marks around it are words of their own, so that it has the tokens that it has in a translation.
-    """
-    for match, target in sorted(pairs, key=lambda pair: -pair[0].begin):
-        line = f"{line[: match.end]} {MARK} {target} {MARK}{line[match.end :]}"
-    return line
 
 
 def judge(matches: Sequence[Match], translation: str, lemma: Lemmatiser | None) -> list[str]:

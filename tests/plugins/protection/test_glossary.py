@@ -8,8 +8,6 @@ from hypothesis import given, settings, strategies as st
 
 from nmt.config import TokenizerConfig
 from nmt.errors import NMTError
-from nmt.plugins.augment.config import NoiseConfig
-from nmt.plugins.augment.noise import noisy, sentence_generator
 from nmt.plugins.protection.glossary import WORD, Glossary, judge, read_glossary
 from nmt.plugins.protection.terms import Terms, lemmatiser
 from nmt.text import Finder, train_tokenizer
@@ -148,28 +146,3 @@ def test_the_report_counts_on_and_names_the_worst_terms():
     words = "terms: 6 in the lines, 1 used, 1 inflected, 4 missed: cat (2 of 2), house (2 of 3)"
     assert stage.summary(counts) == words
     assert Terms(terms, TOKENIZER, Finder([]), "xx").summary(counts).startswith(f"{words} (simplemma")
-
-
-def test_training_sees_terms_beside_the_words_of_the_source():
-    config, terms = NoiseConfig(terms=0.5), glossary("house=Haus", "old=alt", "cat=Katze", "file=Datei")
-    pair = ("The Old house, a file.", "Das Alt ist ein HAUS.")
-    found = {noisy(pair, config, sentence_generator(1, 2, 3, n), glossary=terms) for n in range(200)}
-    sources = {
-        "The Old | Alt | house | HAUS |, a file.",
-        "The Old | Alt | house, a file.",
-        "The Old house | HAUS |, a file.",
-        pair[0],
-    }
-    assert found == {(source, pair[1]) for source in sources}
-    copied = [noisy(("In Rome at 9", "9 in Rome"), NoiseConfig(terms=1.0), sentence_generator(1, 0, 0, 0))]
-    assert copied == [("In Rome | Rome | at 9", "9 in Rome")]
-
-
-@pytest.mark.parametrize("kinds", [{"upper": 0.5}, {"typos": 1.0, "numbers": 0.5}], ids=str)
-def test_terms_leave_the_draws_of_other_noise_as_they_were(kinds):
-    for number in range(50):
-        made = [
-            noisy(("a house", "ein Haus"), NoiseConfig(**kinds, terms=terms), sentence_generator(1, 0, 0, number))
-            for terms in (0.0, 1e-12)
-        ]
-        assert made[0] == made[1]
