@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nmt.config import require
+from nmt.config import ModelConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import (
     EXPORTED,
@@ -29,7 +29,7 @@ from nmt.files import (
     whole_folder,
 )
 from nmt.model import Transformer, sinusoids
-from nmt.plugins.exchange.ctranslate2_load import check_model, longest_sequence
+from nmt.plugins.exchange.ctranslate2_load import MAX_POSITIONS, check_model
 from nmt.plugins.exchange.foreign import Scores
 from nmt.plugins.exchange.names import layer_table
 from nmt.search import Pair, aligning_layer
@@ -37,6 +37,7 @@ from nmt.text import SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, To
 from nmt.translation import Translator
 
 MODELS = "source.spm", "target.spm"
+ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "GELUSigmoid"}
 NEVER = -1e9
 """Bias on the logit of a symbol without probability."""
 LEVELS = 88
@@ -51,42 +52,42 @@ are coarser. Raise CONVERSION with it.
 def write(folder: Path, output: Path, precision: str) -> None:
     """Write a model directory as a model of CTranslate2, float32 or int8; an earlier export is replaced."""
     description = read_description(folder)
-    check_model(description)
-    if output.exists() and not is_exported(output):
-        raise NMTError(f"output={output}: there already, and no exported model; name another folder")
+    check_model(ModelConfig(**description.model))
+    free = not output.exists() or is_exported(output)
+    require(free, f"output={output}: there already, and no exported model; name another folder")
     tokenizer = read_tokenizer(folder)
-    spec = specification(load_model(folder), tokenizer, longest_sequence(description))
+    spec = specification(load_model(folder), tokenizer)
     if precision == "int8":
         quantize(spec)
-    models = [tokenizer.content] if isinstance(tokenizer, SentencePieceTokenizer) else []
+    models = dict(zip(MODELS, tokenizer.models, strict=True)) if isinstance(tokenizer, MarianTokenizer) else {}
+    encoder, decoder = MODELS if models else ("tokenizer.model",) * 2
+    has_pieces = isinstance(tokenizer, SentencePieceTokenizer | MarianTokenizer)
     try:
         with whole_folder(output) as temporary:
             spec.save(str(temporary))
             shutil.copyfile(folder / "tokenizer.model", temporary / "tokenizer.model")
             shutil.copyfile(folder / "config.json", temporary / EXPORTED)
-            if isinstance(tokenizer, MarianTokenizer):
-                models = tokenizer.models
-                for name, model in zip(MODELS, models, strict=True):
-                    (temporary / name).write_bytes(model)
-            (temporary / "README.md").write_text(card(description, len(models)), encoding="utf-8")
+            for name, model in models.items():
+                (temporary / name).write_bytes(model)
+            text = card(description) + (PIECES.format(encoder=encoder, decoder=decoder) if has_pieces else "")
+            (temporary / "README.md").write_text(text, encoding="utf-8")
     except OSError as error:
         raise NMTError(f"cannot write {folder} as {output} ({one_line(error)})") from error
 
 
-def specification(model: Transformer, tokenizer: Tokenizer, positions: int) -> Any:
+def specification(model: Transformer, tokenizer: Tokenizer) -> Any:
     """The specification of a model with its weights."""
     from ctranslate2.specs import Activation, TransformerSpec
     from ctranslate2.specs.model_spec import index_spec
 
     config, weights = model.config, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    activations = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU", "quick_gelu": "GELUSigmoid"}
     spec = TransformerSpec.from_config(
         (config.encoder_layers, config.decoder_layers),
         config.heads,
         pre_norm=config.norm == "pre",
         alignment_layer=aligning_layer(config.decoder_layers),
         alignment_heads=0,  # the mean of all heads
-        activation=Activation[activations[config.activation]],
+        activation=Activation[ACTIVATIONS[config.activation]],
     )
     spec.config.add_source_eos = config.source_end
     spec.config.layer_norm_epsilon = config.norm_epsilon
@@ -98,6 +99,7 @@ def specification(model: Transformer, tokenizer: Tokenizer, positions: int) -> A
                 setattr(index_spec(spec, scope), attribute, part)
     spec.encoder.embeddings[0].weight = weights["source_embedding.weight"]
     spec.decoder.embeddings.weight = weights["target_embedding.weight"]
+    positions = max(MAX_POSITIONS, config.max_positions)
     for stack, name in ((spec.encoder, "source_embedding"), (spec.decoder, "target_embedding")):
         learned = weights.get(f"{name}.positions.table")
         table = sinusoids(positions, config.d_model, kind=config.positions).numpy() if learned is None else learned
@@ -108,18 +110,14 @@ def specification(model: Transformer, tokenizer: Tokenizer, positions: int) -> A
         size = model.vocabulary_size
         bias = weights.get("output.bias", np.zeros(size, np.float32))
         spec.decoder.projection.bias = np.where(np.arange(size) < config.unpredicted, np.float32(NEVER), bias)
-    spec.register_source_vocabulary(entries(tokenizer, SOURCE))
-    spec.register_target_vocabulary(entries(tokenizer, TARGET))
+    entries = [tokenizer.vocabulary(side) for side in (SOURCE, TARGET)]
+    unique = all(len(set(side)) == len(side) for side in entries)
+    require(unique, "format=ctranslate2: two entries of the vocabulary have one name")
+    spec.register_source_vocabulary(entries[SOURCE])
+    spec.register_target_vocabulary(entries[TARGET])
     spec.validate()
     spec.optimize()
     return spec
-
-
-def entries(tokenizer: Tokenizer, side: int) -> list[str]:
-    """How the tokens of a side are written; NMTError where two of them have one name."""
-    names = tokenizer.vocabulary(side)
-    require(len(set(names)) == len(names), "format=ctranslate2: two entries of the vocabulary have one name")
-    return names
 
 
 def quantize(spec: Any) -> None:
@@ -138,11 +136,20 @@ def quantize(spec: Any) -> None:
     visit_spec(spec, round_matrix)
 
 
-def card(description: ModelDescription, models: int) -> str:
-    """How to use an exported model with that number of sentencepiece models."""
+def card(description: ModelDescription) -> str:
+    """How to use an exported model with nmt."""
     source, target = plain(description.source), plain(description.target)
-    encoder, decoder = ("tokenizer.model",) * 2 if models == 1 else MODELS
-    without = f"""
+    return f"""# {source}-{target}
+
+Exported by `nmt export` for CTranslate2. A Transformer that translates from {source} to {target}:
+
+```
+nmt translate run=THIS_FOLDER engine=ctranslate2 < input
+```
+"""
+
+
+PIECES = """
 Without nmt (normalize text by NFKC first, unless the vocabulary is Marian's; a tag of the target language is a piece):
 
 ```python
@@ -154,14 +161,6 @@ pieces = SentencePieceProcessor(model_file="{encoder}").encode("A line.", out_ty
 print(SentencePieceProcessor(model_file="{decoder}").decode(result.hypotheses[0]))
 ```
 """
-    return f"""# {source}-{target}
-
-Exported by `nmt export` for CTranslate2. A Transformer that translates from {source} to {target}:
-
-```
-nmt translate run=THIS_FOLDER engine=ctranslate2 < input
-```
-{without if models else ""}"""
 
 
 @dataclass

@@ -26,6 +26,7 @@ from nmt.hardware import usable_cores
 from nmt.plugins.exchange.ctranslate2_load import check_search
 from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model
 from nmt.search import Constraints, Hypothesis, Pair, TokenScores, batches_by_length, penalty
+from nmt.text import SOURCE, TARGET
 
 BATCH_TOKENS = {"int8": 512, "float32": 1024}
 """Maximal source tokens in a batch of beam search, by arithmetic; greedy search takes twice as many. Larger batches are
@@ -56,9 +57,8 @@ class CTranslate2Engine:
         threads: int | None = None,
         scores: bool = True,
     ) -> None:
-        self.config, self.scores = config, scores
+        self.config, self.scores, self.workers = config, scores, threads or usable_cores()
         self.longest: int | None = model.positions
-        self.workers = threads or usable_cores()
         try:
             self.translator = ctranslate2.Translator(
                 "model",
@@ -70,7 +70,8 @@ class CTranslate2Engine:
             )
         except (RuntimeError, ValueError) as error:
             raise NMTError(f"not a model that CTranslate2 can load ({one_line(error)}); export it again") from error
-        self.source_symbols, self.symbols = model.vocabularies
+        self.vocabularies = model.vocabularies
+        self.symbols = model.vocabularies[TARGET]
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
@@ -81,7 +82,6 @@ class CTranslate2Engine:
 
     @property
     def batch_tokens(self) -> int:
-        """Source tokens in a batch."""
         most = BATCH_TOKENS["int8" if self.precision == "int8" else "float32"]
         return min(self.config.batch_tokens, most if self.config.beam_size > 1 else 2 * most)
 
@@ -105,10 +105,11 @@ class CTranslate2Engine:
         results = self.ranked(begun)
         # Suppressing these symbols takes time and changes log probabilities, and a trained model hardly ever writes
         # them. So only the sentences that need it are searched again.
+        symbols = {PAD, BOS, UNK}
         unclean = [
             index
             for index, row in enumerate(results)
-            if not row or not all({PAD, BOS, UNK}.isdisjoint(hypothesis.tokens) for hypothesis in row)
+            if not row or any(symbols.intersection(hypothesis.tokens) for hypothesis in row)
         ]
         for index, row in zip(unclean, self.ranked([begun[i] for i in unclean], suppress=True), strict=True):
             results[index] = row
@@ -125,46 +126,44 @@ class CTranslate2Engine:
         return min(max(source + self.config.max_extra_length, target) + 1, longest)
 
     def ranked(self, begun: Sequence[Pair], suppress: bool = False) -> list[list[Hypothesis]]:
-        """The n_best hypotheses of each sentence, given with its prefix.
+        """The n_best hypotheses of each sentence, given with its prefix; with `suppress`, only of text.
 
-        With `suppress`, they have no padding, start and unknown symbols.
+        The scores of CTranslate2 become log P(Y|X) where they are not: it gives forced tokens the score 0, cuts at the
+        maximal length without an end symbol, and suppresses before the softmax.
         """
         results = self.candidates(begun, suppress)
         if self.has_scores:
-            self.complete_log_probabilities(begun, results, suppress)
+            prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
+            for index, scores in zip(prefixed, self.forced_decoding([begun[i] for i in prefixed]), strict=True):
+                for candidate in results[index]:
+                    candidate.log_probability += sum(scores[:-1])
+            again = [
+                (pair[0], candidate)
+                for pair, row in zip(begun, results, strict=True)
+                for candidate in row
+                if suppress or len(candidate.tokens) + 1 == self.max_length(pair)
+            ]
+            scored = self.forced_decoding([(source, candidate.tokens) for source, candidate in again])
+            for (_, candidate), scores in zip(again, scored, strict=True):
+                candidate.log_probability = sum(scores)
             for row in results:
                 for candidate in row:
                     candidate.score = candidate.log_probability / penalty(len(candidate.tokens) + 1, self.config)
                 row.sort(key=lambda candidate: -candidate.score)
         return [row[: self.config.n_best] for row in results]
 
-    def complete_log_probabilities(
-        self, begun: Sequence[Pair], results: list[list[Hypothesis]], suppress: bool
-    ) -> None:
-        """Make the scores of CTranslate2 log P(Y|X).
-
-        It gives forced tokens the score 0. It cuts at the maximal length without an end symbol, and suppresses before
-        the softmax: the log probabilities of all these are computed again.
-        """
-        prefixed = [index for index, (_, prefix) in enumerate(begun) if prefix]
-        for index, scores in zip(prefixed, self.forced_decoding([begun[index] for index in prefixed]), strict=True):
-            for candidate in results[index]:
-                candidate.log_probability += sum(scores[:-1])
-        again = [
-            (pair[0], candidate)
-            for pair, row in zip(begun, results, strict=True)
-            for candidate in row
-            if suppress or len(candidate.tokens) + 1 == self.max_length(pair)
-        ]
-        scored = self.forced_decoding([(source, candidate.tokens) for source, candidate in again])
-        for (_, candidate), scores in zip(again, scored, strict=True):
-            candidate.log_probability = sum(scores)
-
     def candidates(self, begun: Sequence[Pair], suppress: bool) -> list[list[Hypothesis]]:
         """All hypotheses of each sentence that ended or were cut."""
         limits = [self.max_length(pair) for pair in begun]
         results: list[list[Hypothesis]] = [[] for _ in begun]
-        waiting = deque(self.start(begun, limits, range(len(begun)), suppress))
+
+        def start(indices: Sequence[int]) -> Iterator[Batch]:
+            for places in self.batches([len(begun[index][0]) + 1 for index in indices]):
+                batch = [indices[place] for place in places]
+                longest = max(limits[index] for index in batch)
+                yield longest, batch, self.queue([begun[index] for index in batch], longest, suppress)
+
+        waiting = deque(start(range(len(begun))))
         while waiting:
             longest, indices, promises = waiting.popleft()
             reached = defaultdict[int, list[int]](list)
@@ -176,21 +175,12 @@ class CTranslate2Engine:
                     # A batch has one maximal length. Where a sentence's own is shorter, greedy search has these tokens.
                     del row[0].tokens[limit - 1 :]
             if self.config.beam_size > 1:
-                # A beam may have held other hypotheses there: they are searched again, each with its own.
+                # A beam may have held other hypotheses there: these are searched again, with the limit of their own.
                 for same in reached.values():
-                    waiting.extend(self.start(begun, limits, same, suppress))
+                    waiting.extend(start(same))
         return results
 
-    def start(
-        self, begun: Sequence[Pair], limits: Sequence[int], indices: Sequence[int], suppress: bool
-    ) -> Iterator[Batch]:
-        """Queue sentences, given with their maximal lengths and the indices of those to search."""
-        for places in list(self.batches([len(begun[index][0]) + 1 for index in indices])):
-            batch = [indices[place] for place in places]
-            longest = max(limits[index] for index in batch)
-            yield longest, batch, self.queue([begun[index] for index in batch], longest, suppress)
-
-    def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+    def batches(self, lengths: Sequence[int]) -> list[list[int]]:
         """Indices of sentences in batches of about equal size, longest first.
 
         Each worker gets the same number of batches, so that none waits for another's last one.
@@ -199,8 +189,8 @@ class CTranslate2Engine:
         count = math.ceil(total / self.batch_tokens / self.workers) * self.workers
         order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
         before = accumulate((lengths[index] for index in order), initial=0)
-        for _, batch in groupby(zip(order, before, strict=False), lambda item: item[1] * count // total):
-            yield [index for index, _ in batch]
+        groups = groupby(zip(order, before, strict=False), lambda item: item[1] * count // total)
+        return [[index for index, _ in batch] for _, batch in groups]
 
     def queue(self, begun: Sequence[Pair], longest: int, suppress: bool) -> list[Any]:
         """Queue a batch for the workers."""
@@ -213,8 +203,8 @@ class CTranslate2Engine:
         prefixed = any(prefix for _, prefix in begun)
         count = 1 if beam == 1 else count + 2 * beam * prefixed
         return self.translator.translate_batch(  # type: ignore[no-any-return]
-            self.source_tokens(begun),
-            self.target_tokens(begun) if prefixed else None,
+            self.tokens(begun, SOURCE),
+            self.tokens(begun, TARGET) if prefixed else None,
             asynchronous=True,
             max_batch_size=2 * self.batch_tokens,  # where a sentence is much longer than the next ones
             batch_type="tokens",
@@ -241,15 +231,8 @@ class CTranslate2Engine:
 
     def forced_decoding(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """Log probabilities of the tokens of translations and of their end symbols."""
-        if not pairs:
-            return []
-        scored = self.translator.score_batch(
-            self.source_tokens(pairs),
-            self.target_tokens(pairs),
-            max_batch_size=self.config.batch_tokens,
-            batch_type="tokens",
-            max_input_length=0,
-        )
+        options = {"max_batch_size": self.config.batch_tokens, "batch_type": "tokens", "max_input_length": 0}
+        scored = self.translator.score_batch(self.tokens(pairs, SOURCE), self.tokens(pairs, TARGET), **options)
         return [result.log_probs for result in scored]
 
     def token_scores(self, pairs: Sequence[Pair]) -> list[TokenScores]:
@@ -272,8 +255,8 @@ class CTranslate2Engine:
     def start_forced(self, pairs: Sequence[Pair], further: int = 0, **options: Any) -> list[Any]:
         """Queue a batch whose translations are forced, and may have so many `further` tokens."""
         return self.translator.translate_batch(  # type: ignore[no-any-return]
-            self.source_tokens(pairs),
-            self.target_tokens(pairs),
+            self.tokens(pairs, SOURCE),
+            self.tokens(pairs, TARGET),
             asynchronous=True,
             beam_size=1,
             max_input_length=0,
@@ -283,8 +266,5 @@ class CTranslate2Engine:
             **options,
         )
 
-    def source_tokens(self, pairs: Sequence[Pair]) -> list[list[str]]:
-        return [[self.source_symbols[id] for id in source] for source, _ in pairs]
-
-    def target_tokens(self, pairs: Sequence[Pair]) -> list[list[str]]:
-        return [[self.symbols[id] for id in target] for _, target in pairs]
+    def tokens(self, pairs: Sequence[Pair], side: int) -> list[list[str]]:
+        return [[self.vocabularies[side][id] for id in pair[side]] for pair in pairs]

@@ -17,15 +17,13 @@ from nmt.config import require
 from nmt.errors import NMTError, one_line
 
 Matrix = NDArray[np.float32]
-VERSIONS, REVISIONS = range(4, 7), range(3, 8)
-"""Of model.bin, since January 2020, and of the layout of Transformers, since October 2019."""
+VERSION, REVISION = 6, 7
+"""Of model.bin, and of the layout of Transformers, since CTranslate2 3 of November 2022."""
 TYPES = {
     **{"float32": "<f4", "int8": "i1", "int16": "<i2", "int32": "<i4", "float16": "<f2"},
     "bfloat16": "<u2",
 }
 """The types of CTranslate2 in the order of their numbers, as types of NumPy. bfloat16 is the upper half of float32."""
-GLOBAL_SCALE = 1000.0
-"""Scale of int16 matrices of older models, which do not name it."""
 
 
 @dataclass
@@ -38,8 +36,8 @@ class Stored:
     length: int
 
 
-def read_index(file: BinaryIO, size: int) -> tuple[int, dict[str, Stored]]:
-    """Version and variables of a file of `size` bytes; ValueError or struct.error if nmt does not read such a file."""
+def read_index(file: BinaryIO, size: int) -> dict[str, Stored]:
+    """The variables of a file of `size` bytes; ValueError or struct.error if nmt does not read such a file."""
 
     def take(kind: str) -> Any:
         return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]
@@ -52,10 +50,10 @@ def read_index(file: BinaryIO, size: int) -> tuple[int, dict[str, Stored]]:
             raise ValueError(problem)
 
     version = take("I")
-    fit(version in VERSIONS, f"version {version} of the format, of which nmt reads {VERSIONS[0]} to {VERSIONS[-1]}")
+    fit(version == VERSION, f"version {version} of the format, of which nmt reads {VERSION}; convert the model again")
     kind, revision = text(), take("I")
     fit(kind == "TransformerSpec", f"it holds a {kind[:40]!r}, no Transformer that translates")
-    fit(revision in REVISIONS, f"revision {revision}, of which nmt reads {REVISIONS[0]} to {REVISIONS[-1]}")
+    fit(revision == REVISION, f"revision {revision}, of which nmt reads {REVISION}; convert the model again")
     variables: dict[str, Stored] = {}
     for _ in range(take("I")):
         name, shape = text(), tuple(take("I") for _ in range(take("B")))
@@ -75,19 +73,19 @@ def read_index(file: BinaryIO, size: int) -> tuple[int, dict[str, Stored]]:
     # A matrix may have three names. A small file in which one has thousands would take up any memory.
     numbers = sum(math.prod(stored.shape) for stored in variables.values())
     fit(numbers <= 4 * size, "it claims to hold more numbers than its bytes can be")
-    return version, variables
+    return variables
 
 
 class Variables:
     """The variables of model.bin: matrices in float32, each once; `left` are the names of what was not taken.
 
-    Without `values`, all but scalars and texts are zeros that take no memory.
+    Without `values`, all but scalars are zeros that take no memory.
     """
 
     def __init__(self, path: Path, file: BinaryIO, size: int, values: bool) -> None:
         self.path, self.file, self.values = path, file, values
         try:
-            self.version, self.stored = read_index(file, size)
+            self.stored = read_index(file, size)
         except (ValueError, struct.error) as error:
             reason = "it is cut" if isinstance(error, struct.error) else one_line(error)
             raise NMTError(f"{path}: not a model of CTranslate2 that nmt can read: {reason}") from error
@@ -101,23 +99,20 @@ class Variables:
         self.file.seek(stored.offset)
         return np.frombuffer(self.file.read(stored.length), TYPES[stored.type]).reshape(stored.shape)
 
-    def scalar(self, default: float, *names: str) -> float:
-        """The number of the first of these names that the model has."""
-        values = [self.numbers(name) for name in names if name in self.stored]
-        require(all(value.size == 1 for value in values), f"{self.path}: {names[0]} is not a single number")
-        return float(values[0].item()) if values else default
-
-    def text(self, name: str, default: str) -> str:
-        return self.numbers(name).tobytes().decode(errors="replace") if name in self.stored else default
+    def scalar(self, name: str, default: float) -> float:
+        if name not in self.stored:
+            return default
+        require(self.stored[name].shape in ((), (1,)), f"{self.path}: {name} is not a single number")
+        return float(self.numbers(name).item())
 
     def array(self, name: str, *shape: int | None) -> Matrix:
         """An array of a shape, in which None is any length; NMTError for another one."""
         stored = self.stored.get(name)
         lengths = stored.shape if stored else ()
+        fits = len(lengths) == len(shape) and all(b in (None, a) for a, b in zip(lengths, shape, strict=True))
         expected = ", ".join("any" if length is None else str(length) for length in shape)
-        problem = f"{self.path}: {name} is {list(lengths) if stored else 'nothing'}, where there should be [{expected}]"
-        require(len(lengths) == len(shape), problem)
-        require(all(b in (None, a) for a, b in zip(lengths, shape, strict=True)), problem)
+        actual = list(lengths) if stored else "nothing"
+        require(fits, f"{self.path}: {name} is {actual}, where there should be [{expected}]")
         self.left -= {name, f"{name}_scale"}
         if not self.values:
             return np.broadcast_to(np.float32(0), lengths)
@@ -131,9 +126,7 @@ class Variables:
             array = (self.numbers(name).astype(np.uint32) << 16).view(np.float32)
         else:
             array = self.numbers(name).astype(np.float32)
-        if stored.type == "int16" and scale is None:
-            array /= GLOBAL_SCALE
-        elif stored.type.startswith("int"):
+        if stored.type.startswith("int"):
             fits = scale is not None and scale.type == "float32" and scale.shape in ((), stored.shape[:1])
             require(fits, f"{self.path}: {name} holds whole numbers, but there is no scale for each row")
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,12 +13,13 @@ from nmt.config import DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, cache_folder, is_exported, is_parser, read_description, read_tokenizer, sha256
 from nmt.search import EngineOptions
-from nmt.text import SOURCE, TARGET
+from nmt.text import SOURCE, TARGET, Tokenizer
 from nmt.translation import CONVERTED_FILES
 from nmt.version import __version__
 
 if TYPE_CHECKING:
     from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
+    from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model
 
 MAX_POSITIONS = 2048
 """Length of the table of sinusoids, which CTranslate2 needs."""
@@ -26,10 +27,10 @@ CONVERSION = "3"
 """Raise it whenever a conversion of the same model gets another content."""
 
 
-def require_ctranslate2(key: str, value: str = "ctranslate2") -> None:
-    """Raise NMTError, naming `key` and its value, unless CTranslate2 is installed."""
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise NMTError(f"{key}={value}: CTranslate2 is not installed; pip install ctranslate2")
+def require_ctranslate2(key: str) -> None:
+    """Raise NMTError, naming `key`, unless CTranslate2 is installed."""
+    installed = importlib.util.find_spec("ctranslate2") is not None
+    require(installed, f"{key}=ctranslate2: CTranslate2 is not installed; pip install ctranslate2")
 
 
 def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
@@ -42,8 +43,7 @@ def check_search(config: DecodeConfig, target_prefix: str = "") -> None:
         ("decode.length_penalty", config.length_penalty, config.beam_size > 1 and config.length_penalty > 1),
         ("target_prefix", target_prefix, bool(target_prefix.strip())),
     ):
-        if refused:
-            raise NMTError(f"{key}={value}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch")
+        require(not refused, f"{key}={value}: engine=ctranslate2 cannot, or finds worse translations; use engine=torch")
 
 
 def check(folders: Sequence[Path], options: EngineOptions) -> None:
@@ -57,20 +57,13 @@ def check(folders: Sequence[Path], options: EngineOptions) -> None:
     check_search(options.decode, options.target_prefix)
 
 
-def check_model(description: ModelDescription) -> None:
+def check_model(model: ModelConfig) -> None:
     """Raise NMTError for a model that CTranslate2 cannot compute."""
-    model = ModelConfig(**description.model)
     width = model.d_model / model.heads
     computable = {"d_k": width, "d_v": width, "attention": "scaled_dot_product", "attention_window": None}
     for key, only in computable.items():
         problem = f"model.{key}={getattr(model, key)}: CTranslate2 computes models with {only} only; use engine=torch"
         require(getattr(model, key) == only, problem)
-
-
-def longest_sequence(description: ModelDescription) -> int:
-    """The longest sequence, with its end symbol, that a model can take once it is exported."""
-    model = ModelConfig(**description.model)
-    return model.max_positions if model.positions == "learned" else max(MAX_POSITIONS, model.max_positions)
 
 
 def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
@@ -81,11 +74,11 @@ def why_not_automatic(folders: Sequence[Path], options: EngineOptions) -> str:
         return "there is a GPU"
     try:
         check(folders, options)
-        description = read_description(folders[0])
+        description: ModelDescription = read_description(folders[0])
         if is_parser(description):
             return "the model is a parser"
         if not is_exported(folders[0]):
-            check_model(description)
+            check_model(ModelConfig(**description.model))
             cache_folder().mkdir(parents=True, exist_ok=True)
     except NMTError as error:
         return str(error)
@@ -114,12 +107,19 @@ def load_engine(folder: Path, config: DecodeConfig, *options: Any, **more: Any) 
     from nmt.plugins.exchange.ctranslate2_engine import CTranslate2Engine
     from nmt.plugins.exchange.ctranslate2_reader import read_model
 
-    model, tokenizer = read_model(folder, values=False), read_tokenizer(folder)
-    same = model.vocabularies == (tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET))
-    require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
+    model = read_model(folder, values=False)
+    tokenizer_beside(folder, model)
     engine = CTranslate2Engine(model, config, *options, **more)
     engine.folder = folder
     return engine
+
+
+def tokenizer_beside(folder: Path, model: "CTranslate2Model") -> Tokenizer:
+    """The tokenizer of an exported folder; NMTError where it is that of another model."""
+    tokenizer = read_tokenizer(folder)
+    same = model.vocabularies == (tokenizer.vocabulary(SOURCE), tokenizer.vocabulary(TARGET))
+    require(same, f"{folder}: its vocabulary is not that of tokenizer.model; export the model again")
+    return tokenizer
 
 
 def converted_folder(folder: Path, precision: str) -> Path:
@@ -135,17 +135,16 @@ def converted_folder(folder: Path, precision: str) -> Path:
 def converted(folder: Path, precision: str, notice: Callable[[str], None]) -> Path:
     """The conversion of a model directory to CTranslate2 in our cache; it is written there if it is missing."""
     output = converted_folder(folder, precision)
-    if is_exported(output):
-        return output
-    from nmt.plugins.exchange.ctranslate2 import write
+    if not is_exported(output):
+        from nmt.plugins.exchange.ctranslate2 import write
 
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = f"cannot write {output.parent} ({error.strerror})"
-        raise NMTError(f"{reason}: XDG_CACHE_HOME=FOLDER names another cache, `nmt export` needs none") from error
-    notice(f"converting the model for CTranslate2, once: {output}")
-    write(folder, output, precision)
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"cannot write {output.parent} ({error.strerror})"
+            raise NMTError(f"{reason}: XDG_CACHE_HOME=FOLDER names another cache, `nmt export` needs none") from error
+        notice(f"converting the model for CTranslate2, once: {output}")
+        write(folder, output, precision)
     return output
 
 

@@ -1,13 +1,12 @@
 """Models of CTranslate2 (https://opennmt.net/CTranslate2), whoever made them, under our names.
 
 model.bin                     weights, and scalars that describe the architecture
-config.json                   names of symbols, epsilon of LayerNorm; in older models, model.bin has them
-shared_vocabulary.json        the tokens, in the order of ids; or source_vocabulary and target_vocabulary; older: .txt
+config.json                   names of symbols, epsilon of LayerNorm
+shared_vocabulary.json        the tokens, in the order of ids; or source_vocabulary.json and target_vocabulary.json
 """
 
 import io
 import json
-import math
 import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -19,17 +18,17 @@ from numpy.typing import NDArray
 from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, build, require
 from nmt.errors import NMTError, one_line
 from nmt.files import LARGE, check_regular, parse_json, read_bytes
-from nmt.plugins.exchange.ctranslate2_file import VERSIONS, Matrix, Variables
+from nmt.plugins.exchange.ctranslate2_file import Matrix, Variables
 from nmt.plugins.exchange.names import layer_table
 from nmt.text import SYMBOLS
 
+Order = NDArray[np.int64]
 ACTIVATIONS = {0: "relu", 2: "swish", 3: "gelu", 4: "quick_gelu"}
-SIDES = ("source", "target")
+SIDES, STACKS = ("source", "target"), ("encoder", "decoder")
 PADDINGS = ("<blank>", "<pad>")
-IRRELEVANT = re.compile(
-    r"(encoder/|decoder/)?(alignment_(layer|heads)|embeddings_merge|alibi_use_positive_positions|scale_alibi)"
-    r"|(unk|bos|eos)_token|with_(source|target)_(bos|eos)|user_decoder_start_tokens"
-)
+USUAL = {"multi_query_attention": 0, "alibi": 0, "scale_outputs": 1, "scale_embeddings": 1}
+"""Scalars of a stack, and the only value that nmt's Transformer has."""
+IRRELEVANT = re.compile(r"(en|de)coder/(embeddings_merge|alibi_use_positive_positions|scale_alibi)")
 """Variables that say nothing about the weights."""
 GENERATED_POSITIONS = 1024
 """Rows of a table of positions that a model leaves to CTranslate2, and which we cannot name."""
@@ -58,7 +57,7 @@ class CTranslate2Model:
 
 @dataclass
 class Settings:
-    """The part of config.json that decides something; older models have it in model.bin."""
+    """The part of config.json that decides something."""
 
     unk_token: str
     bos_token: str
@@ -70,7 +69,7 @@ class Settings:
     quantization_type: int | None = 0
 
 
-def our_order(tokens: list[str], settings: Settings, where: Path) -> tuple[list[str], NDArray[np.int64]]:
+def our_order(tokens: list[str], settings: Settings, where: Path) -> tuple[list[str], Order]:
     """The tokens in our order: padding, start, end and unknown first; and their rows, -1 for what the model lacks."""
     ids = {token: number for number, token in enumerate(tokens)}
     require(len(ids) == len(tokens), f"{where}: its vocabulary has an entry twice")
@@ -82,7 +81,7 @@ def our_order(tokens: list[str], settings: Settings, where: Path) -> tuple[list[
     return [*symbols, *others], np.array([ids.get(token, -1) for token in [*symbols, *others]])
 
 
-def in_order(array: Matrix, rows: NDArray[np.int64]) -> Matrix:
+def in_order(array: Matrix, rows: Order) -> Matrix:
     """These rows of an array, zeros for -1."""
     return np.where(rows.reshape(-1, *[1] * (array.ndim - 1)) < 0, np.float32(0), array[rows])
 
@@ -99,22 +98,24 @@ class Reader:
     """Puts a model together from its variables."""
 
     def __init__(self, folder: Path, values: bool) -> None:
-        self.folder, self.files = folder, dict[str, bytes]()
+        self.folder, self.files, self.weights = folder, dict[str, bytes](), dict[str, Matrix]()
         path = folder / "model.bin"
         check_regular(path)
         content = self.read_file(path.name, path.stat().st_size)
         self.variables = variables = Variables(path, io.BytesIO(content), len(content), values)
-        self.settings = self.read_settings()
-        self.require(not self.settings.quantization_type, "quantized by AWQ, which nmt cannot undo")
+        tree = self.parsed("config.json")
+        self.require(isinstance(tree, dict), "its config.json is not a mapping of names to values")
+        tree = {field.name: tree[field.name] for field in fields(Settings) if field.name in tree}
+        self.files["config.json"] = json.dumps(tree).encode()
+        self.settings = build(Settings, tree, str(folder / "config.json"))
         tokens = [self.read_vocabulary(side) for side in SIDES]
         self.shared = tokens[0] == tokens[1]
         self.tokens, self.rows = zip(*(our_order(side, self.settings, folder) for side in tokens), strict=True)
-        newer, older = "encoder/embeddings_0/weight", "encoder/embeddings/weight"
-        source = variables.array(newer if newer in variables.stored else older, len(tokens[0]), None)
+        source = variables.array("encoder/embeddings_0/weight", len(tokens[0]), None)
         self.d_model = source.shape[1]
         names = "decoder/embeddings/weight", "decoder/projection/weight"
         self.matrices = source, *(variables.array(name, len(tokens[1]), self.d_model) for name in names)
-        self.zero_start = bool(variables.scalar(0, "decoder/start_from_zero_embedding"))
+        self.zero_start = bool(variables.scalar("decoder/start_from_zero_embedding", 0))
 
     def require(self, condition: bool, problem: str) -> None:
         require(condition, f"{self.folder}: {problem}")
@@ -124,98 +125,70 @@ class Reader:
         return self.files[name]
 
     def parsed(self, name: str) -> Any:
-        """The content of a file in JSON."""
         try:
             return parse_json(self.read_file(name))
         except ValueError as error:
             raise NMTError(f"{self.folder / name}: cannot be read ({one_line(error)})") from error
 
-    def read_settings(self) -> Settings:
-        """The settings of a model; NMTError where they are missing or of another type."""
-        variables = self.variables
-        if variables.version == VERSIONS[-1]:
-            tree = self.parsed("config.json")
-            self.require(isinstance(tree, dict), "its config.json is not a mapping of names to values")
-            tree = {field.name: tree[field.name] for field in fields(Settings) if field.name in tree}
-            self.files["config.json"] = json.dumps(tree).encode()
-            return build(Settings, tree, str(self.folder / "config.json"))
-        names = {"unk_token": UNK, "bos_token": BOS, "eos_token": EOS}
-        unknown, start, end = (variables.text(name, SYMBOLS[id]) for name, id in names.items())
-        first = None if variables.scalar(0, "user_decoder_start_tokens") else start
-        first = first if variables.scalar(1, "with_target_bos") or first is None else end
-        ends = (bool(variables.scalar(0, f"with_source_{symbol}")) for symbol in ("bos", "eos"))
-        return Settings(unknown, start, end, first, *ends)
-
     def read_vocabulary(self, side: str) -> list[str]:
-        """The tokens of a side, in the order of ids; NMTError where there are none, or two files with them."""
-        names = [f"{part}_vocabulary.{ending}" for part in ("shared", side) for ending in ("json", "txt")]
-        there = [name for name in names if (self.folder / name).exists()]
-        problem = " and ".join(there) or f"no {names[0]}, and no {names[2]}"
-        self.require(len(there) == 1, f"{problem}; each side has one vocabulary")
-        if there[0].endswith(".txt"):
-            lines = self.read_file(there[0]).decode(errors="replace").removesuffix("\n").split("\n")
-            return [line[:-1] for line in lines] if all(line.endswith("\r") for line in lines) else lines
-        tokens = self.parsed(there[0])
+        """The tokens of a side, in the order of ids."""
+        names = [name for part in ("shared", side) if (self.folder / (name := f"{part}_vocabulary.json")).exists()]
+        problem = f"{' and '.join(names) or 'no shared_vocabulary.json'}; each side has one vocabulary"
+        self.require(len(names) == 1, problem)
+        tokens = self.parsed(names[0])
         strings = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
-        self.require(strings, f"its {there[0]} is not a list of tokens")
+        self.require(strings, f"its {names[0]} is not a list of tokens")
         return list(tokens)
 
     def read(self) -> CTranslate2Model:
         self.check_symbols()
-        config, variables, weights = self.architecture(), self.variables, dict[str, Matrix]()
-        length, positions, columns = self.positions(weights)
+        config, variables = self.architecture(), self.variables
+        length, positions, columns = self.positions()
         for row in layer_table(config):
             cuts = [row.shape[0]] if len(row.ctranslate2) == 1 else [self.d_model, row.shape[0] - self.d_model]
             if config.attention_bias or not row.ours.endswith("_bias"):
                 arrays = [
-                    variables.array(name, length, *row.shape[1:])
+                    variables.array(name, rows, *row.shape[1:])
                     if name in variables.stored or not name.endswith("/bias")
-                    else np.zeros(length, np.float32)
-                    for name, length in zip(row.ctranslate2, cuts, strict=True)
+                    else np.zeros(rows, np.float32)
+                    for name, rows in zip(row.ctranslate2, cuts, strict=True)
                 ]
                 if variables.values:
                     array = np.concatenate(arrays)
-                    weights[row.ours] = array if row.axis is None or columns is None else array.take(columns, row.axis)
-        settings = {**positions, **self.embeddings(weights, columns), **self.output_bias(weights)}
+                    self.weights[row.ours] = array if row.axis is None else array.take(columns, row.axis)
+        config = replace(config, **positions, **self.embeddings(columns), **self.output_bias())
         unknown = next((name for name in sorted(variables.left) if not IRRELEVANT.fullmatch(name)), None)
         self.require(unknown is None, f"it has {str(unknown)[:80]!r}, which nmt's Transformer does not have")
         precision = variables.stored["decoder/layer_0/ffn/linear_0/weight"].type
-        return CTranslate2Model(replace(config, **settings), weights, self.tokens, precision, length, self.files)
+        return CTranslate2Model(config, self.weights, self.tokens, precision, length, self.files)
 
     def check_symbols(self) -> None:
         """NMTError where the symbols do not do what ours do."""
         (source, target), settings = self.rows, self.settings
+        self.require(not settings.quantization_type, "quantized by AWQ, which nmt cannot undo")
         self.require(not settings.add_source_bos, "its sources begin with a start symbol, which nmt's do not")
         needed = [target[EOS], target[UNK], source[UNK], *([source[EOS]] if settings.add_source_eos else [])]
         self.require(min(needed) >= 0, "its vocabulary lacks the end symbol or the symbol for unknown tokens")
         start = settings.decoder_start_token
-        self.require(
-            self.zero_start or (start == settings.bos_token and target[BOS] >= 0),
-            f"its translations start from {start!r}, not from a symbol of their own, as in nmt",
-        )
+        own_start = self.zero_start or (start == settings.bos_token and target[BOS] >= 0)
+        self.require(own_start, f"its translations start from {start!r}, not from a symbol of their own, as in nmt")
 
     def architecture(self) -> ModelConfig:
         """What the scalars say; they must be the same for encoder and decoder."""
-        variables, stacks = self.variables, ("encoder", "decoder")
-        defaults = {"num_heads": 8, "pre_norm": 1, "activation": 0}
-        scalars = [
-            [int(variables.scalar(default, f"{side}/{name}", name)) for name, default in defaults.items()]
-            for side in stacks
-        ]
+        variables, defaults = self.variables, {"num_heads": 8, "pre_norm": 1, "activation": 0}
+        stacks = [[int(variables.scalar(f"{stack}/{key}", defaults[key])) for key in defaults] for stack in STACKS]
         problem = "its decoder has other heads, norms or activations than its encoder, which nmt's has not"
-        self.require(scalars[0] == scalars[1], problem)
-        heads, pre_norm, activation = scalars[0]
+        self.require(stacks[0] == stacks[1], problem)
+        heads, pre_norm, activation = stacks[0]
         problem = f"its activation is number {activation}; nmt has {', '.join(ACTIVATIONS.values())}"
         self.require(activation in ACTIVATIONS, problem)
-        for name, usual in (("encoder/multi_query_attention", 0), ("decoder/alibi", 0), ("decoder/scale_outputs", 1)):
-            same = variables.scalar(usual, name) == usual
-            self.require(same, f"it has {name}, which nmt's Transformer does not have")
-        for side in stacks:
-            self.check_scale(side)
-        layers = {f"{stack}_layers": self.count_layers(stack) for stack in stacks}
+        for name, usual in ((f"{stack}/{key}", usual) for stack in STACKS for key, usual in USUAL.items()):
+            same = variables.scalar(name, usual) == usual
+            self.require(same, f"it has another {name} than {usual}, which nmt's Transformer does not have")
+        layers = {f"{stack}_layers": self.count_layers(stack) for stack in STACKS}
         # CTranslate2 does not check which layer and heads it aligns by, and crashes.
         for name, default, fewest, end in (("layer", -1, -1, layers["decoder_layers"]), ("heads", 1, 0, heads + 1)):
-            there = fewest <= variables.scalar(default, f"decoder/alignment_{name}", f"alignment_{name}") < end
+            there = fewest <= variables.scalar(f"decoder/alignment_{name}", default) < end
             self.require(there, f"its alignment_{name} is not one of its own")
         epsilon = self.settings.layer_norm_epsilon
         settings = {
@@ -230,46 +203,38 @@ class Reader:
         }
         return build(ModelConfig, settings, str(self.folder))
 
-    def check_scale(self, side: str) -> None:
-        """NMTError unless embeddings are multiplied by sqrt(d_model)."""
-        names = ("scale_embeddings", "embeddings/multiply_by_sqrt_depth", "embeddings_0/multiply_by_sqrt_depth")
-        name = next((f"{side}/{name}" for name in names if f"{side}/{name}" in self.variables.stored), "")
-        scale, is_flag = self.variables.scalar(1, name), not name or self.variables.stored[name].type == "int8"
-        scaled = bool(scale) if is_flag else math.isclose(scale, math.sqrt(self.d_model), rel_tol=1e-6)
-        self.require(scaled, f"its {side} does not multiply embeddings by the square root of their width, as in nmt")
-
     def count_layers(self, stack: str) -> int:
         pattern = re.compile(rf"{stack}/layer_(\d+)/self_attention/linear_0/weight")
         numbers = {int(match[1]) for match in map(pattern.fullmatch, self.variables.stored) if match}
         self.require(numbers == set(range(len(numbers) or 1)), f"the layers of its {stack} are not numbered from 0")
         return len(numbers)
 
-    def positions(self, weights: dict[str, Matrix]) -> tuple[int, dict[str, Any], NDArray[np.int64] | None]:
-        """Number and kind of positions, and our order of the columns of all weights, if it is another.
+    def positions(self) -> tuple[int, dict[str, Any], Order]:
+        """Number and kind of positions, and our order of the columns of all weights.
 
         They are sinusoids if both tables are, in some order of their columns, and else learned, a part of the weights.
         """
-        tables, kinds, values = [], [], self.variables.values
-        for side in ("encoder", "decoder"):
-            name = f"{side}/position_encodings/encodings"
+        tables, kinds, order = [], [], np.arange(self.d_model)
+        for stack in STACKS:
+            name = f"{stack}/position_encodings/encodings"
             stored = self.variables.stored.get(name)
             tables.append(self.variables.array(name, None, self.d_model) if stored else generated(self.d_model))
+            values = self.variables.values
             kinds.append(sinusoid_kind(tables[-1], ROUNDING.get(stored.type, 0.0)) if stored and values else None)
         length = min(map(len, tables))
         if kinds[0] and kinds[0] == kinds[1]:
             kind, halved = kinds[0]
-            return length, {"positions": kind}, halves(self.d_model).argsort() if halved else None
+            return length, {"positions": kind}, halves(self.d_model).argsort() if halved else order
         for side, table in zip(SIDES, tables, strict=True):
-            weights[f"{side}_embedding.positions.table"] = table[:length]
-        return length, {"positions": "learned", "max_positions": length}, None
+            self.weights[f"{side}_embedding.positions.table"] = table[:length]
+        return length, {"max_positions": length}, order
 
-    def embeddings(self, weights: dict[str, Matrix], columns: NDArray[np.int64] | None) -> dict[str, Any]:
+    def embeddings(self, columns: Order) -> dict[str, Any]:
         """Add the three matrices of section 3.4, and say which of them are one."""
-        source, target, output = self.matrices
+        (source, target, output), weights = self.matrices, self.weights
         tied = np.array_equal(target, output)
         all_tied = self.shared and tied and np.array_equal(source, target)
         if self.variables.values:
-            columns = np.arange(self.d_model) if columns is None else columns
             embedding = weights["target_embedding.weight"] = in_order(target, self.rows[1])[:, columns]
             weights["source_embedding.weight"] = embedding if all_tied else in_order(source, self.rows[0])[:, columns]
             weights["output.weight"] = embedding if tied else in_order(output, self.rows[1])[:, columns]
@@ -277,7 +242,7 @@ class Reader:
         separate = not self.shared or (tied and not all_tied)
         return {"tied_embeddings": tied, "source_vocabulary_size": len(self.tokens[0]) if separate else None}
 
-    def output_bias(self, weights: dict[str, Matrix]) -> dict[str, Any]:
+    def output_bias(self) -> dict[str, Any]:
         """Add the bias on the logits, and say which of our first symbols have no probability."""
         rows, name = self.rows[1], "decoder/projection/bias"
         bias, never = np.zeros(len(rows), np.float32), rows < 0
@@ -288,22 +253,22 @@ class Reader:
         self.require(starts, "it starts from zeros, yet gives padding and start symbol a probability")
         bias[[PAD, BOS] if self.zero_start else [PAD] if never[PAD] else []] = 0  # ours have none either
         if bias.any():
-            weights["output.bias"] = bias
+            self.weights["output.bias"] = bias
         padding = self.zero_start or not never[PAD]
         return {"zero_start": self.zero_start, "padding_probability": bool(padding), "output_bias": bool(bias.any())}
 
 
-def halves(d_model: int) -> NDArray[np.int64]:
+def halves(d_model: int) -> Order:
     """Our index of each column where sines and cosines are in two halves."""
     return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))
 
 
-def generated(d_model: int, length: int = GENERATED_POSITIONS) -> Matrix:
+def generated(d_model: int) -> Matrix:
     """The positions of CTranslate2 for a model without a table: from 1 on, sines first, then cosines."""
     from nmt.model import sinusoids
 
     require(d_model % 2 == 0 and d_model >= 4, f"a width of {d_model} has no sinusoids in CTranslate2")
-    return sinusoids(length, d_model, 1, "tensor2tensor").numpy()[:, halves(d_model)]
+    return sinusoids(GENERATED_POSITIONS, d_model, 1, "tensor2tensor").numpy()[:, halves(d_model)]
 
 
 def sinusoid_kind(table: Matrix, rounding: float) -> tuple[str, bool] | None:

@@ -98,17 +98,17 @@ def sample_of(config: ExportConfig, description: "ModelDescription") -> "Sample"
     from nmt.plugins.exchange.foreign import Sample
     from nmt.text import read_texts
 
-    if config.sample is not None:
-        lines = list(read_texts(config.sample))
-        return Sample(lines, config.sample if lines else f"{config.sample} is empty")
     prepared = within(description.training, "config", "prepared")
-    if not isinstance(prepared, str):
-        return Sample([], "the model does not say what it was trained on")
-    path = Path(prepared) / f"valid.{description.source}"
-    if not path.is_file():
-        return Sample([], f"{path} is not there")
-    lines = list(islice(read_texts(str(path)), SAMPLE_LINES))
-    return Sample(lines, f"the first lines of {path}" if lines else f"{path} is empty")
+    path, origin = config.sample, config.sample
+    if path is None:
+        if not isinstance(prepared, str):
+            return Sample([], "the model does not say what it was trained on")
+        path = str(Path(prepared) / f"valid.{description.source}")
+        origin = f"the first lines of {path}"
+        if not Path(path).is_file():
+            return Sample([], f"{path} is not there")
+    lines = list(islice(read_texts(path), None if config.sample else SAMPLE_LINES))
+    return Sample(lines, origin if lines else f"{path} is empty")
 
 
 def run(config: ExportConfig) -> None:

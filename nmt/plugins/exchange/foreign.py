@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
-from nmt.config import LANGUAGE, DecodeConfig, ModelConfig, require
+from nmt.config import DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError, one_line
 from nmt.files import read_text
 from nmt.model import Transformer
@@ -59,11 +59,6 @@ class Foreign:
         model = Transformer(self.config, self.tokenizer.vocabulary_size)
         model.load_state_dict(self.weights)
         return model.eval()
-
-
-def language(code: Any) -> str:
-    """A code of a language; "und" for what is none."""
-    return code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und"
 
 
 @dataclass
@@ -121,11 +116,11 @@ def largest_difference(ours: Scores, theirs: Scores) -> tuple[int, float]:
 
 def same_translations(sample: Sample, ours: Sequence[str], theirs: Sequence[str], name: str) -> Iterator[str]:
     """The share of lines that both programs translate alike, and some lines that they do not."""
-    count = len(sample.lines)
-    different = [index for index in range(count) if ours[index] != theirs[index]]
-    same, width = count - len(different), len(name) + 1
+    different = [row for row in enumerate(zip(sample.lines, theirs, ours, strict=True), 1) if row[1][1] != row[1][2]]
+    count, width = len(sample.lines), len(name) + 1
+    same = count - len(different)
     yield f"{same:,} of {count:,} lines ({same / max(count, 1):.1%}) are translated as by {name}: {sample.origin}"
-    for index in different[:SHOWN_LINES]:
-        yield f"line {index + 1}: {sample.lines[index]}"
-        yield f"  {name + ':':{width}} {theirs[index]}"
-        yield f"  {'nmt:':{width}} {ours[index]}"
+    for number, (line, their, our) in different[:SHOWN_LINES]:
+        yield f"line {number}: {line}"
+        yield f"  {name + ':':{width}} {their}"
+        yield f"  {'nmt:':{width}} {our}"

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker
 from nmt.config import MISSING, Command, DecodeConfig, choice, require
-from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from nmt.model import Transformer
-    from nmt.plugins.exchange.foreign import Foreign, Program, Sample
+    from nmt.plugins.exchange.foreign import Foreign, Sample
     from nmt.text import Tokenizer
 
 SAMPLE_LINES, SAMPLE_TOKENS = 50, (3, 15)
@@ -26,8 +25,8 @@ class ImportConfig:
     """The tree of `nmt import`."""
 
     path: str = MISSING
-    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml; a
-    folder of CTranslate2; an .argosmodel of Argos Translate, packed or unpacked."""
+    """A MarianMT folder as on the Hugging Face hub, an .npz of Marian, or a folder with one and its decoder.yml, or a
+    folder of CTranslate2."""
     output: str = MISSING
     """The model directory to write."""
     trained_by: str | None = choice(None, "marian", "transformers")
@@ -64,11 +63,8 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
     status("reading")
     foreign = read(config)
     status("comparing")
-    model, tokenizer = foreign.model(), foreign.tokenizer
-    penalty: dict[str, Any] = {
-        "length_penalty": foreign.length_penalty,
-        "length_penalty_kind": foreign.length_penalty_kind,
-    }
+    model, tokenizer, kind = foreign.model(), foreign.tokenizer, foreign.length_penalty_kind
+    penalty: dict[str, Any] = {"length_penalty": foreign.length_penalty, "length_penalty_kind": kind}
     lines = list(compare(config, foreign, model, replace(config.decode, n_best=1, **penalty)))
     languages = config.source or foreign.languages[0], config.target or foreign.languages[1]
     training = {**foreign.training, "imported": foreign.origin, **penalty}
@@ -85,14 +81,14 @@ def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterato
 
 def read(config: ImportConfig) -> "Foreign":
     """The model to import; NMTError for keys of another kind of model."""
-    from nmt.plugins.exchange.from_ctranslate2 import is_ctranslate2, read_ctranslate2
-
     path = Path(config.path)
-    by_ctranslate2 = is_ctranslate2(path)
+    by_ctranslate2 = (path / "model.bin").is_file()
     for key in ("trained_by", "scores") if by_ctranslate2 else ("sentencepiece",):
         value = getattr(config, key)
         require(value is None, f"{key}={value}: not for {path}; leave it out")
     if by_ctranslate2:
+        from nmt.plugins.exchange.from_ctranslate2 import read_ctranslate2
+
         return read_ctranslate2(path, config.sentencepiece)
     from nmt.plugins.exchange.marian import read_hub, read_marian
 
@@ -107,22 +103,18 @@ def read(config: ImportConfig) -> "Foreign":
 
 def compare(config: ImportConfig, foreign: "Foreign", model: "Transformer", decode: DecodeConfig) -> Iterator[str]:
     """What the original program makes of a sample, beside what the imported model does."""
-    from nmt.plugins.exchange.foreign import PrintedScores, agreement
+    from nmt.plugins.exchange.foreign import PrintedScores, Program, agreement
     from nmt.search import TorchEngine
     from nmt.translation import Translator
 
-    if config.scores:
-        program: Program = PrintedScores(config.scores)
-    elif foreign.program is None:
+    if not config.scores and foreign.program is None:
         yield "not compared with Marian: scores=FILE takes what its scorer printed"
-        return
-    elif importlib.util.find_spec(foreign.package or "") is None:
+    elif not config.scores and importlib.util.find_spec(foreign.package or "") is None:
         yield f"not compared: {foreign.package} is not installed"
-        return
     else:
-        program = foreign.program(decode)
-    translator = Translator(TorchEngine([model], decode), foreign.tokenizer)
-    yield from agreement(translator, program, sample_of(config, foreign.tokenizer))
+        program: Program = PrintedScores(config.scores) if config.scores else foreign.program(decode)
+        translator = Translator(TorchEngine([model], decode), foreign.tokenizer)
+        yield from agreement(translator, program, sample_of(config, foreign.tokenizer))
 
 
 def sample_of(config: ImportConfig, tokenizer: "Tokenizer") -> "Sample":
@@ -152,8 +144,7 @@ def run(config: ImportConfig) -> None:
 
 def one_path(words: list[str]) -> dict[str, Any]:
     """The model to import; NMTError for more than one word."""
-    if len(words) > 1:
-        raise NMTError(f"{words[-1]}: this command takes one folder or file; {words[0]} is given too")
+    require(len(words) == 1, f"{words[-1]}: this command takes one folder or file; {words[0]} is given too")
     return {"path": words[0]}
 
 

@@ -28,11 +28,10 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from nmt.config import require, shown
+from nmt.config import LANGUAGE, matches, require, shown
 from nmt.errors import NMTError, one_line
 from nmt.files import (
     LARGE,
@@ -46,7 +45,7 @@ from nmt.files import (
     read_text,
     stored_shapes,
 )
-from nmt.plugins.exchange.foreign import Foreign, Weights, language
+from nmt.plugins.exchange.foreign import Foreign, Weights
 from nmt.plugins.exchange.marian_weights import (
     VOCABULARY,
     check_settings,
@@ -63,8 +62,7 @@ SUPPORTED: dict[str, tuple[Any, ...]] = {
     **{"type": ("transformer",), "transformer-decoder-autoreg": ("self-attention",), "input-types": ([],)},
     **{"transformer-ffn-depth": (2,), "transformer-decoder-ffn-depth": (0, 2), "transformer-tied-layers": ([],)},
     **{"transformer-postprocess-emb": ("d", ""), "transformer-attention-mask": ("default",)},
-    **{"lemma-dim-emb": (0,), "factors-dim-emb": (0,)},
-    **{"transformer-ffn-activation": ("swish", "relu", "gelu")},
+    **{"lemma-dim-emb": (0,), "factors-dim-emb": (0,), "transformer-ffn-activation": ("swish", "relu", "gelu")},
     **dict.fromkeys(("transformer-no-projection", "transformer-pool", "transformer-no-bias"), (False,)),
     **dict.fromkeys(("transformer-no-affine", "transformer-disable-position-embeddings"), (False,)),
     **dict.fromkeys(("transformer-train-position-embeddings", "transformer-train-positions"), (False,)),
@@ -106,21 +104,34 @@ def read_marian(path: Path) -> Foreign:
     file = path if path != folder else models[0]
     arrays = read_npz(file)
     settings = marian_settings(file, arrays.pop(SPECIAL, None))
-    weights = {name: tensor_of(file, name, array) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        problem = f"{file}: {shown(name)} holds {array.dtype}, not float32; of an 8-bit model, import its original"
+        require(array.dtype in (np.float16, np.float32), problem)
+    weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in arrays.items()}
+    shared = weights.pop("Wemb", None)
+    source, target = (weights.pop(f"{stack}_Wemb", shared) for stack in ("encoder", "decoder"))
+    output, columns = weights.pop("decoder_ff_logit_out_Wt", target), weights.pop("decoder_ff_logit_out_W", None)
+    output = output if columns is None else columns.T
+    vocabulary = source, target, output, weights.pop("decoder_ff_logit_out_b", None)
     tokenizer = read_vocabularies(folder, names)
-    config, ours = read_weights(file, settings, "marian", tokenizer, *split_vocabulary(weights))
+    config, ours = read_weights(file, settings, "marian", tokenizer, weights, by_name(*vocabulary))
     alpha = length_penalty(decoder, tree, "normalize", 0.0)
     return Foreign("trained by marian", config, ours, tokenizer, alpha)
 
 
+def by_name(*vocabulary: Tensor | None) -> Weights:
+    """The matrices of VOCABULARY that are there."""
+    return {name: tensor for name, tensor in zip(VOCABULARY, vocabulary, strict=True) if tensor is not None}
+
+
 def read_vocabularies(folder: Path, names: list[Path]) -> MarianTokenizer:
     """The tokenizer of two vocabularies, which may be one: sentencepiece models, or tables in YAML."""
-    models = [path.suffix == ".spm" for path in names]
-    require(models[0] == models[1], f"{folder}: one of its vocabularies is a sentencepiece model, the other is none")
-    one = names[:1] if names[0] == names[1] else names
-    if models[0]:
-        return tokenizer_of(names, [pieces(path) for path in one], tags=False)
-    return tokenizer_of([folder / "source.spm", folder / "target.spm"], [read_table(path) for path in one], tags=True)
+    are_models = [path.suffix == ".spm" for path in names]
+    same = are_models[0] == are_models[1]
+    require(same, f"{folder}: one of its vocabularies is a sentencepiece model, the other is none")
+    tables = [(pieces if are_models[0] else read_table)(path) for path in dict.fromkeys(names)]
+    models = names if are_models[0] else [folder / "source.spm", folder / "target.spm"]
+    return tokenizer_of(models, tables, tags=not are_models[0])
 
 
 def pieces(path: Path) -> list[str]:
@@ -136,13 +147,11 @@ def pieces(path: Path) -> list[str]:
 
 def read_table(path: Path) -> list[str]:
     """The entries of a vocabulary in YAML. All of it is text there, for which the entry `no` would be a boolean."""
-    text = read_text(path)
     try:
-        tree = yaml.load(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+        tree = yaml.load(read_text(path), getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:
         raise NMTError(f"{path}: not plain YAML ({one_line(error)})") from error
-    if not isinstance(tree, dict) or not all(isinstance(part, str) for item in tree.items() for part in item):
-        raise NMTError(f"{path}: not a mapping of entries to numbers")
+    require(matches(tree, dict[str, str]), f"{path}: not a mapping of entries to numbers")
     return entries_by_number(path, tree)
 
 
@@ -176,9 +185,9 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     require(isinstance(tree, dict) and "type" in tree, f"{path}: its {SPECIAL} has no type")
     check_settings(path, tree, SUPPORTED)
     operations = tuple(setting(path, tree, key, str, "").replace("d", "") for key in OPERATIONS)
-    if operations not in NORMS:
-        given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
-        raise NMTError(f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
+    given = ", ".join(f"{key}={shown(tree.get(key))}" for key in OPERATIONS)
+    supported = operations in NORMS
+    require(supported, f"{path}: {given}: only post-norm (dan) or pre-norm layers (n, da, n) can be imported")
     sizes = {name: setting(path, tree, key, int) for name, key in SIZES.items()}
     inner = setting(path, tree, "transformer-decoder-dim-ffn", int, 0)
     require(inner in (0, sizes["d_ff"]), f"{path}: transformer-decoder-dim-ffn differs")
@@ -186,25 +195,6 @@ def marian_settings(path: Path, content: np.ndarray[Any, Any] | None) -> dict[st
     version = tuple(map(int, re.findall(r"\d+", str(tree.get("version")))[:3]))
     quick = activation == "gelu" and version < EXACT_GELU
     return {**sizes, "activation": "quick_gelu" if quick else activation, "norm": NORMS[operations]}
-
-
-def tensor_of(path: Path, name: str, array: np.ndarray[Any, Any]) -> Tensor:
-    """An array in float32; NMTError for other numbers than a model has."""
-    if array.dtype not in (np.float16, np.float32):
-        kind = f"{path}: {shown(name)} holds {array.dtype}, not float32"
-        raise NMTError(f"{kind}; of an 8-bit model, import the one it was made from")
-    return torch.from_numpy(array.astype(np.float32))
-
-
-def split_vocabulary(weights: Weights) -> tuple[Weights, Weights]:
-    """The weights of the layers under Marian's names, and the others under those of VOCABULARY."""
-    layers = dict(weights)
-    shared = layers.pop("Wemb", None)
-    source, target = (layers.pop(f"{stack}_Wemb", shared) for stack in ("encoder", "decoder"))
-    output, columns = layers.pop("decoder_ff_logit_out_Wt", target), layers.pop("decoder_ff_logit_out_W", None)
-    output = output if columns is None else columns.T
-    tensors = source, target, output, layers.pop("decoder_ff_logit_out_b", None)
-    return layers, {name: tensor for name, tensor in zip(VOCABULARY, tensors, strict=True) if tensor is not None}
 
 
 def read_hub(folder: Path, trained_by: str | None) -> Foreign:
@@ -219,8 +209,7 @@ def read_hub(folder: Path, trained_by: str | None) -> Foreign:
     activation = setting(where, tree, "activation_function", str)
     settings = {
         **{key: setting(where, tree, key, int) for key in ("encoder_layers", "decoder_layers", "d_model")},
-        "d_ff": tree["encoder_ffn_dim"],
-        "heads": tree["encoder_attention_heads"],
+        **{"d_ff": tree["encoder_ffn_dim"], "heads": tree["encoder_attention_heads"]},
         "dropout": setting(where, tree, "dropout", float, 0.1),
         "activation": "swish" if activation == "silu" else activation,
     }
@@ -228,22 +217,32 @@ def read_hub(folder: Path, trained_by: str | None) -> Foreign:
     tables = [entries_by_number(folder / name, read_mapping(folder / name, parse_json, LARGE)) for name in names]
     tokenizer = tokenizer_of([folder / "source.spm", folder / "target.spm"], tables, tags=True)
     require(MARIAN_SYMBOLS[2] in tables[-1], f"{folder}: its vocabulary has no <pad>, from which its decoder starts")
-    layers, vocabulary = split_hub_vocabulary(tensors(folder))
+    weights = tensors(folder)
+    for stack in ("encoder", "decoder"):  # sinusoids
+        weights.pop(f"model.{stack}.embed_positions.weight", None)
+    shared = weights.pop("model.shared.weight", None)
+    source, target, output, bias = (weights.pop(name, None) for name in VOCABULARY)
+    source, target = (shared if matrix is None else matrix for matrix in (source, target))
+    vocabulary = by_name(source, target, target if output is None else output, bias)
     padding = tables[-1].index(MARIAN_SYMBOLS[2])
-    embedding = vocabulary.get(VOCABULARY[1])
-    is_marians = embedding is None or embedding.dim() != 2 or not embedding[padding : padding + 1].any()
+    is_marians = target is None or target.dim() != 2 or not target[padding : padding + 1].any()
     trained_by = trained_by or ("marian" if is_marians else "transformers")
-    config, weights = read_weights(folder, settings, trained_by, tokenizer, layers, vocabulary)
-    search = folder / "generation_config.json"
+    config, ours = read_weights(folder, settings, trained_by, tokenizer, weights, vocabulary)
+    search, path = folder / "generation_config.json", folder / "tokenizer_config.json"
     penalty = (search, read_mapping(search, parse_json)) if search.exists() else (where, tree)
-    path = folder / "tokenizer_config.json"
     languages = read_mapping(path, parse_json) if path.exists() else {}
-    foreign = Foreign(f"trained by {trained_by}", config, weights, tokenizer)
-    foreign.length_penalty = length_penalty(*penalty, "length_penalty", 1.0)
-    foreign.languages = language(languages.get("source_lang")), language(languages.get("target_lang"))
-    foreign.package = "transformers"
-    foreign.program = lambda decode: original(config, {**layers, **vocabulary}, tokenizer, decode)
-    return foreign
+    codes = [languages.get(f"{side}_lang") for side in ("source", "target")]
+    first, second = (code if isinstance(code, str) and LANGUAGE.fullmatch(code) else "und" for code in codes)
+    return Foreign(
+        f"trained by {trained_by}",
+        config,
+        ours,
+        tokenizer,
+        length_penalty(*penalty, "length_penalty", 1.0),
+        languages=(first, second),
+        package="transformers",
+        program=lambda decode: original(config, {**weights, **vocabulary}, tokenizer, decode),
+    )
 
 
 def tensors(folder: Path) -> Weights:
@@ -251,29 +250,12 @@ def tensors(folder: Path) -> Weights:
     path = folder / "model.safetensors"
     if path.exists():
         stored_shapes(path)
-        try:
-            return load_file(path)
-        except (OSError, SafetensorError) as error:
-            raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
+        return load_file(path)
     path = folder / "pytorch_model.bin"
     try:
         content: Any = load_plain(path)
     except ValueError as error:
         raise NMTError(f"{path}: not loaded, because {error}") from error
-    if not isinstance(content, dict) or not all(
-        isinstance(name, str) and isinstance(tensor, Tensor) and tensor.is_floating_point()
-        for name, tensor in content.items()
-    ):
-        raise NMTError(f"{path}: not a mapping of names to tensors of float numbers")
+    floats = matches(content, dict[str, Tensor]) and all(tensor.is_floating_point() for tensor in content.values())
+    require(floats, f"{path}: not a mapping of names to tensors of float numbers")
     return dict(content)
-
-
-def split_hub_vocabulary(weights: Weights) -> tuple[Weights, Weights]:
-    """The weights of the layers, and those of VOCABULARY; without positions, which are sinusoids."""
-    for stack in ("encoder", "decoder"):
-        weights.pop(f"model.{stack}.embed_positions.weight", None)
-    shared = weights.pop("model.shared.weight", None)
-    source, target, output, bias = (weights.pop(name, None) for name in VOCABULARY)
-    source, target = (shared if matrix is None else matrix for matrix in (source, target))
-    tensors = source, target, (target if output is None else output), bias
-    return weights, {name: tensor for name, tensor in zip(VOCABULARY, tensors, strict=True) if tensor is not None}

@@ -95,11 +95,8 @@ def read_weights(
     `by` is who trained the model, `layers` have the names of Marian or of transformers, `vocabulary` those of
     VOCABULARY. Raises NMTError unless these are all weights, of the right shapes, and no others.
     """
-    marians, tables, left = (
-        any(name.startswith("encoder_l1_") for name in layers),
-        tokenizer.tables,
-        {**layers, **vocabulary},
-    )
+    marians = any(name.startswith("encoder_l1_") for name in layers)
+    tables, left = tokenizer.tables, {**layers, **vocabulary}
     require(set(VOCABULARY[:3]) <= set(vocabulary), f"{where}: it has no embeddings")
 
     def take(name: str, *shape: int) -> Tensor:

@@ -14,7 +14,7 @@ def register(add: Callable[..., None]) -> None:
         "command",
         "import",
         "nmt.plugins.exchange.import_model:COMMAND",
-        summary="Make a model of Marian, OPUS-MT, CTranslate2 or Argos one of nmt's, to use and to train on.",
+        summary="Make a model of Marian, OPUS-MT or CTranslate2 one of nmt's, to use and to train on.",
     )
     add(
         "engine",

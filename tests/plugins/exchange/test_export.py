@@ -264,7 +264,7 @@ def test_an_export_that_aligns_by_what_is_not_there_is_refused(model, tmp_path, 
     write(model, tmp_path / "out", "int8")
     path = tmp_path / "out" / "model.bin"
     with path.open("rb") as file:
-        stored = read_index(file, path.stat().st_size)[1][f"decoder/alignment_{name}"]
+        stored = read_index(file, path.stat().st_size)[f"decoder/alignment_{name}"]
     content = bytearray(path.read_bytes())
     content[stored.offset : stored.offset + 2] = struct.pack("<h", number)
     path.write_bytes(content)

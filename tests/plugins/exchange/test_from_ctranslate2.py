@@ -6,7 +6,6 @@ import math
 import os
 import random
 import struct
-import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -25,9 +24,7 @@ from nmt.errors import NMTError
 from nmt.files import ModelDescription, read_description, sha256, write_model_directory
 from nmt.model import Transformer
 from nmt.plugins.exchange.ctranslate2 import write
-from nmt.plugins.exchange.ctranslate2_file import TYPES, read_index
 from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model, read_model
-from nmt.plugins.exchange.from_ctranslate2 import read_ctranslate2
 from nmt.text import train_tokenizer
 
 WIDTH, INNER, WORDS = 16, 24, 30
@@ -206,50 +203,6 @@ def test_tied_matrices_are_one_array(tmp_path):
     assert weights["source_embedding.weight"] is weights["target_embedding.weight"] is weights["output.weight"]
 
 
-def rewrite(folder: Path, version: int, revision: int, names: dict[str, str], left_out: str, extra: dict) -> None:
-    """Write model.bin again as an older CTranslate2 would have."""
-
-    def text(name: str) -> bytes:
-        return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
-
-    path = folder / "model.bin"
-    content = path.read_bytes()
-    stored = read_index(io.BytesIO(content), len(content))[1]
-    variables = {
-        name: (v.shape, list(TYPES).index(v.type), content[v.offset : v.offset + v.length])
-        for name, v in stored.items()
-    }
-    variables = {name: value for name, value in (variables | extra).items() if name not in left_out.split()}
-    with path.open("wb") as file:
-        file.write(struct.pack("<I", version) + text("TransformerSpec") + struct.pack("<II", revision, len(variables)))
-        for name, (shape, type, numbers) in variables.items():
-            file.write(text(names.get(name, name)) + struct.pack(f"<B{len(shape)}I", len(shape), *shape))
-            file.write(struct.pack("<BI", type, len(numbers)) + numbers)
-        file.write(struct.pack("<I", 0))
-
-
-def test_models_of_2020_have_no_config(tmp_path):
-    """Scalars once for both sides, one embedding without a number, vocabularies as text, flags in model.bin."""
-    folder = write_model(tmp_path / "model", "int8", source_end=True)
-    names = {
-        "encoder/num_heads": "num_heads",
-        "encoder/pre_norm": "pre_norm",
-        "encoder/activation": "activation",
-        "encoder/embeddings_0/weight": "encoder/embeddings/weight",
-        "encoder/embeddings_0/weight_scale": "encoder/embeddings/weight_scale",
-    }
-    left_out = "decoder/num_heads decoder/pre_norm decoder/activation encoder/multi_query_attention"
-    flags = {"with_source_eos": ([], 1, b"\1"), "with_target_bos": ([], 1, b"\1"), "with_source_bos": ([], 1, b"\0")}
-    rewrite(folder, 4, 3, names, left_out, flags)
-    tokens = json.loads((folder / "shared_vocabulary.json").read_text())
-    (folder / "shared_vocabulary.txt").write_text("".join(f"{token}\n" for token in tokens))
-    for name in ("shared_vocabulary.json", "config.json"):
-        (folder / name).unlink()
-    model = read_model(folder)
-    assert model.config.source_end
-    assert_same_scores(folder, model)
-
-
 def change_settings(folder: Path, **settings) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | settings))
@@ -394,68 +347,6 @@ def test_links_and_missing_files_are_refused(tmp_path):
     read_model(folder)
 
 
-METADATA = {"package_version": "1.0", "from_code": "en", "to_code": "es", "from_name": "English", "to_name": "Spanish"}
-
-
-def write_package(folder: Path, path: Path, root: str = "translate-en_es-1_0/", pieces: bytes = b"pieces") -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{root}metadata.json", json.dumps(METADATA))
-        archive.writestr(f"{root}sentencepiece.model", pieces)
-        archive.writestr(f"{root}stanza/en/tokenize/ewt.pt", b"a pickle")
-        for file in folder.iterdir():
-            archive.write(file, f"{root}model/{file.name}")
-    return path
-
-
-@pytest.mark.parametrize("root", ["translate-en_es-1_0/", ""])
-def test_packages_of_argos_translate(root, folder, pieces, tmp_path):
-    (folder / "sentencepiece.model").unlink()
-    path = write_package(folder, tmp_path / "en_es.argosmodel", root, pieces)
-    found = read_ctranslate2(path, None)
-    assert (found.languages, found.length_penalty) == (("en", "es"), 0.2)
-    assert found.weights.keys() == read_model(folder).weights.keys()
-
-
-def test_unpacked_packages(folder, tmp_path):
-    folder = folder.rename(tmp_path / "model")
-    (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
-    (tmp_path / "bpe.model").write_bytes(b"")
-    with pytest.raises(NMTError, match=r"bpe\.model"):
-        read_ctranslate2(tmp_path, None)
-    (folder / "sentencepiece.model").rename(tmp_path / "sentencepiece.model")
-    assert read_ctranslate2(tmp_path, None).languages == ("en", "es")
-    (tmp_path / "metadata.json").write_text(json.dumps(METADATA | {"target_prefix": "__es__"}))
-    with pytest.raises(NMTError, match="begins with '__es__'"):
-        read_ctranslate2(tmp_path, None)
-
-
-def zipped(path: Path, **members: bytes) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
-def test_bombs_traversal_and_damage(folder, pieces, tmp_path):
-    zipped(tmp_path / "bomb.argosmodel", **{"a/model/model.bin": bytes(50_000_000), "a/metadata.json": b"{}"})
-    zipped(tmp_path / "outside.argosmodel", **{"../model/model.bin": b"x", "/metadata.json": b"{}"})
-    zipped(tmp_path / "two.argosmodel", **{"a/metadata.json": b"{}", "b/metadata.json": b"{}"})
-    (tmp_path / "no.argosmodel").write_bytes(b"PK, but no archive")
-    content = bytearray(write_package(folder, tmp_path / "flipped.argosmodel", pieces=pieces).read_bytes())
-    content[len(content) // 2] ^= 255
-    (tmp_path / "flipped.argosmodel").write_bytes(content)
-    for name, words in (
-        ("bomb", "times its own bytes"),
-        ("outside", "metadata.json"),
-        ("two", "two packages"),
-        ("no", "damaged"),
-        ("flipped", "damaged"),
-    ):
-        with pytest.raises(NMTError, match=words):
-            read_ctranslate2(tmp_path / f"{name}.argosmodel", None)
-    assert not (tmp_path / "model").exists()
-
-
 # Through the command.
 
 SYLLABLES = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu"]
@@ -495,19 +386,18 @@ def largest_difference(out: str) -> float:
     return float(out.split("within ")[1].split()[0])
 
 
-def test_a_package_becomes_a_model_directory_and_is_exported_again(nmt, folder, pieces, tmp_path):
-    write_package(folder, tmp_path / "en_es.argosmodel", pieces=pieces)
-    done = nmt("import", "en_es.argosmodel", "output=es", *SAMPLE)
+def test_a_folder_becomes_a_model_directory_and_is_exported_again(nmt, folder, tmp_path):
+    done = nmt("import", "converted", "output=es", "source=en", "target=es", *SAMPLE)
     assert done.code == 0, done.err
     first, certificate, same, *_ = done.out.splitlines()
-    assert first == "es: en_es.argosmodel, a model of CTranslate2, dequantized from int8"
+    assert first == "es: converted, a model of CTranslate2, dequantized from int8"
     assert largest_difference(certificate) < 1e-5
     assert same == "4 of 4 lines (100.0%) are translated as by CTranslate2: sample"
     card = (tmp_path / "es" / "README.md").read_text()
     assert "from en to es, a model of CTranslate2, dequantized from int8," in card
     assert certificate in card
     description = read_description(tmp_path / "es")
-    assert description.training["length_penalty"] == 0.2
+    assert description.training["length_penalty"] == 1.0
     assert description.training["length_penalty_kind"] == "marian"
     done = nmt("export", "es", "output=again", *SAMPLE)
     assert done.code == 0, done.err
@@ -554,20 +444,14 @@ def linked(folder: Path) -> None:
         (lambda folder: os.truncate(folder / "model.bin", 3000), "model.bin: not a model of CTranslate2"),
         (linked, "model.bin: cannot be read (a link"),
         (other_words, "knows 0 of the"),
-        (lambda folder: (folder / "source_vocabulary.txt").write_text("a"), "each side has one vocabulary"),
+        (lambda folder: (folder / "source_vocabulary.json").write_text("[]"), "each side has one vocabulary"),
         (lambda folder: (folder / "sentencepiece.model").write_bytes(b"nonsense"), "no tokenizer"),
     ],
 )
-@pytest.mark.parametrize("packed", [False, True])
-def test_what_does_not_fit_is_one_line(nmt, folder, tmp_path, packed, change, words):
+def test_what_does_not_fit_is_one_line(nmt, folder, tmp_path, change, words):
     change(folder)
-    path = folder
-    if packed:
-        path, pieces = tmp_path / "en_es.argosmodel", (folder / "sentencepiece.model").read_bytes()
-        write_package(folder, path, pieces=pieces)
-    if not (packed and "link" in words):  # whose content is in the archive
-        nmt("import", str(path), "output=out").refused(str(path), words)
-        assert not (tmp_path / "out").exists()
+    nmt("import", str(folder), "output=out").refused(str(folder), words)
+    assert not (tmp_path / "out").exists()
 
 
 def test_another_vocabulary_beside_an_exported_model_is_named(nmt, folder, tmp_path):
