@@ -21,7 +21,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from nmt.config import TranslateConfig, shown
@@ -219,19 +219,20 @@ class Text(Document):
 
 
 @dataclass
-class Line:
-    """A line of a plain text, without the white space around it."""
+class Stretch:
+    """Characters instead of which a translation stands as it is, or what is `written` if nothing is translated."""
 
     begin: int
     end: int
-    lines: list[str]
+    lines: list[str] = field(default_factory=list)
+    written: str = ""
 
     def render(self, translations: Sequence[Translated]) -> str:
-        return translations[0].text
+        return translations[0].text if translations else self.written
 
 
 class PlainText(Text):
     """Lines of text; line ends, blank lines and white space around a line stay as they are."""
 
     def parts(self, text: str, model: Direction) -> Sequence[Part]:
-        return [Line(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)]
+        return [Stretch(*line.span(), [line[0]]) for line in re.finditer(r"[^\s](?:[^\n]*[^\s])?", text)]

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
-from itertools import accumulate
 from typing import Literal
 
-from nmt.plugins.documents.document import Direction, Part, Spliced, Text, Translated, differ
+from nmt.plugins.documents.document import Direction, Part, Spliced, Stretch, Text, Translated, differ
 from nmt.plugins.documents.markup import Sentence, Token
-from nmt.text import USUAL, Finder
 
 # Possessive, so that no input takes more than linear time.
 VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))"""
@@ -37,9 +35,8 @@ READ = frozenset(["alt", "title", "placeholder", "aria-label"])
 READ_IF = {"input": ("value", "type"), "meta": ("content", "name", "property")}
 READ_AS = frozenset(["submit", "button", "reset", "description", "og:title", "og:description"])
 """Of some tags, another attribute that people read, where one of the next has one of these values."""
-FIXED = frozenset(["notranslate", "sig-object"])
-"""Classes of elements that are not to be translated; the second is Sphinx's, of the signature of a function."""
-LONGEST_SIGN = 100
+FIXED = frozenset(["notranslate", "sig-object", "headerlink"])
+"""Classes of elements that are not to be translated: Sphinx's are of the signature of a function, and of ¶."""
 
 
 @dataclass
@@ -84,31 +81,6 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
-def is_sign(text: str) -> bool:
-    """True for text without letters or digits, such as ¶ or →, that is no placeholder."""
-    signs = text.strip() if len(text) <= LONGEST_SIGN else ""
-    return bool(signs) and not any(map(str.isalnum, signs)) and not Finder([USUAL]).stretches(signs)
-
-
-def without_signs(tokens: Sequence[Token]) -> list[Token]:
-    """Tokens in which elements that hold a sign alone are points, unless there is text without blanks at both sides."""
-    joined, last, at = list[Token](), " ", 0
-    following = list(accumulate(reversed(tokens), lambda text, token: token.text[:1] or text, initial=" "))[::-1]
-    while at < len(tokens):
-        inside = tokens[at : at + 3]
-        is_element = [token.kind for token in inside] == ["open", "text", "close"] and inside[0].name == inside[2].name
-        if not (is_element and is_sign(inside[1].text)):
-            inside = inside[:1]
-            joined += inside
-        elif last.isspace() or following[at + 3].isspace():
-            joined.append(Token("point", "".join(token.raw for token in inside)))
-        else:
-            joined += inside
-        last = "".join(token.text for token in inside)[-1:] or last
-        at += len(inside)
-    return joined
-
-
 class WithAttributes:
     """A sentence, and what is read of the attributes of tags in it."""
 
@@ -122,19 +94,6 @@ class WithAttributes:
             new[raw] = tag.render(translations[at : at + len(tag.lines)])
             at += len(tag.lines)
         return MARKUP.sub(lambda markup: new.get(markup[0], markup[0]), self.sentence.render(translations))
-
-
-@dataclass
-class Language:
-    """An attribute that says in which language an element is."""
-
-    begin: int
-    end: int
-    written: str
-    lines: list[str] = field(default_factory=list)
-
-    def render(self, translations: Sequence[Translated]) -> str:
-        return self.written
 
 
 class Reader:
@@ -172,7 +131,8 @@ class Reader:
         last = (tag.partner or index) if kind in ("copied", "left") or tag.name in UNSEEN else index
         raw = self.text[tag.begin : self.tags[last].end]
         if kind == "copied":
-            shown = "" if tag.name in ("math", "svg") else unescape(MARKUP.sub("", raw))
+            is_unseen = tag.name in ("math", "svg") or "headerlink" in tag.value(self.text, "class")
+            shown = "" if is_unseen else unescape(MARKUP.sub("", raw))
             self.tokens.append(Token("copy", raw, shown, breaks=not shown))
             return last
         if kind == "between":
@@ -193,9 +153,9 @@ class Reader:
         for name in ("lang", "xml:lang") if target else ():
             place = tag.attributes.get(name)
             if place and not differ(tag.value(self.text, name), source) and (is_page or source):
-                yield Language(*place, f'"{target}"')
+                yield Stretch(*place, written=f'"{target}"')
             elif name == "lang" and is_page and not place:
-                yield Language(tag.begin + len("<html"), tag.begin + len("<html"), f' lang="{target}"')
+                yield Stretch(*[tag.begin + len("<html")] * 2, written=f' lang="{target}"')
 
     def read_attributes(self, tag: Tag) -> Iterator[Part]:
         """What people read of a tag's attributes."""
@@ -210,7 +170,7 @@ class Reader:
 
     def end_sentence(self) -> None:
         """Make a part of the tokens so far, and of each attribute outside of it."""
-        sentence = Sentence(self.begin, without_signs(self.tokens), partial(escape, quote=False))
+        sentence = Sentence(self.begin, self.tokens, partial(escape, quote=False))
         inside, outside = list[tuple[str, Spliced]](), list[Part]()
         for tag, parts in self.attributes:
             if sentence.begin <= tag.begin < sentence.end and sentence.lines:

@@ -24,8 +24,8 @@ BREAK = re.compile(r"[ \t]*\\?\n[ \t]*")
 ALERT, ATTRIBUTES = r"\[!\w{1,40}\][+-]?", r"\{:[^{}\n]{0,200}\}|\{ ?[#.]\w[^{}\n]{0,200}\}"
 UNKNOWN = re.compile(rf"(\[\^[^\]\s]+\]:?|\[[ xX]\]|{ALERT}|{ATTRIBUTES})")
 """Footnotes, the boxes of tasks, alerts and lists of attributes, which CommonMark takes for text."""
-ALONE, FOOTNOTE, TITLE = map(re.compile, (rf"\s*(?:{ALERT}|{ATTRIBUTES})\s*", r"\s*\[\^[^\]\s]+\]:", rf"\s*{ALERT}"))
-"""Lines of a paragraph of CommonMark that stand for themselves, that begin another one, or end one."""
+STARTS, ENDS = re.compile(rf"\s*(?:\[\^[^\]\s]+\]:|{ALERT}|{ATTRIBUTES})"), re.compile(rf"\s*(?:{ALERT}|{ATTRIBUTES})")
+"""Lines of a paragraph of CommonMark that begin another one, or end one."""
 ACTIVE = re.compile(r"[\\`\[\]|]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?])|&(?=#?\w+;)|~(?=~)")
 """What may mean more than the character itself."""
 EMPHASIS = re.compile("em_|strong_|s_")
@@ -221,19 +221,13 @@ class Reader:
                     self.add(piece, self.places(piece), opening.type == "paragraph_open")
 
     def pieces(self, token: Parsed) -> list[Parsed]:
-        """The content of a block without lines that stand for themselves, and by footnotes."""
-        lines, first = token.content.split("\n"), token.map[0] if token.map else 0
-        alone = {number for number, line in enumerate(lines) if ALONE.fullmatch(line)}
-        begins = {number for number, line in enumerate(lines) if FOOTNOTE.match(line)} | alone
-        begins |= {number for number, line in enumerate(lines[:-1], 1) if number - 1 in alone or TITLE.match(line)}
-        if not begins - {0}:
-            return [token]
-        pieces = list[Parsed]()
-        for begin, end in pairwise(sorted({0, len(lines)} | begins)):
-            if begin not in alone:
-                [piece] = parser().parseInline("\n".join(lines[begin:end]).strip(), self.notes)
-                piece.map = [first + begin, first + end]
-                pieces.append(piece)
+        """The content of a block, with footnotes and lines such as alerts apart."""
+        lines, first, pieces = token.content.split("\n"), token.map[0] if token.map else 0, list[Parsed]()
+        begins = [n for n, line in enumerate(lines) if n and (STARTS.match(line) or ENDS.match(lines[n - 1]))]
+        for begin, end in pairwise([0, *begins, len(lines)]):
+            [piece] = parser().parseInline("\n".join(lines[begin:end]).strip(), self.notes) if begins else [token]
+            piece.map = [first + begin, first + end]
+            pieces.append(piece)
         return pieces
 
     def places(self, token: Parsed) -> list[int]:

@@ -78,40 +78,24 @@ def tree(tokens: Sequence[Token]) -> tuple[str, list[Node]]:
 
 
 def core(tokens: Sequence[Token]) -> tuple[int, list[Token]]:
-    """Tokens without the markup and white space before the first word, after the last, and around all; breaks that
-    follow each other are one. Also the length of what is left out at the beginning."""
+    """Tokens without the markup and white space before the first word, after the last, and around all.
+
+    Also the length of what is left out at the beginning.
+    """
     partners = find_pairs(tokens)
     worded = [index for index, token in enumerate(tokens) if token.text.strip() or token.closing] or [0, -1]
     first, last = worded[0], worded[-1]
     begin = min([first, *(i for i in range(first) if i in partners and first < partners[i] <= last)])
     end = max([last, *(i for i in range(last + 1, len(tokens)) if i in partners and first <= partners[i] <= last)])
-    inside, blanks = list[Token](), ""
-    for token in tokens[begin : end + 1]:
-        previous = inside[-1 - bool(blanks)] if len(inside) > bool(blanks) else None
-        if (
-            token.breaks
-            and previous
-            and (previous.breaks, previous.kind, previous.optional)
-            == (
-                True,
-                token.kind,
-                token.optional,
-            )
-        ):
-            inside[-1 - bool(blanks) :] = [replace(previous, raw=previous.raw + blanks + token.raw)]
-            blanks = ""
-        else:
-            inside.append(token)
-            blanks = token.raw if token.kind == "text" and not token.text.strip() else ""
-    size = sum(len(token.raw) for token in tokens[:begin])
+    inside, size = list(tokens[begin : end + 1]), sum(len(token.raw) for token in tokens[:begin])
     if inside and inside[0].kind == "text":
-        raw = inside[0].raw[len(EDGE.match(inside[0].raw)[0]) :]  # type: ignore[index]
-        size += len(inside[0].raw) - len(raw)
-        inside[0] = replace(inside[0], raw=raw, text=inside[0].text.lstrip())
+        blank = EDGE.match(inside[0].raw).end()  # type: ignore[union-attr]
+        size += blank
+        inside[0] = replace(inside[0], raw=inside[0].raw[blank:], text=inside[0].text.lstrip())
     if inside and inside[-1].kind == "text":
         raw = inside[-1].raw
-        raw = raw[: len(raw) - len(EDGE_BACKWARDS.match(raw[::-1])[0])]  # type: ignore[index]
-        inside[-1] = replace(inside[-1], raw=raw, text=inside[-1].text.rstrip())
+        blank = EDGE_BACKWARDS.match(raw[::-1]).end()  # type: ignore[union-attr]
+        inside[-1] = replace(inside[-1], raw=raw[: len(raw) - blank], text=inside[-1].text.rstrip())
     return size, inside
 
 

@@ -7,7 +7,7 @@ def register(add: Callable[..., None]) -> None:
     here = "nmt.plugins.documents"
     add("document", "html", f"{here}.html:Html", suffixes=(".html", ".htm", ".xhtml"))
     add("document", "markdown", f"{here}.markdown:Markdown", suffixes=(".md", ".markdown"))
-    add("document", "po", f"{here}.po:Catalog", suffixes=(".po", ".pot"))
+    add("document", "po", f"{here}.strings:Catalog", suffixes=(".po", ".pot"))
     add("document", "srt", f"{here}.strings:Subtitles", suffixes=(".srt",))
     add("document", "xliff", f"{here}.xliff:Xliff", suffixes=(".xlf", ".xliff"))
     add("document", "tmx", f"{here}.xliff:TranslationMemory", suffixes=(".tmx",))

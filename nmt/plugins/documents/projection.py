@@ -332,8 +332,10 @@ class Projection:
             self.target[place : place + 1] * (at < parent.last),
         )
         blanks = [" " * bool(side.strip() and not WIDE.match(side)) for side in sides]
-        if not node.copied and not any(inside.copied or inside.breaks for inside in (node, *node.below())):
-            blanks = ["", ""] if node.end > node.begin or begin == end else blanks
+        is_bare = not any(inside.copied or inside.breaks for inside in node.below())
+        within_chunk = parent.first < at < parent.last and begin == end
+        if not node.copied and ((node.end > node.begin and is_bare) or within_chunk):
+            blanks = ["", ""]
         return Placed(node, at, at, place, place, "" if left else blanks[0], "" if right else blanks[1])
 
     def gap(self, node: Node, parent: Placed) -> int:

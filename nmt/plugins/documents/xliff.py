@@ -4,7 +4,7 @@ Units without a target get one, all else stays as it is.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from lxml import etree
@@ -29,19 +29,13 @@ def attribute(element: Element | None, *names: str) -> str:
     return next((value for name in names if element is not None and (value := element.get(name))), "")
 
 
-def child(element: Element, name: str) -> Element | None:
-    """The first child of that name, in whatever namespace."""
-    return next((child for child in element if name_of(child) == name), None)
-
-
 def text_of(element: Element | None) -> str:
     return "" if element is None else str(element.xpath("string()"))
 
 
 def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
     """The tokens of the content of a source."""
-    if element.text:
-        yield text_token(element.text)
+    yield text_token(element.text or "")
     for inside in element:
         name = name_of(inside)
         if name == "mrk" and (inside.get("translate") == "no" or inside.get("mtype") == "protected"):
@@ -54,21 +48,12 @@ def tokens_of(unit: Unit, element: Element) -> Iterator[Token]:
         else:
             kind: Kind = "open" if name in OPENS else "close" if name in CLOSES else "point"
             yield Token(kind, unit.alone(inside), name=attribute(inside, *REFERENCES) if name else "")
-        if inside.tail:
-            yield text_token(inside.tail)
+        yield text_token(inside.tail or "")
 
 
-def units_for(source: Element, target: Callable[[], Element]) -> Iterator[Unit]:
-    """The sentence in a source, for a target that is looked up or made when it is written; nothing without words."""
-    unit = Unit(lambda references: unit.fill(target(), references), always=True)
-    unit.tokens += tokens_of(unit, source)
-    if unit.content().lines:
-        yield unit
-
-
-def added(name: str, behind: Element, **attributes: str) -> Element:
+def added(name: str, behind: Element) -> Element:
     """A new element behind another, in its namespace."""
-    element = etree.Element(etree.QName(etree.QName(behind).namespace, name), attributes)
+    element = etree.Element(etree.QName(etree.QName(behind).namespace, name))
     behind.addnext(element)
     return element
 
@@ -80,13 +65,23 @@ class WithUnits(Document):
         self.content, self.model = content, Direction(source, target)
         self.lines = [line for unit in self.units(parse_xml(content)) for line in unit.content().lines]
 
+    def units(self, tree: Tree) -> list[Unit]:
+        """The units whose target is missing; the targets are made when they are written."""
+        units = list[Unit]()
+        for source, target in self.sources(tree):
+            unit = Unit(always=True)
+            unit.write = lambda references, unit=unit, target=target: unit.fill(target(), references)  # type: ignore
+            unit.tokens += tokens_of(unit, source)
+            units += [unit] if unit.content().lines else []
+        return units
+
     @abstractmethod
-    def units(self, tree: Tree) -> Iterable[Unit]:
-        """The units whose target is missing."""
+    def sources(self, tree: Tree) -> Iterator[tuple[Element, Callable[[], Element]]]:
+        """The texts without a translation, and what makes an element for it."""
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         tree = parse_xml(self.content)
-        for unit, translation in zip(list(self.units(tree)), translations, strict=True):
+        for unit, translation in zip(self.units(tree), translations, strict=True):
             unit.render(translation)
         return serialized(tree, self.content) if translations else self.content
 
@@ -94,24 +89,23 @@ class WithUnits(Document):
 class Xliff(WithUnits):
     """A file of XLIFF; NMTError where it is not well-formed, or in other languages than the model's."""
 
-    def units(self, tree: Tree) -> Iterator[Unit]:
+    def sources(self, tree: Tree) -> Iterator[tuple[Element, Callable[[], Element]]]:
         for element in tree.iter("{*}xliff", "{*}file"):
             source = attribute(element, "source-language", "srcLang")
             Direction(source, attribute(element, "target-language", "trgLang")).check(self.model)
         for element in tree.iter("{*}trans-unit", "{*}segment"):
-            source, target = child(element, "source"), child(element, "target")
+            source, target = element.find("{*}source"), element.find("{*}target")
             state = attribute(target, "state") or attribute(element, "state")
             says = (attribute(around, "translate") for around in (element, *element.iterancestors()))
             fixed = next(filter(None, says), "")
             if source is not None and fixed != "no" and (state in UNTRANSLATED or not text_of(target).strip()):
-                yield from units_for(source, partial(self.target, element))
+                yield source, partial(self.target, element)
 
     def target(self, element: Element) -> Element:
         """The target of a unit, which says that it has a translation now."""
-        target = child(element, "target")
+        target = element.find("{*}target")
         if target is None:
-            behind = [inside for inside in element if name_of(inside) in ("source", "seg-source")]
-            target = added("target", behind[-1])
+            target = added("target", [*element.findall("{*}source"), *element.findall("{*}seg-source")][-1])
         if name_of(element) == "trans-unit":
             target.set("state", "needs-review-translation")
         elif element.get("state", "initial") in UNTRANSLATED:
@@ -120,41 +114,26 @@ class Xliff(WithUnits):
         return target
 
 
-def language_of(element: Element | None) -> str:
-    """The language that an element names, without its country."""
-    code = attribute(element, *LANGUAGES)
-    return base(code) or code
-
-
 class TranslationMemory(WithUnits):
-    """A translation memory, of which units without the target language get it; NMTError as for XLIFF."""
+    """A translation memory, whose units without the target language get it; NMTError as for XLIFF."""
 
-    def units(self, tree: Tree) -> list[Unit]:
-        if not self.model.target:
-            raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
-        usual = language_of(next(tree.iter("{*}header"), None))
-        units = [unit for element in tree.iter("{*}tu") for unit in self.variant(element, usual)]
-        if not units and usual != "*all*":
-            Direction(usual).check(self.model)
-        return units
-
-    def variant(self, element: Element, usual: str) -> Iterator[Unit]:
-        """The missing variant of a unit in the target language."""
-        tuvs, source = element.findall("{*}tuv"), language_of(element) or usual
-        segments = [(language_of(tuv), segment) for tuv in tuvs if (segment := child(tuv, "seg")) is not None]
-        texts = {language: segment for language, segment in segments if text_of(segment).strip()}
-        source = base(self.model.source) if base(self.model.source) in texts else source
-        source = next(iter(texts), "") if source == "*all*" else source
+    def sources(self, tree: Tree) -> Iterator[tuple[Element, Callable[[], Element]]]:
         target = base(self.model.target) or self.model.target
-        if source not in texts or target in texts or differ(source, self.model.source):
-            return
-        segment = texts[source]
-        if empty := [other for language, other in segments if language == target]:
-            yield from units_for(segment, lambda: empty[0])
-        elif target not in map(language_of, tuvs):
-            yield from units_for(segment, partial(self.added_segment, segment))
+        if not target:
+            raise NMTError("the target language is not known: pass target=CODE to a model for several languages")
+        header, model, count = attribute(next(tree.iter("{*}header"), None), *LANGUAGES), base(self.model.source), 0
+        for element in tree.iter("{*}tu"):
+            variants = [tuv for tuv in element.findall("{*}tuv") if tuv.find("{*}seg") is not None]
+            texts = {base(attribute(tuv, *LANGUAGES)): tuv for tuv in variants}
+            code = attribute(element, *LANGUAGES) or header
+            source = model if model in texts else next(iter(texts), "") if code == "*all*" else base(code)
+            if source in texts and target not in texts and not differ(source, model):
+                count += 1
+                yield texts[source].find("{*}seg"), partial(self.segment, texts[source])
+        if not count:
+            Direction(base(header)).check(self.model)
 
-    def added_segment(self, source: Element) -> Element:
-        tuv = added("tuv", source.getparent())
-        tuv.attrib.update({LANGUAGES[0]: self.model.target, "creationtool": "nmt"})
-        return etree.SubElement(tuv, etree.QName(etree.QName(source).namespace, "seg"))
+    def segment(self, source: Element) -> Element:
+        variant = added("tuv", source)
+        variant.attrib.update({LANGUAGES[0]: self.model.target, "creationtool": "nmt"})
+        return etree.SubElement(variant, etree.QName(etree.QName(source).namespace, "seg"))

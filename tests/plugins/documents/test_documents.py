@@ -110,8 +110,6 @@ def aligned(translation: str, pairs: str):
         ("About <b>1.5 GB</b> now", "Jetzt etwa 1,5 GB", "0-1 1-2 3-0", "Jetzt etwa <b>1,5 GB</b>"),
         ("Delete <b>{{ x }}</b>?", "{{ x }} löschen?", "1-3 2-2", "<b>{{ x }}</b> löschen?"),
         ("Hit <b>Ctrl</b>+<i>S</i> now", "Jetzt Ctrl+S", "0-0 1-1", "Jetzt <b>Ctrl</b>+<i>S</i>"),
-        # Signs stay where they stood, and the model does not see them.
-        ("<h2>Open it<a href='#x'>¶</a></h2>", "Mach auf", "0-1", "<h2>Mach auf<a href='#x'>¶</a></h2>"),
         # Around everything, and broken.
         ("No <b>end", "Kein Ende", "0-0 1-1", "Kein <b>Ende"),
         ("Tom &amp; I &lt; <b>you</b>", "Tom & ich < du", "0-0 1-1 2-2 3-3 4-4", "Tom &amp; ich &lt; <b>du</b>"),
@@ -259,7 +257,7 @@ def test_time_is_linear(piece):
         ("<title>a <b> c</title><textarea>d</textarea>", ["a <b> c"]),
         ("<input placeholder=Name value=x><button aria-label='Do it'>10 %</button>", ["Name", "Do it"]),
         ("<p>12:30</p>&nbsp;—", []),
-        ("<h2>Open it<a title='a link'>¶</a></h2>", ["Open it", "a link"]),
+        ("<h2>Open it<a class='headerlink' title='a link'>¶</a></h2>", ["Open it"]),
         ("<p>Yes<b>/</b><i>no</i>, <b>{}</b> of", ["Yes/no, {} of"]),
         ("<dl><dt class='sig sig-object py'>open(a file)</dt><dd>Opens it</dd></dl>", ["Opens it"]),
     ],
@@ -557,9 +555,9 @@ msgstr[1] ""
         'msgstr[0] ""\nmsgstr[1] ""\n', 'msgstr[0] "ONE <b>FILE</b>\\n"\nmsgstr[1] "MANY FILES\\n"\n'
     )
     expected = expected.replace('"an hour"\nmsgstr ""', '"an hour"\nmsgstr "AN HOUR"')
-    bell = 'msgid "a bell{} or \\033[1m {}"\nmsgstr "{}"'
-    filled = bell.format(r"\007", "A", r"A BELL\007 OR \033[1M A")
-    expected = expected.replace(bell.format(r"\a", r"\101", ""), f"#, fuzzy\n{filled}")
+    bell = 'msgid "a bell\\a or \\033[1m \\101"\nmsgstr "'
+    filled = r"A BELL\a OR \033[1M \101"
+    expected = expected.replace(bell, f"#, fuzzy\n{bell}{filled}")
     expected = expected.replace('"a day"\nmsgstr ""', '"a day"\nmsgstr "A DAY"')
     expected = expected.replace(
         'msgid "a file"\nmsgid_plural "b files"\nmsgstr[0] ""\n"one"\nmsgstr[1] ""',
@@ -647,26 +645,6 @@ def test_xliff_replaces_what_is_no_translation_yet():
     done = ("translated", "A")
     assert units(source, "segment") == [done, ("reviewed", "A"), done, (None, "b"), ("reviewed", "b"), done]
     assert "subState" not in translated("xliff", f"<x>{segment.format(states[2], '')}</x>")
-
-
-def test_a_sentence_over_several_subtitles_is_translated_as_one():
-    times = "{}\n00:00:0{},000 --> 00:00:0{},500\n"
-    texts = ["When I <i>came</i> home,", "the door was\nopen", "and he was gone.", "Then it rained", "John said."]
-    source = "\n".join(times.format(n, n, n) + text + "\n" for n, text in enumerate(texts, 1))
-    document = read_document("srt", source.encode())
-    one = "When I came home, the door was open and he was gone."
-    assert document.lines == [one, "Then it rained", "John said."]
-    said = "Als ich heimkam, war die Tür offen und er war weg."
-    pairs = [(0, 0), (1, 1), (2, 2), (3, 2), (4, 4), (5, 5), (6, 3), (7, 6), (8, 7), (9, 8), (10, 9), (11, 10)]
-    found = document.join([Translated(said, pairs), *same(document.lines[1:])]).decode()
-    wanted = ["Als ich <i>heimkam</i>,", "war\ndie Tür offen", "und er war weg.", *texts[3:]]
-    assert found == "\n".join(times.format(n, n, n) + text + "\n" for n, text in enumerate(wanted, 1))
-    # No alignment, or no blanks: in proportion, and each has something.
-    for text, parts in (("a b c", ["a", "b", "c"]), ("中文字", ["中", "文", "字"]), ("a b c d", ["a", "b c", "d"])):
-        found = document.join([Translated(text), *same(document.lines[1:])]).decode()
-        assert [re.sub("<.*?>", "", found.split("\n\n")[n].split("\n", 2)[2]).split() for n in range(3)] == [
-            part.split() for part in parts
-        ]
 
 
 TMX = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
