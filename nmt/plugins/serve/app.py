@@ -143,12 +143,12 @@ class Guard:
         """Failed for a request of a page from elsewhere, in a browser that can reach this server."""
         host = headers.get("host", "").lower()
         name = (host if host.endswith("]") else host.rsplit(":", 1)[0]).rstrip(".")
-        local = self.config.is_local and not self.config.keys
-        if local and name not in (*LOCAL, self.config.host, *self.config.hosts):  # which may lead to this machine
+        ours = (*LOCAL, self.config.host, *self.config.hosts)
+        if self.config.is_local and not self.config.keys and name not in ours:  # which may lead to this machine
             raise Failed(421, "this server is called by another name than its own; hosts=[NAME] allows it")
         scheme, _, origin = headers.get("origin", "").partition("://")
-        ours = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
-        if scheme in ("http", "https", "null") and not ours:  # extensions of a browser have other schemes
+        allowed = origin == headers.get("host", "") or f"{scheme}://{origin}" in self.config.cors
+        if scheme in ("http", "https", "null") and not allowed:  # extensions of a browser have other schemes
             raise Failed(403, "a page from elsewhere may not ask; cors=[https://ITS.NAME] allows it")
 
 
@@ -159,10 +159,6 @@ async def error_answer(request: Request, error: Any) -> Response:
 
 async def send_file(file: Path, request: Request) -> Response:
     return FileResponse(file)
-
-
-def in_json(content: Any) -> bytes:
-    return bytes(JSONResponse(content).body) + b"\n"
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
@@ -205,7 +201,7 @@ class Server:
         yield
         await self.service.end()
 
-    async def admit(self, request: Request, form: type[forms.AnyForm]) -> tuple[forms.AnyForm, dict[str, Any]]:
+    async def admit(self, request: Request, form: type[forms.AnyForm]) -> forms.AnyForm:
         """Read a request and check its key and rate; Failed where it is refused."""
         # To parse JSON of some megabytes would keep all other clients waiting: only files may be so large.
         most = self.limits.file_bytes
@@ -213,25 +209,23 @@ class Server:
             most = min(most, MOST_BYTES_OF_CHARACTER * self.limits.characters + BYTES_OF_FIELDS)
         fields = await forms.read_fields(request, most, self.limits.upload_seconds)
         self.check_client(request, fields.get("api_key"))
-        return forms.check(form, fields), fields
+        return forms.check(form, fields)
 
     def check_client(self, request: Request, key: Any) -> None:
         """Failed for a client without a key where one is needed, and for one that asks too often."""
-        client = request.client.host if request.client else ""
+        client, problem = request.client.host if request.client else "", ""
+        limited = bool(self.keys) or not is_loopback(client)
         if self.keys:
             scheme, _, given = request.headers.get("authorization", "").partition(" ")
             key = key or (given.strip() if scheme.lower() == "bearer" else "")
             name = forms.name_of_key(self.keys, str(key)) if key else None
-            if name is None:
-                self.check_rate(client)  # keys cannot be tried out at any speed
-                raise Failed(403, "wrong API key" if key else "this server needs an API key")
-            client = f"key {name}"
-        if self.keys or not is_loopback(client):
-            self.check_rate(client)
-
-    def check_rate(self, client: str) -> None:
-        if self.rate and (seconds := math.ceil(self.rate.wait(client))):
+            problem = "" if name else "wrong API key" if key else "this server needs an API key"
+            client = f"key {name}" if name else client
+        # Keys cannot be tried out at any speed.
+        if limited and self.rate and (seconds := math.ceil(self.rate.wait(client))):
             raise Failed(429, f"too many requests: wait {seconds} s", seconds)
+        if problem:
+            raise Failed(403, problem)
 
     def check_length(self, texts: list[str]) -> None:
         """Failed for texts that are too long together; each counts as a character at least."""
@@ -241,34 +235,29 @@ class Server:
 
     async def translate(self, request: Request) -> Response:
         """Translate a text, or a list of texts."""
-        asked, _ = await self.admit(request, forms.TranslateRequest)
+        asked, most = await self.admit(request, forms.TranslateRequest), self.limits.alternatives
         self.check_length(asked.texts)
-        if asked.alternatives > self.limits.alternatives:
-            most = self.limits.alternatives
+        if asked.alternatives > most:
             raise Failed(400, f"Invalid request: alternatives parameter must be <= {most}")
         if self.config.log_text:
             log(f"{asked.source}-{asked.target}: {json.dumps(asked.texts, ensure_ascii=False)}")
         if asked.format not in ("text", "html"):
             raise Failed(400, f"{asked.format[:20]} format is not supported")
-        if asked.stream:
-            if asked.format != "text":
-                raise Failed(400, "stream: only plain text is streamed; send format=text")
-            return await self.streamed(asked)
-        return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
-
-    async def streamed(self, asked: forms.TranslateRequest) -> Response:
-        """An answer with a JSON object in each line; once begun, it can only fail by a last object `error`."""
+        if not asked.stream:
+            return JSONResponse(await unless_gone(request, self.service.translate_texts(asked)))
+        if asked.format != "text":
+            raise Failed(400, "stream: only plain text is streamed; send format=text")
         parts = self.service.stream_text(asked)
-        first = await anext(parts)
+        first = await anext(parts)  # once begun, the answer can only fail by a last object `error`
 
         async def lines() -> AsyncIterator[bytes]:
             try:
                 if first:
-                    yield in_json(first)
+                    yield bytes(JSONResponse(first).body) + b"\n"
                 async for part in parts:
-                    yield in_json(part)
+                    yield bytes(JSONResponse(part).body) + b"\n"
             except Failed as failure:
-                yield in_json({"error": failure.detail})
+                yield bytes(JSONResponse({"error": failure.detail}).body) + b"\n"
             finally:
                 await parts.aclose()
 
@@ -276,7 +265,7 @@ class Server:
 
     async def alternatives(self, request: Request) -> Response:
         """Translations of a line that begin alike, and go on with another word."""
-        asked, _ = await self.admit(request, forms.AlternativesRequest)
+        asked = await self.admit(request, forms.AlternativesRequest)
         self.check_length([asked.q, asked.before])
         route = await self.service.find_route(asked.source, asked.target, asked.q)
         if route.model is None or not asked.q.strip():
@@ -288,11 +277,9 @@ class Server:
     async def translate_file(self, request: Request) -> Response:
         """Translate a file; the answer says where to fetch the translation, within ten minutes."""
         async with self.uploads:
-            asked, fields = await self.admit(request, forms.FileRequest)
-            name, content = await forms.file_of(fields)
-            work = self.service.translate_document(asked, name, content)
-            target, content = await unless_gone(request, work)
-        token = self.keep(safe_name(name, target), content)
+            asked = await self.admit(request, forms.FileRequest)
+            target, content = await unless_gone(request, self.service.translate_document(asked))
+        token = self.keep(safe_name(asked.file.filename or "", target), content)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download", token=token))})
 
     def keep(self, name: str, content: bytes) -> str:
@@ -313,7 +300,7 @@ class Server:
 
     async def detect(self, request: Request) -> Response:
         """The likeliest languages of a text, of those that the server has."""
-        asked, _ = await self.admit(request, forms.DetectRequest)
+        asked = await self.admit(request, forms.DetectRequest)
         self.check_length(asked.texts)
         ranked = await asyncio.to_thread(detect, "\n".join(asked.texts), self.service.models.languages())
         # LibreTranslate, too, says English where nothing can be detected.
@@ -394,17 +381,10 @@ def serve(config: ServeConfig) -> None:
         raise NMTError(f"host={config.host} port={config.port}: {reason}") from error
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"http://{host}:{listener.getsockname()[1]}"
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            ws="none",
-            access_log=False,
-            log_config=None,
-            log_level="error",  # else whoever sends garbage could fill the log
-            server_header=False,
-            timeout_graceful_shutdown=int(config.limits.seconds) + 1,
-        )
-    )
+    options: dict[str, Any] = {"ws": "none", "access_log": False, "log_config": None, "server_header": False}
+    seconds = int(config.limits.seconds) + 1
+    # With a lower level, whoever sends garbage could fill the log.
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=seconds, **options))
     app.state.connections = lambda: server.server_state.connections
     logging.lastResort = PlaceHandler(logging.ERROR)
     log(f"serving {', '.join(config.run)} at {address} (Ctrl-C ends)")

@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,15 +27,12 @@ BATCH_SECONDS = 0.3
 """A batch has as many characters as take about this long, so that it does not keep the next one waiting."""
 NEXT_TRY_SECONDS = 5.0
 """After a model could not be loaded, requests fail at once for this time."""
-WATCH_SECONDS = 1.0
 GIB = 2**30
 
 # Names as in https://prometheus.io/docs/practices/naming.
 LINES = Counter("nmt_lines", "Lines to translate, by model.", ["model"])
 CHARACTERS = Counter("nmt_characters", "Characters of these lines.", ["model"])
-BATCH_LINES = Histogram(
-    "nmt_batch_lines", "Lines that were searched together.", buckets=[2**power for power in range(9)]
-)
+BATCH_LINES = Histogram("nmt_batch_lines", "Lines that were searched together.", buckets=[2**n for n in range(9)])
 LOADS = Counter("nmt_model_loads", "Times that a model was loaded.", ["model"])
 DEATHS = Counter("nmt_model_deaths", "Processes of a model that ended by themselves.", ["model"])
 WAITING = Gauge("nmt_waiting_lines", "Lines that wait for a model.", ["model"])
@@ -62,18 +59,21 @@ class WaitingLine:
 
 
 class Request:
-    """Lines of one client, to be translated from one language into another."""
+    """Lines of one client, to be translated from one language into another; `lines` are those in no batch yet."""
 
     def __init__(self, search: Search, lines: Iterable[str], source: str = "", target: str = "") -> None:
         self.search, self.source, self.target = search, source, target
         loop = asyncio.get_running_loop()
         self.lines = deque(WaitingLine(line, self, loop.create_future()) for line in lines)
-        """Those that are in no batch yet."""
         self.answers = [line.answer for line in self.lines]
 
-    @property
-    def is_new(self) -> bool:
-        return len(self.lines) == len(self.answers)
+    async def answered(self) -> AsyncIterator[Line]:
+        """The translations in order, each as soon as it is there; Failed for a line that has none."""
+        for future in self.answers:
+            answer = await future
+            if isinstance(answer, Failed):
+                raise answer
+            yield answer
 
 
 class Queue:
@@ -120,12 +120,11 @@ class Queue:
         """
         if self.again:
             return [self.again.popleft()]
-        ready = [request for request in self.requests if long_too or not request.lines[0].is_long]
-        first = next((request for request in ready if request.is_new and self.new_first), ready[0] if ready else None)
+        turns = deque(request for request in self.requests if long_too or not request.lines[0].is_long)
+        new = (n for n, request in enumerate(turns) if self.new_first and len(request.lines) == len(request.answers))
         self.new_first = not self.new_first
-        turns = deque(request for request in ready if first and request.search == first.search)
-        if first:
-            turns.rotate(-turns.index(first))
+        turns.rotate(-next(new, 0))
+        turns = deque(request for request in turns if request.search == turns[0].search)
         batch, characters = list[WaitingLine](), 0
         while turns and len(batch) < most and characters < self.most_characters:
             request = turns.popleft()
@@ -183,43 +182,39 @@ class ModelWorker(Worker):
         self.batches = 0
         """Batches that are not answered yet."""
 
-    async def begin(self) -> int:
-        self.searches = await super().begin()
-        # While one task is searched, another is made tokens or text; one of them at most holds a long line.
-        self.places = max(2, self.searches)
-        self.free = asyncio.Semaphore(self.places)
-        return self.searches
+    async def end_when_idle(self) -> None:
+        while self.batches:
+            await asyncio.sleep(0.05)
+        await self.end()
 
 
 class ServedModel:
     """A model, in memory or not. `run` has to run beside everything else."""
 
+    worker: ModelWorker | None = None
+    failure, next_try = Failed(503, ""), -math.inf
+    """Why the model could not be loaded, and until when requests fail for it."""
+    problem = ""
+    """Why the model is not replaced by what is on the disk, as logged."""
+    long_lines = 0
+    """Long lines in batches that are not answered yet."""
+
     def __init__(self, name: str, config: ServeConfig, make_room: Callable[[int], Awaitable[None]]) -> None:
         self.name, self.config, self.make_room = name, config, make_room
         self.state = self.seen = state_of(name)
         self.directions = read_directions(name, config.translator.compute.engine)
-        self.failure, self.next_try = Failed(503, ""), -math.inf
-        """Why the model could not be loaded, and until when requests fail for it."""
-        self.problem = ""
-        """Why the model is not replaced by what is on the disk."""
-        self.long_lines = 0
-        """Long lines in batches that are not answered yet."""
-        self.queue = Queue()
-        self.worker: ModelWorker | None = None
-        self.loading = asyncio.Lock()
+        self.queue, self.loading = Queue(), asyncio.Lock()
         self.used = time.monotonic()
         self.tasks: set[asyncio.Task[None]] = set()
         WAITING.labels(name).set_function(lambda: self.queue.lines)
-        MEMORY.labels(name).set_function(self.memory)
-
-    def memory(self) -> int:
-        """The bytes of its process; 0 if it is not loaded."""
-        return 0 if self.worker is None or self.worker.ended else memory_of(self.worker.process.pid)
+        MEMORY.labels(name).set_function(
+            lambda: 0 if self.worker is None or self.worker.ended else memory_of(self.worker.process.pid)
+        )
 
     @property
     def is_idle(self) -> bool:
         """True if it is in memory and nobody waits for it."""
-        return bool(self.worker and not self.worker.calls and not self.queue.lines and not self.loading.locked())
+        return bool(self.worker and not self.worker.batches and not self.queue.lines and not self.loading.locked())
 
     def keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine beside the others; a task that nobody holds might be collected."""
@@ -243,6 +238,7 @@ class ServedModel:
             raise Failed(503, f"the model cannot be loaded: {one_line(error)}", 1) from error
         LOADS.labels(self.name).inc()
         log(f"{self.name}: loaded in {time.monotonic() - begun:.1f} s as process {worker.process.pid}")
+        self.directions = worker.directions
         return worker
 
     async def loaded(self) -> ModelWorker:
@@ -261,7 +257,6 @@ class ServedModel:
                     self.failure, self.next_try = failure, time.monotonic() + NEXT_TRY_SECONDS
                     log(f"{self.name}: {failure}")
                     raise
-                self.directions = self.worker.directions
             self.used = time.monotonic()
             return self.worker
 
@@ -276,9 +271,10 @@ class ServedModel:
                 except Failed as failure:
                     self.queue.fail(failure)
                     continue
-                if not worker.calls:
+                if not worker.batches:
                     await asyncio.sleep(self.config.batch_wait)
-                if worker.batches < worker.places:
+                # While one task is searched, another is made tokens or text; one of them at most holds a long line.
+                if worker.batches < max(2, worker.searches):
                     # Leave lines for each search that could run beside this one.
                     most = math.ceil(self.queue.lines / max(1, worker.searches - worker.batches))
                     batch = self.queue.take(min(most, self.config.batch_lines), long_too=not self.long_lines)
@@ -291,33 +287,26 @@ class ServedModel:
 
     async def translate(self, worker: ModelWorker, batch: list[WaitingLine]) -> None:
         """Have a batch translated, and answer its lines."""
-        begun, directions, is_long = time.monotonic(), worker.directions, batch[0].is_long
-        lines = [
-            line
-            for line in batch
-            if line.request.source == directions.source and line.request.target in directions.tags
-        ]
+        begun, (source, tags) = time.monotonic(), worker.directions
+        lines = [line for line in batch if line.request.source == source and line.request.target in tags]
         for line in set(batch) - set(lines):
             line.give(Failed(503, "the model was replaced by one for other languages", 1))
-        texts = [directions.tags[line.request.target] + line.text for line in lines]
+        texts = [tags[line.request.target] + line.text for line in lines]
         BATCH_LINES.observe(len(batch))
         try:
             answers = await worker.call("translate", batch[0].request.search, texts) if lines else []
             self.queue.took(sum(map(len, texts)), time.monotonic() - begun)
         except Failed as failure:
-            # It is unknown which line a process died of: each gets a second try, alone.
-            again = [line for line in lines if failure.lost and not line.lost and not line.answer.done()]
-            for line in again:
-                line.lost = True
-            self.queue.again += again
-            lines = [line for line in lines if line not in again]
             answers = [failure] * len(lines)
-        finally:
-            worker.batches -= 1
-            self.long_lines -= is_long
-            self.queue.changed.set()
         for line, answer in zip(lines, answers, strict=True):
-            line.give(answer)
+            if isinstance(answer, Failed) and answer.lost and not line.lost and not line.answer.done():
+                line.lost = True  # it is unknown which line a process died of: each gets a second try, alone
+                self.queue.again.append(line)
+            else:
+                line.give(answer)
+        worker.batches -= 1
+        self.long_lines -= batch[0].is_long
+        self.queue.changed.set()
 
     async def replace_if_changed(self) -> None:
         """Load the new model from the same place once its files have come to rest; requests are answered meanwhile."""
@@ -330,8 +319,7 @@ class ServedModel:
         async with self.loading:
             if self.worker:
                 before, self.worker = self.worker, await self.start()
-                self.keep(before.end(when_idle=True))
-                self.directions = self.worker.directions
+                self.keep(before.end_when_idle())
             else:
                 engine = self.config.translator.compute.engine
                 self.directions = await asyncio.to_thread(read_directions, self.name, engine)
@@ -341,7 +329,20 @@ class ServedModel:
         worker, self.worker = self.worker, None
         if worker:
             log(f"{self.name}: unloaded")
-            await worker.end(when_idle=True)
+            await worker.end_when_idle()
+
+    async def watch(self) -> None:
+        """Replace the model if it changed on the disk, and unload it if it is unused."""
+        try:
+            await self.replace_if_changed()
+            self.problem = ""
+        except (NMTError, Failed, OSError) as error:
+            if self.problem != str(error):
+                log(f"{self.name}: not replaced by what lies there now: {one_line(error)}")
+            self.problem = str(error)
+        minutes = self.config.unload_minutes
+        if minutes and self.is_idle and time.monotonic() - self.used > 60 * minutes:
+            await self.unload()
 
 
 class Models:
@@ -350,13 +351,13 @@ class Models:
     def __init__(self, config: ServeConfig) -> None:
         self.config = config
         self.models = [ServedModel(name, config, self.make_room) for name in config.run]
-        self.tasks: list[asyncio.Task[None]] = []
+        self.tasks: list[asyncio.Future[Any]] = []
 
     def begin(self) -> None:
         """Answer requests from now on, while the event loop runs."""
+        loading = [model.loaded() for model in self.models if self.config.preload]
         self.tasks = [asyncio.create_task(work) for work in (self.watch(), *(model.run() for model in self.models))]
-        if self.config.preload:
-            self.loading = asyncio.gather(*(model.loaded() for model in self.models), return_exceptions=True)
+        self.tasks.append(asyncio.gather(*loading, return_exceptions=True))
 
     def pairs(self) -> dict[str, dict[str, ServedModel]]:
         """The models by source and target language; of two for the same languages, the first."""
@@ -381,18 +382,9 @@ class Models:
     async def watch(self) -> None:
         """Each second: replace models that changed on the disk, and unload those that are unused or have no room."""
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(1)
             for model in self.models:
-                try:
-                    await model.replace_if_changed()
-                    model.problem = ""
-                except (NMTError, Failed, OSError) as error:
-                    if model.problem != str(error):  # logged once
-                        log(f"{model.name}: not replaced by what lies there now: {one_line(error)}")
-                    model.problem = str(error)
-                unused = time.monotonic() - model.used
-                if self.config.unload_minutes and unused > 60 * self.config.unload_minutes and model.is_idle:
-                    await model.unload()
+                await model.watch()
             if sum(model.worker is not None for model in self.models) > 1:
                 await self.make_room(0)
 

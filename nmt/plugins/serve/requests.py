@@ -5,17 +5,17 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from fastapi import Request, UploadFile
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
-from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from nmt.config import require
 from nmt.errors import NMTError
 from nmt.files import parse_json, read_text
 from nmt.plugins.serve.worker import Failed, log_client
@@ -63,9 +63,7 @@ class LanguagesForm(KeyForm):
     target: Text = Field(description="The language to translate into.", examples=["de"])
 
 
-class FileRequest(LanguagesForm):
-    """A file to translate, as multipart/form-data with a part `file`."""
-
+class GlossaryForm(LanguagesForm):
     glossary: Annotated[Terms, BeforeValidator(from_json)] = Field(
         [], description="Terms and their translations, which are used; in a form as JSON."
     )
@@ -75,7 +73,13 @@ class FileRequest(LanguagesForm):
         return tuple(self.glossary.items() if isinstance(self.glossary, dict) else self.glossary)
 
 
-class TranslateRequest(FileRequest, DetectRequest):
+class FileRequest(GlossaryForm):
+    """A file to translate, as multipart/form-data."""
+
+    file: UploadFile = Field(description="The file; the suffix of its name tells the format.")
+
+
+class TranslateRequest(GlossaryForm, DetectRequest):
     """Text to translate."""
 
     format: Text = Field("text", description="text, whose lines are translated one by one, or html.")
@@ -111,64 +115,50 @@ def check(form: type[AnyForm], fields: dict[str, Any]) -> AnyForm:
         raise Failed(400, problems.get(first["type"], f"{name}: {first['msg']}")) from error
 
 
-def fields_of(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of a form; a text that is given several times is a list of texts."""
-    items = list(items)
-    texts = [value for name, value in items if name == "q"]
-    return dict(items) | ({"q": texts} if len(texts) > 1 else {})
-
-
 async def read_body(request: Request, most: int, seconds: float) -> bytes:
     """The body; Failed for one of more bytes than `most`, or that does not arrive in time."""
-    parts, size = list[bytes](), 0
+    body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
             async for part in request.stream():  # to its end, since most clients read no answer before
                 size += len(part)
-                if size <= most:
-                    parts.append(part)
+                body += part if size <= most else b""
     except TimeoutError as error:
         raise Failed(408, f"the request did not arrive within {seconds:g} seconds") from error
     if size > most:
         raise Failed(413, f"the request has more than {most:,} bytes")
-    return b"".join(parts)
+    return bytes(body)
 
 
 async def read_fields(request: Request, most: int, seconds: float) -> dict[str, Any]:
-    """The fields of the address and of a body in JSON or as a form; Failed for anything else."""
-    fields = fields_of(request.query_params.multi_items())
+    """The fields of the address and of a body in JSON or as a form; Failed for anything else.
+
+    A text that a form has several times is a list of texts.
+    """
+    address, items, content = request.query_params.multi_items(), list[tuple[str, Any]](), dict[str, Any]()
     body = await read_body(request, most, seconds)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not body:
-        return fields
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield body
+
     try:
-        if kind == "multipart/form-data":
-
-            async def stream() -> Any:
-                yield body
-
+        if body and kind == "multipart/form-data":
             parser = MultiPartParser(
                 request.headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body)
             )
             parser.spool_max_size = len(body) + 1  # no file goes to the disk
-            return fields | fields_of((await parser.parse()).multi_items())
-        if kind in ("", "application/json"):
+            items = (await parser.parse()).multi_items()
+        elif body and kind in ("", "application/json"):
             content = parse_json(body)
-            if not isinstance(content, dict):
-                raise ValueError("not a JSON object")
-            return fields | content
-        pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
-        return fields | fields_of(pairs)
-    except (ValueError, MultiPartException, KeyError) as error:
+            require(isinstance(content, dict), "not a JSON object")
+        else:
+            items = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except (ValueError, MultiPartException, KeyError, NMTError) as error:
         raise Failed(400, "the request cannot be read: neither JSON nor a form, or damaged") from error
-
-
-async def file_of(fields: dict[str, Any]) -> tuple[str, bytes]:
-    """The name and the content of the file in a form; Failed where there is none."""
-    file = fields.get("file")
-    if not isinstance(file, UploadFile):
-        raise Failed(400, "Invalid request: missing file parameter")
-    return file.filename or "", await file.read()
+    texts = [[value for name, value in pairs if name == "q"] for pairs in (items, address)]
+    several = next((values for values in texts if values), [])
+    return dict(address) | dict(items) | ({"q": several} if len(several) > 1 else {}) | content
 
 
 def digest(key: str) -> str:

@@ -1,17 +1,17 @@
 """From a checked request to its answer: which model, which lines, and what clients of LibreTranslate expect."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nmt.plugins.serve.command import ServeConfig
 from nmt.plugins.serve.models import CHARACTERS, LINES, Models, Request, ServedModel
 from nmt.plugins.serve.requests import FileRequest, TranslateRequest
-from nmt.plugins.serve.worker import Failed, Line, Search, SentDocument, Worker
+from nmt.plugins.serve.worker import Failed, Line, Parser, Search, SentDocument
 from nmt.text import language_name
 
 MOST_CHARACTERS = 2000
@@ -71,53 +71,26 @@ class PlainText:
         return "\n".join(before + (next(texts)[0] if inner else "") + after for before, inner, after in self.parts)
 
 
-async def line_of(future: "asyncio.Future[Line | Failed]") -> Line:
-    """The translation of a line; Failed where there is none."""
-    line = await future
-    if isinstance(line, Failed):
-        raise line
-    return line
-
-
 def variants_of(lines: list[Line]) -> list[list[TranslatedLine]]:
     """The best translation of a document's lines, and its alternatives; the alignment is known of the best one."""
-
-    def variant(n: int) -> Iterator[TranslatedLine]:
-        for line in lines:
-            index = min(n, len(line.texts) - 1)
-            yield line.texts[index], None if index else line.details.get("alignment")
-
-    return [list(variant(n)) for n in range(max((len(line.texts) for line in lines), default=1))]
+    rows = [
+        [(text, None if n else line.details.get("alignment")) for n, text in enumerate(line.texts)] for line in lines
+    ]
+    return [[row[min(n, len(row) - 1)] for row in rows] for n in range(max(map(len, rows), default=1))]
 
 
-def answer_to(
-    request: TranslateRequest, numbers: list[int], sources: list[str], lines: list[Line], texts: list[str]
-) -> dict[str, Any]:
-    """The translation of a text, with what was asked for beside it; `texts`: the whole text in each variant."""
-    best, *others = texts
-    rows, answer = list(zip(numbers, sources, lines, strict=True)), dict[str, Any](translatedText=best)
-    if request.alternatives:
-        answer["alternatives"] = [text for text in dict.fromkeys(others) if text != best]
-    if request.details:
-        answer["details"] = [
-            {"line": number, "source": source, "translation": line.texts[0], **line.details}
-            for number, source, line in rows
-        ]
-    if flags := [{"line": number, "flags": line.flags} for number, _, line in rows if line.flags]:
-        answer["flags"] = flags
-    return answer
+def details_of(source: str, line: Line) -> dict[str, Any]:
+    return {"source": source, "translation": line.texts[0], **line.details}
 
 
-@dataclass
-class Route:
-    """The model for a request."""
+class Route(NamedTuple):
+    """The model for a request: None where source and target are one language, and texts stay as they are."""
 
     model: ServedModel | None
-    """None where source and target are one language, and texts stay as they are."""
     source: str
     target: str
-    detected: dict[str, Any] | None = None
-    """The answer's detectedLanguage, where the source was auto."""
+    detected: dict[str, Any]
+    """The part `detectedLanguage` of the answer, where the source was auto."""
 
 
 class Service:
@@ -127,8 +100,7 @@ class Service:
         self.models, self.limits = Models(config), config.limits
         self.most_lines = max(1, self.limits.waiting_lines // 2)
         """Lines of one request, so that one client alone does not shut out all others."""
-        parsing = "documents", (PARSING_BYTES, PARSING_SECONDS), self.limits.seconds
-        self.small, self.large = (Worker(*parsing, disposable=True) for _ in range(2))
+        self.small, self.large = (Parser(PARSING_BYTES, PARSING_SECONDS, self.limits.seconds) for _ in range(2))
 
     async def end(self) -> None:
         for work in (self.models, self.small, self.large):
@@ -138,7 +110,7 @@ class Service:
         """The result of a method of DocumentTasks; Failed where there is none."""
         size = sum(len(document.content) for document in documents)
         try:
-            return await (self.small if size <= SMALL_BYTES else self.large).call(method, documents, *arguments)
+            return await (self.small if size <= SMALL_BYTES else self.large).call(size, method, documents, *arguments)
         except Failed as failure:
             most = f"{PARSING_SECONDS} seconds or {PARSING_BYTES // 2**20:,} MiB of memory"
             problem = f"it takes more than {most}; divide it" if failure.lost else failure.detail
@@ -146,35 +118,34 @@ class Service:
 
     async def find_route(self, source: str, target: str, text: str) -> Route:
         """The model for two languages, in capitals or not; Failed where there is none."""
-        pairs, codes, detected = self.models.pairs(), {code.lower(): code for code in self.models.languages()}, None
+        pairs, codes = self.models.pairs(), {code.lower(): code for code in self.models.languages()}
         for language in [target] if source == "auto" else [source, target]:
             if language.lower() not in codes:
                 raise Failed(400, f"{language[:40]} is not supported")
-        target = codes[target.lower()]
+        target, detected = codes[target.lower()], dict[str, Any]()
         if source == "auto":
             sources = [language for language, targets in pairs.items() if target in targets] or list(pairs)
             source, probability = await asyncio.to_thread(choose, text, sources, target)
-            detected = {"confidence": round(100 * probability), "language": source}
+            detected = {"detectedLanguage": {"confidence": round(100 * probability), "language": source}}
         source = codes[source.lower()]
-        model = pairs.get(source, {}).get(target) if source != target else None
-        if model is None and source != target:
+        if source == target:
+            return Route(None, source, target, detected)
+        if target not in pairs.get(source, {}):
             names = [f"{language_name(code)} ({code})" for code in (target, source)]
             raise Failed(400, f"{names[0]} is not available as a target language from {names[1]}")
-        return Route(model, source, target, detected)
+        return Route(pairs[source][target], source, target, detected)
 
     @contextmanager
-    def translating(
-        self, route: Route, lines: list[str], search: Search
-    ) -> Iterator[list["asyncio.Future[Line | Failed]"]]:
+    def translating(self, route: Route, lines: list[str], search: Search) -> Iterator[AsyncIterator[Line]]:
         """Have lines translated; those that still wait at the end of the block are forgotten.
 
-        Failed for too many lines, and for one that is too long.
+        Failed for too many lines, and for one that is too long; while iterating, for one without an answer.
         """
         request, model, most = Request(search, lines, route.source, route.target), route.model, self.limits.characters
         if model is None:
             for line in request.lines:
                 line.give(Line([line.text]))
-            yield request.answers
+            yield request.answered()
             return
         if len(lines) > self.most_lines:
             raise Failed(413, f"more than {self.most_lines:,} lines; send fewer at once")
@@ -186,24 +157,24 @@ class Service:
         CHARACTERS.labels(model.name).inc(sum(map(len, lines)))
         model.queue.add(request)
         try:
-            yield request.answers
+            yield request.answered()
         finally:
             model.queue.remove(request)
 
     async def translate_lines(self, route: Route, lines: list[str], search: Search) -> list[Line]:
-        with self.translating(route, lines, search) as futures:
-            return [await line_of(future) for future in futures]
+        with self.translating(route, lines, search) as translations:
+            return [line async for line in translations]
 
     async def translate_texts(self, request: TranslateRequest) -> dict[str, Any]:
         """The answer to a request with a text, or with a list of texts, each of whose values is then a list."""
         texts, html = request.texts, request.format == "html"
-        plain = [] if html else [PlainText(text) for text in texts]
         documents = [SentDocument(text.encode(), format="html") for text in texts]
+        plain = [] if html else [PlainText(text) for text in texts]
         if html:
-            rows = [lines for lines, _ in await self.parse("read", documents, self.most_lines)]
+            rows = [list(enumerate(lines)) for lines, _ in await self.parse("read", documents, self.most_lines)]
         else:
-            rows = [text.lines for text in plain]
-        lines = [line for row in rows for line in row]
+            rows = [list(zip(text.numbers, text.lines, strict=True)) for text in plain]
+        lines = [line for row in rows for _, line in row]
         route = await self.find_route(request.source, request.target, "\n".join(lines))
         search = Search(request.alternatives + 1, request.details or html, request.terms)
         translations = iter(await self.translate_lines(route, lines, search))
@@ -216,15 +187,20 @@ class Service:
             written = [[content.decode() for content in row] for row in contents]
         else:
             written = [[text] for text in texts]
-        numbers = [list(range(len(row))) for row in rows] if html else [text.numbers for text in plain]
-        answers = [answer_to(request, *row) for row in zip(numbers, rows, translated, written, strict=True)]
-        if route.detected:
-            for answer in answers:
-                answer["detectedLanguage"] = route.detected
+        answers = list[dict[str, Any]]()
+        for row, lines_of_text, (best, *others) in zip(rows, translated, written, strict=True):
+            answer: dict[str, Any] = {"translatedText": best}
+            numbered = [(number, text, line) for (number, text), line in zip(row, lines_of_text, strict=True)]
+            if request.alternatives:
+                answer["alternatives"] = [text for text in dict.fromkeys(others) if text != best]
+            if request.details:
+                answer["details"] = [{"line": number, **details_of(text, line)} for number, text, line in numbered]
+            if flags := [{"line": number, "flags": line.flags} for number, _, line in numbered if line.flags]:
+                answer["flags"] = flags
+            answers.append(answer | route.detected)
         if not isinstance(request.q, list):
             return answers[0]
-        keys = dict.fromkeys(key for answer in answers for key in answer)
-        return {key: [answer.get(key, []) for answer in answers] for key in keys}
+        return {key: [answer.get(key, []) for answer in answers] for key in dict.fromkeys(chain(*answers))}
 
     async def stream_text(self, request: TranslateRequest) -> AsyncGenerator[dict[str, Any], None]:
         """The parts of a streamed answer: the detected language, then each line of the text, blank ones too, in order.
@@ -234,21 +210,20 @@ class Service:
         text = "\n".join(request.texts)
         route, document = await self.find_route(request.source, request.target, text), PlainText(text)
         search = Search(details=request.details, glossary=request.terms)
-        with self.translating(route, document.lines, search) as futures:
-            yield {"detectedLanguage": route.detected} if route.detected else {}
-            answers = iter(futures)
+        with self.translating(route, document.lines, search) as translations:
+            yield route.detected
             for number, (before, inner, after) in enumerate(document.parts):
                 part: dict[str, Any] = {"line": number, "translatedText": before + after}
                 if inner:
-                    line = await line_of(next(answers))
+                    line = await anext(translations)
                     part["translatedText"] = before + line.texts[0] + after
                     part |= {"flags": line.flags} if line.flags else {}
-                    if request.details:
-                        part["details"] = {"source": inner, "translation": line.texts[0], **line.details}
+                    part |= {"details": details_of(inner, line)} if request.details else {}
                 yield part
 
-    async def translate_document(self, request: FileRequest, name: str, content: bytes) -> tuple[str, bytes]:
+    async def translate_document(self, request: FileRequest) -> tuple[str, bytes]:
         """The language and the content of the translation of a file."""
+        content, name = await request.file.read(), request.file.filename or ""
         sources = [language for language, targets in self.models.pairs().items() if request.target in targets]
         source = request.source if request.source != "auto" else sources[0] if len(sources) == 1 else ""
         document = SentDocument(content, name, "", source, request.target)

@@ -1,9 +1,11 @@
-"""Processes that work for the server, from both ends: tasks go in through a pipe, answers come out; and their log."""
+"""Processes that work for the server, from both ends: calls go in through a pipe, answers come out; and their log."""
 
 import asyncio
+import heapq
 import itertools
 import logging
 import math
+import operator
 import os
 import pickle
 import re
@@ -13,9 +15,9 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
@@ -29,16 +31,16 @@ from nmt.registry import entries_of
 
 if TYPE_CHECKING:
     from nmt.plugins.documents import Document
-    from nmt.translation import Translation, Translator
+    from nmt.translation import Translator
 
 LOADING_SECONDS = 600
 """A process that is not ready by then is killed."""
 MOST_CLIENTS = 100_000
-"""Clients whose requests are counted; the one that has been silent the longest is forgotten."""
+"""Clients whose requests are counted; the client that has been silent the longest is forgotten."""
 
 
 class Failed(HTTPException):
-    """A request, or a line of one, that has no answer: the HTTP status and the text for the client.
+    """A request or a line without an answer: the HTTP status and the text for the client.
 
     `lost`: a process ended before it answered, perhaps because of another task.
     """
@@ -103,47 +105,44 @@ class PlaceHandler(logging.Handler):
 class Worker:
     """The server's end of a process, whose methods are those of a class of TASKS.
 
-    Calls wait in order until the process is `free`. A call that takes more than `seconds` kills the process. So does a
-    call that is given up, if the process is `disposable`: it starts again for the next call.
+    A call that takes more than `seconds` kills the process.
     """
 
-    def __init__(self, tasks: str, arguments: tuple[Any, ...], seconds: float, disposable: bool = False) -> None:
-        self.tasks, self.arguments, self.seconds, self.disposable = tasks, arguments, seconds, disposable
-        self.free, self.numbers = asyncio.Semaphore(1), itertools.count()
-        self.answers: dict[int, asyncio.Future[Any]] = {}
-        self.calls = 0
-        """Calls that run or wait."""
-        self.ended = "before it began"
-        """How the process ended; empty while it runs."""
-        self.reading: asyncio.Task[None] | None = None
+    reading: asyncio.Task[None]
+    searches: int
+    """Tasks that the process works on at once."""
 
-    async def begin(self) -> int:
-        """Start the process; how many tasks it works on at once. Failed if it does not become ready."""
-        if self.reading:  # of the process before
-            await self.reading
+    def __init__(self, tasks: str, arguments: tuple[Any, ...], seconds: float) -> None:
+        self.tasks, self.arguments, self.seconds = tasks, arguments, seconds
+        self.answers: dict[int, asyncio.Future[Any]] = {}
+        self.numbers = itertools.count()
+        self.ended = ""
+        """How the process ended; empty while it runs."""
+
+    async def begin(self) -> None:
+        """Start the process; Failed if it does not become ready."""
         code = f"import sys; sys.path[:] = {sys.path!r}; from nmt.plugins.serve.worker import main; main()"
         command, pipe = (sys.executable, "-c", code), asyncio.subprocess.PIPE
         self.process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, limit=2**20, start_new_session=True
         )
-        self.ended = ""
-        self.reading = asyncio.create_task(self.read(self.process))
+        self.reading = asyncio.create_task(self.read())
         try:
-            return int(await self.answer_of(self.tasks, self.arguments, LOADING_SECONDS))
+            self.searches = await self.answer_of(LOADING_SECONDS, self.tasks, self.arguments)
         except BaseException:
             self.kill()
             raise
 
-    async def read(self, process: asyncio.subprocess.Process) -> None:
-        """Pass on the answers of a process until it ends."""
-        assert process.stdout
+    async def read(self) -> None:
+        """Pass on the answers of the process until it ends."""
+        assert self.process.stdout
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:
-                size = int.from_bytes(await process.stdout.readexactly(8))
-                number, answer = pickle.loads(await process.stdout.readexactly(size))
+                size = int.from_bytes(await self.process.stdout.readexactly(8))
+                number, answer = pickle.loads(await self.process.stdout.readexactly(size))
                 if (future := self.answers.get(number)) and not future.done():
                     future.set_result(answer)
-        code = await process.wait()
+        code = await self.process.wait()
         self.ended = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         for future in self.answers.values():
             if not future.done():
@@ -152,9 +151,15 @@ class Worker:
     def loss(self) -> Failed:
         return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1, lost=True)
 
-    async def answer_of(self, method: str, arguments: tuple[Any, ...], seconds: float) -> Any:
-        number = next(self.numbers)
-        future = self.answers[number] = asyncio.get_running_loop().create_future()
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """The result of a method of the process; Failed if there is none."""
+        return await self.answer_of(self.seconds, method, arguments)
+
+    async def answer_of(self, seconds: float, method: str, arguments: tuple[Any, ...]) -> Any:
+        if self.ended:
+            raise self.loss()
+        number, future = next(self.numbers), asyncio.get_running_loop().create_future()
+        self.answers[number] = future
         assert self.process.stdin
         try:
             async with asyncio.timeout(seconds):
@@ -165,41 +170,72 @@ class Worker:
         except TimeoutError as error:
             self.kill()
             raise Failed(503, f"not done within {seconds:g} seconds; send less at once") from error
-        except asyncio.CancelledError:
-            if self.disposable:
-                self.kill()
-            raise
         finally:
             del self.answers[number]
         if isinstance(answer, Failed):
             raise answer
         return answer
 
-    async def call(self, method: str, *arguments: Any) -> Any:
-        """The result of a method of the process; Failed if there is none."""
-        self.calls += 1
-        try:
-            async with self.free:
-                if self.ended and not self.disposable:
-                    raise self.loss()
-                if self.ended:
-                    await self.begin()
-                return await self.answer_of(method, arguments, self.seconds)
-        finally:
-            self.calls -= 1
-
     def kill(self) -> None:
         self.ended = self.ended or "by the server"
         with suppress(ProcessLookupError):
             self.process.kill()
 
-    async def end(self, when_idle: bool = False) -> None:
-        """Kill the process, perhaps not before all calls are answered, and wait for its end."""
-        while when_idle and self.calls:
-            await asyncio.sleep(0.05)
-        if self.reading:
-            self.kill()
-            await self.reading
+    async def end(self) -> None:
+        """Kill the process, and wait for its end."""
+        self.kill()
+        await self.reading
+
+
+class Parser:
+    """A process that parses one task at a time, of those that wait the smallest first.
+
+    A task that takes too much, or that nobody waits for any longer, ends the process; the next one starts it again.
+    """
+
+    worker: Worker | None = None
+
+    def __init__(self, most_bytes: int, most_seconds: int, seconds: float) -> None:
+        self.arguments, self.seconds = (most_bytes, most_seconds), seconds
+        self.waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self.numbers, self.is_busy = itertools.count(), False
+
+    def let_in(self) -> None:
+        """Let the smallest task begin, if none is worked on."""
+        while self.waiting and not self.is_busy:
+            *_, turn = heapq.heappop(self.waiting)
+            if not turn.done():
+                self.is_busy = True
+                turn.set_result(None)
+
+    @asynccontextmanager
+    async def turn(self, size: int) -> AsyncIterator[None]:
+        turn = asyncio.get_running_loop().create_future()
+        heapq.heappush(self.waiting, (size, next(self.numbers), turn))
+        self.let_in()
+        try:
+            await turn
+            yield
+        finally:
+            if not turn.cancelled():
+                self.is_busy = False
+                self.let_in()
+
+    async def call(self, size: int, method: str, *arguments: Any) -> Any:
+        """The result of a method of DocumentTasks for `size` bytes; Failed if there is none."""
+        async with self.turn(size):
+            if self.worker is None or self.worker.ended:
+                self.worker = Worker("documents", self.arguments, self.seconds)
+                await self.worker.begin()
+            try:
+                return await self.worker.call(method, *arguments)
+            except asyncio.CancelledError:
+                self.worker.kill()
+                raise
+
+    async def end(self) -> None:
+        if self.worker:
+            await self.worker.end()
 
 
 @dataclass(frozen=True)
@@ -211,7 +247,7 @@ class Search:
     glossary: tuple[tuple[str, str], ...] = ()
     """Terms with their translations, instead of those of the model's own glossary."""
     alternatives: tuple[str, int] | None = None
-    """Instead of translations, so many texts that begin alike, and continue with different words."""
+    """Instead of translations, at most this number of texts that begin alike and continue with different words."""
 
 
 @dataclass
@@ -253,60 +289,50 @@ class Turns:
 class ModelTasks:
     """What a process with a model does; variants of its translator for other searches share the weights."""
 
-    searches = 1
-    """Tasks that are searched at once."""
-
-    def __init__(self, translator: "Translator") -> None:
-        self.translator = translator
-        self.variants: dict[Search, Translator] = {}
-
-    @classmethod
-    def load(cls, options: TranslatorOptions) -> "ModelTasks":
+    def __init__(self, options: TranslatorOptions) -> None:
         from nmt.translation import load_translator
 
         translator = load_translator(options, log)
-        tasks, engine = cls(replace(translator, ahead=False)), cast(Any, translator.engine)
+        self.translator, engine = replace(translator, ahead=False), cast(Any, translator.engine)
+        self.variants: dict[Search, Translator] = {}
+        self.searches = 1
         if translator.ahead:  # an engine for processors: a task is for one core
-            tasks.searches, engine.workers = options.compute.threads or usable_cores(), 1
+            self.searches, engine.workers = options.compute.threads or usable_cores(), 1
         else:
             engine.turn = Turns()
-        return tasks
 
     def variant(self, search: Search) -> "Translator":
         """The translator for a search; one with the glossary of a request is not kept."""
         if search.glossary:
             return self.variant(replace(search, glossary=())).with_request({"glossary": search.glossary})
         if search not in self.variants:
-            usual = self.translator.engine.config
-            decode = replace(usual, n_best=search.n_best, beam_size=max(usual.beam_size, search.n_best))
-            self.variants[search] = replace(
-                self.translator, engine=self.translator.engine.with_search(decode), details=search.details
-            )
+            usual = self.translator.engine
+            beam_size = max(usual.config.beam_size, search.n_best)
+            engine = usual.with_search(replace(usual.config, n_best=search.n_best, beam_size=beam_size))
+            self.variants[search] = replace(self.translator, engine=engine, details=search.details)
         return self.variants[search]
 
     def translate(self, search: Search, lines: list[str]) -> list[Line | Failed]:
         if search.alternatives:
             from nmt.plugins.serve.alternatives import find_alternatives
 
-            before, count = search.alternatives
-            rows = [find_alternatives(self.translator, line, before, count) for line in lines]
+            rows = [find_alternatives(self.translator, line, *search.alternatives) for line in lines]
             return [Line([], {"alternatives": [alternative._asdict() for alternative in row]}) for row in rows]
         answers, translator = list[Line | Failed](), self.variant(search)
         for line, translations in zip(lines, translator.translate_each(lines), strict=True):
             if isinstance(translations, list):
-                details = line_details(translator, line, translations[0]) if search.details else {}
-                answers.append(Line([translation.text for translation in translations], details, translations[0].flags))
+                best, texts = translations[0], [translation.text for translation in translations]
+                answers.append(Line(texts, line_details(translator, line, best) if search.details else {}, best.flags))
             else:
                 answers.append(Failed(400, translations.problem))
         return answers
 
 
-def line_details(translator: "Translator", line: str, translation: "Translation") -> dict[str, Any]:
+def line_details(translator: "Translator", line: str, translation: Any) -> dict[str, Any]:
     """The words of a line and of its translation, their alignment, and marked words by index.
 
     The confidence in a word is the probability of its tokens given all before them; a copied word has none.
     """
-    assert translation.details
     words = [word.span() for word in re.finditer(r"\S+", translation.text)]
 
     def inside(spans: list[tuple[int, int]]) -> list[int]:
@@ -364,7 +390,7 @@ class DocumentTasks:
         ]
 
 
-TASKS: dict[str, Callable[..., Any]] = {"model": ModelTasks.load, "documents": DocumentTasks}
+TASKS: dict[str, Callable[..., Any]] = {"model": ModelTasks, "documents": DocumentTasks}
 
 
 def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -402,11 +428,7 @@ def main() -> None:
         tasks = outcome(TASKS[name], arguments)
         send(number, tasks if isinstance(tasks, Failed) else tasks.searches)
         # Threads start when they are needed: the server makes as many calls at once as the model can search.
-        pool = ThreadPoolExecutor(1000) if isinstance(tasks, ModelTasks) else None
+        submit: Callable[..., Any] = operator.call if name == "documents" else ThreadPoolExecutor(1000).submit
         while True:
-            call = pickle.load(calls)
-            if pool:
-                pool.submit(answer, *call)
-            else:
-                answer(*call)
+            submit(answer, *pickle.load(calls))
     os._exit(0)

@@ -17,7 +17,7 @@ from nmt.plugins.serve.app import Server, safe_name
 from nmt.plugins.serve.models import Queue, Request
 from nmt.plugins.serve.requests import add_key, digest, name_of_key, read_keys
 from nmt.plugins.serve.translation import PlainText, Service, choose, detect
-from nmt.plugins.serve.worker import Failed, Line, ModelTasks, Rate, Search, SentDocument, Turns
+from nmt.plugins.serve.worker import Failed, Line, ModelTasks, Parser, Rate, Search, SentDocument, Turns
 
 
 def in_loop(test):
@@ -135,9 +135,7 @@ def test_two_threads_take_turns():
 
 
 def test_batches_of_torch_take_turns(checkpoint):
-    tasks = ModelTasks.load(
-        compose("serve", ["device=cpu", "decode.batch_tokens=64"]).options_for(str(checkpoint), None)
-    )
+    tasks = ModelTasks(compose("serve", ["device=cpu", "decode.batch_tokens=64"]).options_for(str(checkpoint), None))
     turns, entered = tasks.translator.engine.turn, []
     turns.__class__ = type("Counted", (Turns,), {"__enter__": lambda self: entered.append(Turns.__enter__(self))})
     tasks.translate(Search(), ["ka lo mi nu pe"] * 40)
@@ -274,10 +272,26 @@ async def test_a_document_that_takes_too_much_ends_its_process_alone(word_model,
 
 
 @in_loop
+async def test_the_smallest_document_is_parsed_first():
+    parser, order = Parser(2**30, 10, 60), list[int]()
+
+    async def parse(size: int) -> None:
+        async with parser.turn(size):
+            order.append(size)
+            await asyncio.sleep(0.01)
+
+    *tasks, gone = [asyncio.create_task(parse(size)) for size in (5, 9, 3, 7, 1)]
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(*tasks)
+    assert order == [5, 3, 7, 9]
+
+
+@in_loop
 async def test_a_parse_that_nobody_waits_for_is_ended(word_model):
     service = Service(compose("serve", [f"run={word_model}"]))
     await service.parse("read", [DOCUMENT], 10)
-    process = service.large.process
+    process = service.large.worker.process
     task = asyncio.create_task(service.parse("read", [HUGE], 10))
     await asyncio.sleep(0.1)
     task.cancel()
