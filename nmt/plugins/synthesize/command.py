@@ -25,7 +25,7 @@ from nmt.config import (
 )
 
 if TYPE_CHECKING:
-    from nmt.plugins.synthesize.pairs import Summary
+    from nmt.plugins.synthesize.synthesis import Summary
 
 OFFERED = (
     "run engine precision threads devices device buffer decode target source_prefix target_prefix glossary terms "

@@ -18,7 +18,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from nmt.commands import compose
 from nmt.config import sources_of
-from nmt.plugins.synthesize.pairs import worst
+from nmt.plugins.synthesize.synthesis import worst
 
 WORDS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu", "va", "we"]
 SEARCH = ["engine=torch", "device=cpu", "threads=1", "decode.beam_size=4", "decode.max_extra_length=3"]
@@ -189,7 +189,7 @@ def test_pairs_that_were_not_written_to_their_end_are_not_there(make, monkeypatc
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nmt.plugins.synthesize.pairs.kept_pairs", stop)
+    monkeypatch.setattr("nmt.plugins.synthesize.synthesis.kept_pairs", stop)
     with pytest.raises(AssertionError, match="130"):
         make("flagged=keep", "drop=0.5")
     assert not any(Path("out", name).exists() for name in ("train.en", "train.de", "summary.json"))
