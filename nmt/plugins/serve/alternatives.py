@@ -3,7 +3,6 @@
 Words are what blanks separate in the text of the translation.
 """
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,13 +10,12 @@ import numpy as np
 
 from nmt.config import UNK
 from nmt.search import Hypothesis
-from nmt.text import META, TARGET, Tokenizer
+from nmt.text import META, TARGET
 from nmt.translation import (
     JoinedText,
     Line,
     Outcome,
     RefusedLine,
-    Segment,
     Translator,
     join,
     text,
@@ -36,21 +34,6 @@ class Alternative(NamedTuple):
     translation: str
 
 
-@dataclass
-class Best:
-    """The best translation of a line: of its segments, each of which begins with `prefix`, in a language."""
-
-    segments: list[Segment]
-    parts: list[Hypothesis]
-    prefix: list[int]
-    language: str
-
-    def joined(self, tokenizer: Tokenizer, part: Hypothesis | None = None, index: int = 0) -> JoinedText:
-        """The translation of the line, perhaps with another one of the segment at `index`."""
-        parts = [*self.parts[:index], part, *self.parts[index + 1 :]] if part else self.parts
-        return join(tokenizer, self.segments, parts, self.prefix, self.language)
-
-
 class Place(NamedTuple):
     """A place before a word of a translation: the tokens of the segment before it, and the token after it, if known."""
 
@@ -60,21 +43,65 @@ class Place(NamedTuple):
     following: list[int]
 
 
-def best_translation(translator: Translator, line: str) -> Best:
+class BestTranslation:
     """What the search finds for a line after all stages; RefusedLine as of `translate`."""
-    ends = list[Line]()
 
-    def end(lines: list[Line]) -> list[Outcome]:
-        ends.extend(lines)
-        return [RefusedLine(0, "") for _ in lines]
+    def __init__(self, translator: Translator, line: str) -> None:
+        self.tokenizer, self.prefix, self.language = translator.tokenizer, translator.prefix, translator.limits.target
+        ends = list[Line]()
 
-    [outcome] = translator.chain(end)([Line(line)])
-    segments = translator.segmenter.segment(ends)[0] if ends else []
-    problem = translator.segmenter.too_long(segments)
-    if isinstance(outcome, RefusedLine) and (outcome.problem or problem):
-        raise RefusedLine(0, outcome.problem or problem)
-    [parts] = translator.hypotheses([segments], [False])
-    return Best(segments, [row[0] for row in parts], translator.prefix, translator.limits.target)
+        def end(lines: list[Line]) -> list[Outcome]:
+            ends.extend(lines)
+            return [RefusedLine(0, "") for _ in lines]
+
+        [outcome] = translator.chain(end)([Line(line)])
+        self.segments = translator.segmenter.segment(ends)[0] if ends else []
+        problem = translator.segmenter.too_long(self.segments)
+        if isinstance(outcome, RefusedLine) and (outcome.problem or problem):
+            raise RefusedLine(0, outcome.problem or problem)
+        [rows] = translator.hypotheses([self.segments], [False])
+        self.parts = [row[0] for row in rows]
+        self.joined = self.join(self.parts)
+        self.words = self.joined.text.split()
+
+    def join(self, parts: list[Hypothesis]) -> JoinedText:
+        return join(self.tokenizer, self.segments, parts, self.prefix, self.language)
+
+    def segment_of(self, word: int) -> int | None:
+        """The segment in which a word of the translation begins, the last one after the last word, or None."""
+        sides = zip(self.segments, self.joined.tokens, self.joined.first_words, strict=True)
+        for index, (segment, tokens, first) in enumerate(sides):
+            count = len((segment.text if segment.copied else text(self.tokenizer, tokens)).split())
+            if first <= word < first + count:
+                return index
+        return len(self.segments) - 1 if self.segments else None
+
+    def find_place(self, words: list[str]) -> Place | None:
+        """The place after these words, with which the translation may begin or not.
+
+        None where the next word was copied or belongs to the prefix.
+        """
+        first_words = self.joined.first_words
+        word = next((n for n, word in enumerate(words) if self.words[n : n + 1] != [word]), len(words))
+        index = self.segment_of(word)
+        if index is not None and word < len(words):
+            after = first_words[index + 1] if index + 1 < len(self.segments) else len(self.words)
+            further = words_after_change(words[word:], self.words, after)
+            if further is None:  # the translation of the segment does not begin so
+                if self.segments[index].copied or (index and self.segments[index].glued):
+                    return None
+                changed = self.tokenizer.clean(" ".join(words[first_words[index] :]))
+                begun = self.tokenizer.encode([changed], TARGET)[0]
+                return Place(index, len(words), [*(self.prefix if index else []), *begun], [])
+            word = after + further
+            index = self.segment_of(word)
+        if index is None or self.segments[index].copied:
+            return None
+        tokens, part = self.joined.tokens[index], self.parts[index].tokens
+        owners = words_of_tokens(self.tokenizer, tokens) if text(self.tokenizer, tokens) else []
+        local = word - first_words[index]
+        begin = len(part) - len(tokens) + next((n for n, owner in enumerate(owners) if owner >= local), len(tokens))
+        return Place(index, word, part[:begin], part[begin : begin + 1]) if begin >= len(self.prefix) else None
 
 
 def find_alternatives(translator: Translator, line: str, before: str, count: int) -> list[Alternative]:
@@ -85,8 +112,8 @@ def find_alternatives(translator: Translator, line: str, before: str, count: int
     begins with. Raises RefusedLine as `translate` does.
     """
     engine, tokenizer = translator.engine, translator.tokenizer
-    best, words = best_translation(translator, line), before.split()
-    if (place := find_place(tokenizer, best, words)) is None:
+    best, words = BestTranslation(translator, line), before.split()
+    if (place := best.find_place(words)) is None:
         return []
     source = best.segments[place.segment].ids
     longest = len(source) + engine.config.max_extra_length
@@ -102,52 +129,12 @@ def find_alternatives(translator: Translator, line: str, before: str, count: int
     rows = [(token, best.parts[place.segment]) for token in place.following]
     alternatives: dict[str, Alternative] = {}
     for token, part in rows + [(token, row[0]) for token, row in zip(others, completed, strict=True)]:
-        rest = best.joined(tokenizer, part, place.segment).text.split()[place.word :]
+        parts = [*best.parts[: place.segment], part, *best.parts[place.segment + 1 :]]
+        rest = best.join(parts).text.split()[place.word :]
         if rest and len(alternatives) < count:
             whole = " ".join([*words, *rest])
             alternatives.setdefault(rest[0], Alternative(rest[0], float(np.exp(logp[token])), whole))
     return sorted(alternatives.values(), key=lambda alternative: -alternative.probability)
-
-
-def find_place(tokenizer: Tokenizer, best: Best, words: list[str]) -> Place | None:
-    """The place after these words, with which the best translation may begin or not.
-
-    None where the next word was copied or belongs to the prefix.
-    """
-    joined = best.joined(tokenizer)
-    own_words = joined.text.split()
-    word = next((n for n, word in enumerate(words) if own_words[n : n + 1] != [word]), len(words))
-    index = segment_of(tokenizer, best, joined, word)
-    if index is None:
-        return None
-    if word < len(words):
-        after = joined.first_words[index + 1] if index + 1 < len(best.segments) else len(own_words)
-        further = words_after_change(words[word:], own_words, after)
-        if further is None:  # the best translation of the segment does not begin so
-            if best.segments[index].copied or (index and best.segments[index].glued):
-                return None
-            begun = tokenizer.encode([tokenizer.clean(" ".join(words[joined.first_words[index] :]))], TARGET)[0]
-            return Place(index, len(words), [*(best.prefix if index else []), *begun], [])
-        word = after + further
-        index = segment_of(tokenizer, best, joined, word)
-    if index is None or best.segments[index].copied:
-        return None
-    tokens, part = joined.tokens[index], best.parts[index].tokens
-    owners = words_of_tokens(tokenizer, tokens) if text(tokenizer, tokens) else []
-    local = word - joined.first_words[index]
-    begin = len(part) - len(tokens) + next((n for n, owner in enumerate(owners) if owner >= local), len(tokens))
-    return Place(index, word, part[:begin], part[begin : begin + 1]) if begin >= len(best.prefix) else None
-
-
-def segment_of(tokenizer: Tokenizer, best: Best, joined: JoinedText, word: int) -> int | None:
-    """The segment in which a word of the translation begins, the last one after the last word, or None."""
-    for index, (segment, tokens, first) in enumerate(
-        zip(best.segments, joined.tokens, joined.first_words, strict=True)
-    ):
-        count = len((segment.text if segment.copied else text(tokenizer, tokens)).split())
-        if first <= word < first + count:
-            return index
-    return len(best.segments) - 1 if best.segments else None
 
 
 def words_after_change(changed: list[str], words: list[str], start: int) -> int | None:
