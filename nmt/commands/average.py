@@ -73,7 +73,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 def run(config: AverageConfig) -> None:
     """Write the average as a model directory, and say what it is and what it replaced."""
     from nmt.files import check_ours, only_process, read_description, weights_in_words
-    from nmt.training import averaged_model, check_skipped, tokenizer_of, write_average
+    from nmt.training import Average, check_skipped, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)
     folder = paths[-1].parent.parent
@@ -83,7 +83,7 @@ def run(config: AverageConfig) -> None:
     replaced = read_description(output).training.get("averaged", []) if there else None
     with nullcontext() if config.output else only_process(folder, "output"):
         by_rule = not config.checkpoints and config.last is None
-        averaged = average_of_run(folder, paths[-1]) if by_rule else averaged_model(paths)
+        averaged = average_of_run(folder, paths[-1]) if by_rule else Average(*paths)
         if by_rule:
             check_skipped(averaged, folder)
         write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)

@@ -1,6 +1,5 @@
 from .averaging import (
     Average as Average,
-    averaged_model as averaged_model,
     check_skipped as check_skipped,
     delivered_model as delivered_model,
     tokenizer_of as tokenizer_of,

@@ -5,14 +5,13 @@ the validation loss chooses k.
 """
 
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from nmt.config import CheckpointConfig, ModelConfig, difference
+from nmt.config import CheckpointConfig, ModelConfig, difference, require
 from nmt.data import PreparedSplit
 from nmt.errors import NMTError, enough_memory_or
 from nmt.evaluation import Score
@@ -23,124 +22,109 @@ from nmt.training.run_folder import kept_checkpoints
 from nmt.training.validation import validation_loss
 
 
-@dataclass
 class Average:
-    """A model whose weights are the mean of checkpoints."""
+    """The mean of checkpoints of one model, summed in float64.
 
-    model: Transformer
-    updates: list[int]
-    """Updates after which the checkpoints were saved."""
+    `updates` are those after which the checkpoints were saved. `state` and `skipped` are of the last checkpoint, saved
+    after update `made`; where validation chose the checkpoints, of the run's newest one, and `losses` are the
+    candidates' validation losses under their updates.
+    """
+
     state: RunState
-    """That of the last checkpoint; of the run's newest one, where validation chose the checkpoints."""
-    made: int
-    """Updates that the run had made when `state` was saved,"""
     skipped: int
-    """and how many of them it skipped."""
-    losses: dict[str, float] = field(default_factory=dict)
-    """Validation losses of the candidates, under the updates of their checkpoints, if validation chose."""
-
-
-class RunningMean:
-    """The mean of checkpoints of one model, summed in float64."""
+    made: int
 
     def __init__(self, *paths: Path) -> None:
         self.sums: dict[str, Tensor] = {}
         self.updates: list[int] = []
-        self.identity: dict[str, Any] = {}
+        self.losses: dict[str, float] = {}
         for path in paths:
             self.add(path)
 
     def add(self, path: Path) -> None:
         """Read another checkpoint; NMTError where it is of another model."""
         checkpoint = load_checkpoint(path)
-        self.state, self.skipped = RunState(**checkpoint["nmt"]), checkpoint["skipped"]
-        model, size, tokenizer = self.state.config["model"], self.state.vocabulary_size, self.state.tokenizer
-        identity = {"model": model, "vocabulary_size": size, "tokenizer": tokenizer}
-        if changed := difference(self.identity or identity, identity):
+        state = RunState(**checkpoint["nmt"])
+        before, now = (
+            {"model": x.config["model"], "vocabulary_size": x.vocabulary_size, "tokenizer": x.tokenizer}
+            for x in (self.state if self.updates else state, state)
+        )
+        if changed := difference(before, now):
             raise NMTError(f"{path} is of another model than the checkpoints before it ({changed})")
-        self.identity = identity
         for name, tensor in model_weights(checkpoint).items():
             if name in self.sums:
                 self.sums[name] += tensor
             else:
                 self.sums[name] = tensor.to(torch.float64, copy=True)
-        self.updates.append(checkpoint["global_step"])
+        self.state, self.skipped, self.made = state, checkpoint["skipped"], checkpoint["global_step"]
+        self.updates.append(self.made)
 
-    def average(self) -> Average:
+    def make_model(self) -> Transformer:
+        """The averaged model, on the processor."""
         model = Transformer(ModelConfig(**self.state.config["model"]), self.state.vocabulary_size)
         model.load_state_dict({name: (total / len(self.updates)).float() for name, total in self.sums.items()})
-        return Average(model.eval(), [*self.updates], self.state, self.updates[-1], self.skipped)
-
-
-def averaged_model(paths: list[Path]) -> Average:
-    """The mean of checkpoints (section 6.1); NMTError where they are of different models."""
-    return RunningMean(*paths).average()
+        return model.eval()
 
 
 def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSplit, device: torch.device) -> Average:
     """The model that a run delivers, by the rule `checkpoints.average`; `split` is its validation set."""
     paths = kept_checkpoints(run, checkpoints.every_steps, checkpoints.keep)
     if checkpoints.average == "all":
-        return averaged_model(paths)
-    newest, mean, best = averaged_model(paths[-1:]), RunningMean(), run / "checkpoints" / "best.ckpt"
+        return Average(*paths)
+    newest, mean, best = Average(paths[-1]), Average(), run / "checkpoints" / "best.ckpt"
+    smoothing = newest.state.config["optim"]["label_smoothing"]
     losses: dict[str, float] = {}
     sources: dict[str, list[Path]] = {}
 
     def consider(average: Average, paths: list[Path]) -> None:
         name = ", ".join(f"{update:,}" for update in sorted(average.updates))
         if name not in losses:
-            smoothing = newest.state.config["optim"]["label_smoothing"]
-            losses[name] = validation_loss(average.model.to(device), split, smoothing)
-            sources[name] = paths
+            losses[name], sources[name] = validation_loss(average.make_model().to(device), split, smoothing), paths
 
     with enough_memory_or("validation of the candidates does not fit: pass checkpoints.average=all"):
         for number, path in enumerate(reversed(paths), 1):
             mean.add(path)
-            consider(mean.average(), paths[-number:])
+            consider(mean, paths[-number:])
         if best.is_file():
             with suppress(UnreadableCheckpoint):  # there are others
-                consider(averaged_model([best]), [best])
-    chosen = averaged_model(sources[min(losses, key=losses.__getitem__)])
-    return replace(chosen, state=newest.state, made=newest.made, skipped=newest.skipped, losses=losses)
+                consider(Average(best), [best])
+    chosen = Average(*sources[min(losses, key=losses.__getitem__)])
+    chosen.state, chosen.made, chosen.skipped, chosen.losses = newest.state, newest.made, newest.skipped, losses
+    return chosen
 
 
 def check_skipped(average: Average, run: Path) -> None:
     """NMTError where a run skipped more than half of its updates."""
-    if 2 * average.skipped > average.made:
-        raise NMTError(
-            f"{run}: no model is written, because optim.not_finite=skip left out {average.skipped:,} of the "
-            f"{average.made:,} updates, whose gradients are not finite. Pass a lower optim.factor, or "
-            "trainer.precision=32-true, with name=OTHER"
-        )
+    require(
+        2 * average.skipped <= average.made,
+        f"{run}: no model is written, because optim.not_finite=skip left out {average.skipped:,} of the "
+        f"{average.made:,} updates, whose gradients are not finite. Pass a lower optim.factor, or "
+        "trainer.precision=32-true, with name=OTHER",
+    )
 
 
 def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
     """The tokenizer of a checkpoint's run; NMTError where it is missing, or not the one used in training."""
     path = checkpoint.parent.parent / "tokenizer.model"
-    if not path.is_file():
-        raise NMTError(f"{path}: no such file; checkpoints are averaged with the tokenizer of their run, in its folder")
-    if sha256(path) != state.tokenizer:
-        raise NMTError(f"{path} is not the tokenizer that {checkpoint} was trained with")
+    same = path.is_file() and sha256(path) == state.tokenizer
+    require(same, f"{path}: missing, or not the tokenizer that {checkpoint} was trained with")
     return path
 
 
 def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
     """Write the model directory of an average; `score` is its validation score, and on how many sentences."""
-    state = average.state
+    state, model = average.state, average.make_model()
     training = {
         "updates": average.made,
         "averaged": average.updates,
         **{key: getattr(state, key) for key in ("tokens", "seconds", "devices", "versions", "corpus", "config")},
         **state.seen,
+        **({"init": state.init} if state.init else {}),
+        **({"candidates": average.losses} if average.losses else {}),
+        **({"score": {**asdict(score[0]), "sentences": score[1]}} if score else {}),
     }
-    if state.init:
-        training["init"] = state.init
-    if average.losses:
-        training["candidates"] = average.losses
-    if score:
-        training["score"] = {**asdict(score[0]), "sentences": score[1]}
     description = ModelDescription(
         state.config["model"], state.vocabulary_size, state.source, state.target, state.tokenizer, training
     )
-    parameters = sum(parameter.numel() for parameter in average.model.parameters())
-    write_model_directory(output, average.model, tokenizer_file, description, model_card(description, parameters))
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    write_model_directory(output, model, tokenizer_file, description, model_card(description, parameters))

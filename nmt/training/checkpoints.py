@@ -18,10 +18,10 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
-from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches
+from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches, require
 from nmt.data import STOPPING, PreparedCorpus
 from nmt.errors import NMTError, SameForAll, one_line
-from nmt.files import check_ours, check_shapes, check_version, load_plain, parse_json, sha256, whole_file
+from nmt.files import check_ours, check_shapes, check_version, load_plain, parse_json, whole_file
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
 from nmt.training.run_folder import (
@@ -47,24 +47,23 @@ AGREEMENT_SECONDS = 0.5
 
 @dataclass
 class RunState:
-    """`checkpoint["nmt"]`: the run that the checkpoint belongs to, and its state."""
+    """`checkpoint["nmt"]`: the run that the checkpoint belongs to, and its state.
+
+    `tokenizer`, `files` (by name) and `init` are SHA-256 of what decides the weights; `init` is empty where training
+    began with random weights. `corpus` is the fingerprint of the prepared corpus, `seen` is from its manifest, and
+    `tokens` counts target tokens.
+    """
 
     config: dict[str, Any]
     vocabulary_size: int
     source: str
     target: str
     tokenizer: str
-    """SHA-256 of the tokenizer."""
     corpus: str
-    """Fingerprint of the prepared corpus."""
     files: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the other files that decide updates, by name."""
     init: str = ""
-    """SHA-256 of the weights that training started from, if it did not start from random ones."""
     seen: dict[str, Any] = field(default_factory=dict)
-    """Lengths and characters of the training pairs, from the corpus's manifest."""
     tokens: int = 0
-    """Target tokens trained on, also since the last report."""
     seconds: float = 0.0
     devices: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -79,35 +78,27 @@ class UnreadableCheckpoint(NMTError):
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """A checkpoint's content, memory-mapped and verified; UnreadableCheckpoint, or NMTError for another format."""
-    if not path.is_file():
-        raise NMTError(f"{path}: no such checkpoint")
+    require(path.is_file(), f"{path}: no such checkpoint")
     try:
-        content = load_plain(path)
+        content: dict[str, Any] = load_plain(path)
         state = content.get("nmt") if isinstance(content, dict) else None
         if not isinstance(state, dict) or "format_version" not in state:
             raise ValueError("it has no entry 'nmt'")
-        check_version(path, state["format_version"], FORMAT_VERSION)
-        check_content(content)
     except ValueError as error:
         raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
-    return content  # type: ignore[no-any-return]
-
-
-def check_content(content: dict[str, Any]) -> None:
-    """ValueError where a checkpoint lacks something, or holds something that training cannot have written."""
-    for key, kind in CONTENT.items():
-        if key not in content or not matches(content[key], kind):
-            raise ValueError(f"its {key!r} is missing or of another type")
-    if content["sums"].shape != (3,):
-        raise ValueError("its sums are not three")
+    check_version(path, state["format_version"], FORMAT_VERSION)
     try:
-        parse_json(json.dumps(content["nmt"]))
-        state = build(RunState, content["nmt"], "its entry 'nmt'")
-        model = build(ModelConfig, state.config.get("model"), "its model")
+        for key, kind in CONTENT.items():
+            require(matches(content.get(key), kind), f"its {key!r} is missing or of another type")
+        require(content["sums"].shape == (3,), "its sums are not three")
+        parse_json(json.dumps(state))
+        run = build(RunState, state, "its entry 'nmt'")
+        model = build(ModelConfig, run.config.get("model"), "its model")
         shapes = {name: tuple(tensor.shape) for name, tensor in model_weights(content).items()}
-        check_shapes(model, state.vocabulary_size, shapes, "its weights are not of its model")
-    except (NMTError, TypeError) as error:
-        raise ValueError(str(error)) from error
+        check_shapes(model, run.vocabulary_size, shapes, "its weights are not of its model")
+    except (NMTError, ValueError, TypeError) as error:
+        raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
+    return content
 
 
 def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
@@ -150,13 +141,12 @@ class CheckpointCallback(UpdateCallback):
         """Write directly; SameForAll where some processes would resume from another checkpoint than the others."""
         if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
             trainer.strategy.checkpoint_io = DirectCheckpointIO()
-        seen = [str(trainer.ckpt_path)] * trainer.world_size
+        paths = [str(trainer.ckpt_path)] * trainer.world_size
         if dist.is_initialized():
-            dist.all_gather_object(seen, str(trainer.ckpt_path))
-        if len(set(seen)) > 1:
+            dist.all_gather_object(paths, str(trainer.ckpt_path))
+        if len(set(paths)) > 1:
             raise SameForAll(
-                f"the processes do not see the same checkpoints in {self.run}: "
-                "all nodes need the same folder there, on a file system that they share"
+                f"{self.run}: the processes see different checkpoints there; all nodes must share the folder"
             )
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -209,12 +199,13 @@ class CheckpointCallback(UpdateCallback):
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         assert isinstance(pl_module, TranslationModule)
-        validation = {"validation": self.validation.state()}
-        checkpoint["nmt"] = {**vars(self.state), **self.metrics.state(pl_module), **validation}
+        validation = {"best": self.validation.best, "worse": self.validation.worse}
+        checkpoint["nmt"] = {**vars(self.state), **self.metrics.state(pl_module), "validation": validation}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        self.metrics.load(checkpoint["nmt"]["seconds"], checkpoint["nmt"]["metrics"])
-        self.validation.load(checkpoint["nmt"]["validation"])
+        state = checkpoint["nmt"]
+        self.metrics.load(state["seconds"], state["metrics"])
+        self.validation.best, self.validation.worse = state["validation"]["best"], state["validation"]["worse"]
 
 
 @dataclass
@@ -225,11 +216,6 @@ class Resumed:
     update: int = 0
     finished: bool = False
     unreadable: tuple[Path, ...] = ()
-
-
-def decisive_files(corpus: PreparedCorpus) -> dict[str, str]:
-    """SHA-256 of the files with training pairs, which decide updates."""
-    return {f"train/{path.name}": sha256(path) for path in sorted((corpus.folder / "train").glob("*.arrow"))}
 
 
 def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str, files: dict[str, str]) -> Resumed:
@@ -248,15 +234,9 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
             unreadable[path] = error
             continue
         state = RunState(**content["nmt"])
-        check_origin(path, state, corpus)
-        if changed := [name for name, before in state.files.items() if files.get(name) != before]:
-            raise NMTError(
-                f"{path} was trained with another {changed[0]}: restore that file, or pass name=OTHER for a new run"
-            )
-        if state.init != init:
-            began = "other weights than those of init" if state.init and init else "the weights of a model: pass init"
-            began = began if state.init else "random weights: leave init out"
-            raise NMTError(f"{path} began with {began}, or pass name=OTHER for a new run")
+        check_origin(path, state, corpus, files)
+        start = config.init or "null (random)"
+        require(state.init == init, f"{path} began with other weights than those of init={start}: pass name=OTHER")
         update, patience = int(content["global_step"]), config.validation.patience
         assert config.trainer.max_steps is not None
         stopped_early = patience is not None and state.validation["worse"] >= patience
@@ -266,12 +246,13 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
     return Resumed()
 
 
-def check_origin(path: Path, state: RunState, corpus: PreparedCorpus) -> None:
-    """NMTError where a checkpoint was trained on another corpus, or with another vocabulary."""
-    now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint}
-    for part, identity in now.items():
-        if getattr(state, part) != identity:
-            raise NMTError(
-                f"{path} was trained with another {part} than the one in {corpus.folder}: "
-                "prepare the corpus as it was, or pass name=OTHER for a new run"
-            )
+def check_origin(path: Path, state: RunState, corpus: PreparedCorpus, files: dict[str, str] | None = None) -> None:
+    """NMTError where a checkpoint was trained on another corpus, with another vocabulary, or with other `files`."""
+    before = {"tokenizer": state.tokenizer, "corpus": state.corpus} | (state.files if files is not None else {})
+    now = {"tokenizer": corpus.manifest.tokenizer, "corpus": corpus.manifest.fingerprint} | (files or {})
+    for name, identity in before.items():
+        require(
+            now.get(name) == identity,
+            f"{path} was trained with another {name} than there is now ({corpus.folder}): restore it, or pass "
+            "name=OTHER for a new run",
+        )

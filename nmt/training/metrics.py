@@ -3,12 +3,14 @@
 Time is measured as in section 5.2, cost as in Table 2.
 """
 
+import json
 import math
+import platform
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,12 @@ from rich.table import Column
 from rich.text import Text
 
 from nmt.data import UpdateDataModule, UpdateSize
-from nmt.hardware import processor
+from nmt.files import write_file
+from nmt.hardware import processor, versions
 from nmt.model import training_flops
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import SHARE, VALIDATION_COLUMNS, open_loggers, source_column, write_environment
+from nmt.training.run_folder import VALIDATION_COLUMNS, open_loggers
 from nmt.training.trials import peak_flops_per_second, precision_dtype, synchronize
 
 NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
@@ -37,6 +40,8 @@ REPORT_SECONDS = 10
 """Least time between two lines where there is no terminal. The last report is always printed."""
 CROWDED = 0.1
 """Share of the time that a thread waits for a core, above which other programs are blamed."""
+PEAKS: dict[str, float] = {}
+"""Peak FLOP/s by setting, measured once in a process."""
 
 
 class ReportColumn(ProgressColumn):
@@ -56,6 +61,8 @@ class ProgressLine:
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
         self.console, self.max_seconds, self.reported = console, max_seconds, -float(REPORT_SECONDS)
+        self.first: tuple[int, float] | None = None
+        """The first update of this process, which takes longer than others, and the time when it ended."""
         whole = Column(no_wrap=True)  # only the report is cut where the terminal is narrow
         bar, counts = BarColumn(bar_width=20, table_column=whole), MofNCompleteColumn(table_column=whole)
         columns = TextColumn("training"), bar, counts, TextColumn("{task.fields[left]}"), ReportColumn()
@@ -63,8 +70,6 @@ class ProgressLine:
 
     def start(self, step: int, total: int) -> None:
         self.total, self.begin = total, time.monotonic()
-        self.first: tuple[int, float] | None = None
-        """The first update of this process, which takes longer than others, and the time when it ended."""
         self.task = self.progress.add_task("", total=total, completed=step, left=clock(None), report="")
         self.progress.start()
 
@@ -73,11 +78,10 @@ class ProgressLine:
         now = time.monotonic()
         self.first = self.first or (step, now)
         made, seconds = step - self.first[0], now - self.first[1]
-        left = seconds / made * (self.total - step) if made else None
-        if self.max_seconds is None:
-            return left
-        granted = max(self.max_seconds - (now - self.begin), 0.0)
-        return granted if left is None else min(left, granted)
+        estimates = [seconds / made * (self.total - step)] if made else []
+        if self.max_seconds is not None:
+            estimates.append(max(self.max_seconds - (now - self.begin), 0.0))
+        return min(estimates, default=None)
 
     def made(self, step: int) -> None:
         self.progress.update(self.task, completed=step, left=clock(self.left(step)))
@@ -91,12 +95,6 @@ class ProgressLine:
             self.reported = now
             to_go = f", {clock(left)} left" if left and step != self.total else ""
             self.console.print(f"update {step:,} of {self.total:,}{to_go}: {text}")
-
-
-@cache
-def peak_of(setting: str, device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of a device, measured once in a process for each setting."""
-    return peak_flops_per_second(device, dtype)
 
 
 def seconds_waited() -> float:
@@ -118,10 +116,9 @@ class MetricsCallback(UpdateCallback):
     ) -> None:
         """`domains` are the parts of the validation set that have figures of their own."""
         self.run, self.config, self.line, self.console = Path(config["run"]), config, line, line.console
-        self.updates = updates
-        self.columns = [source_column(SHARE, name) for name in updates.shares(0)]
-        self.columns += [source_column(column, name) for name in domains for column in VALIDATION_COLUMNS]
-        self.every: int = config["trainer"]["log_every_n_steps"]
+        self.updates, self.every = updates, int(config["trainer"]["log_every_n_steps"])
+        self.columns = [f"share/{name}" for name in updates.shares(0)]
+        self.columns += [f"{column}/{name}" for name in domains for column in VALIDATION_COLUMNS]
         # Over all restarts: training time (updates and saving, but neither memory check nor validation), FLOPs of the
         # model, cost (seconds x devices x sustained FLOP/s, as in Table 2), and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
@@ -141,10 +138,22 @@ class MetricsCallback(UpdateCallback):
         names = [processor()] if device.type == "cpu" else []
         key = ", ".join([self.devices, *names, str(trainer.precision), torch.get_float32_matmul_precision()])
         if key not in self.peaks:
-            self.peaks[key] = trainer.world_size * peak_of(key, device, precision_dtype(trainer.precision))
+            if key not in PEAKS:
+                PEAKS[key] = peak_flops_per_second(device, precision_dtype(trainer.precision))
+            self.peaks[key] = trainer.world_size * PEAKS[key]
         self.peak = self.peaks[key]
         if trainer.is_global_zero:
-            write_environment(self.run, trainer, self.devices, self.peaks)
+            environment = {
+                **versions(),
+                "platform": platform.platform(),
+                "processor": processor(),
+                "devices": self.devices,
+                "world_size": trainer.world_size,
+                "precision": str(trainer.precision),
+                "peak_flops_per_second": self.peaks,
+                "command": " ".join(["nmt", *sys.argv[1:]]),
+            }
+            write_file(self.run / "environment.json", json.dumps(environment, indent=2) + "\n")
             whole = self.interval == NOTHING
             self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.columns, whole)
             self.line.start(trainer.global_step, trainer.max_steps)
@@ -188,7 +197,7 @@ class MetricsCallback(UpdateCallback):
         if trainer.is_global_zero:
             # Updates are planned anew for this, because no process sees all of their sentences.
             shares = self.updates.realised_shares(range((step - 1) // self.every * self.every, step))
-            self.report(step, metrics | {source_column(SHARE, name): share for name, share in shares.items()})
+            self.report(step, metrics | {f"share/{name}": share for name, share in shares.items()})
             self.line.report(step, metrics, shares)
             self.warn_of_other_programs()
         return int(tokens)
@@ -227,15 +236,16 @@ class MetricsCallback(UpdateCallback):
     def state(self, module: TranslationModule) -> dict[str, Any]:
         """Fields of a checkpoint's RunState: the totals so far."""
         self.add_time()
-        tokens = self.tokens + int(module.total_sums()[2])
         totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "peaks")}
-        metrics = totals | {"interval": list(self.interval)}
-        return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": metrics}
+        return {
+            "tokens": self.tokens + int(module.total_sums()[2]),
+            "seconds": self.seconds,
+            "devices": self.devices,
+            "metrics": totals | {"interval": list(self.interval)},
+        }
 
     def load(self, seconds: float, metrics: dict[str, Any]) -> None:
-        self.seconds = seconds
-        self.tokens, self.flops, self.cost, self.peaks = (metrics[x] for x in ("tokens", "flops", "cost", "peaks"))
-        self.interval = UpdateSize(*metrics["interval"])
+        vars(self).update(metrics, seconds=seconds, interval=UpdateSize(*metrics["interval"]))
 
     def close(self) -> None:
         self.line.progress.stop()

@@ -4,28 +4,27 @@ import csv
 import io
 import json
 import os
-import platform
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, shown, to_tree
 from nmt.data import Manifest, as_prepared
-from nmt.errors import NMTError, how_to_install, one_line
+from nmt.errors import NMTError, one_line
 from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, read_text, write_file
-from nmt.hardware import processor, versions
 
 if TYPE_CHECKING:
-    from lightning import Trainer
     from lightning.fabric.loggers.tensorboard import TensorBoardLogger
     from lightning.pytorch.loggers import WandbLogger
 
 # These decide the weights after n updates; everything else may change within a run.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision")
-DECISIVE_TRAINER_FLAGS = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
+DECISIVE_IN_GROUP = {
+    "checkpoints": ("every_steps",),
+    "trainer": ("precision", "gradient_clip_val", "gradient_clip_algorithm"),
+}
+GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
 VALIDATION = "validation.jsonl"
@@ -35,8 +34,6 @@ COLUMNS = (
     *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
     *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
 )
-SHARE = "share"
-"""The column of a source's share in the sentences since the last report."""
 Texts = tuple[list[str], list[str]]
 """Translations, and references."""
 
@@ -78,74 +75,63 @@ def remove_older(run: Path, config: CheckpointConfig) -> None:
 def check_no_links(run: Path) -> None:
     """NMTError where a folder that training writes into is a link."""
     for name in ("checkpoints", "model", "tensorboard", "wandb"):
-        if (run / name).is_symlink():
-            raise NMTError(f"{run / name} is a link, which is not written through: put the folder itself there")
+        require(not (run / name).is_symlink(), f"{run / name} is a link, and would not be written through: replace it")
 
 
 def read_config(run: Path) -> dict[str, Any]:
     """The configuration of a run; NMTError where it cannot be read, or is none."""
-    path = run / "config.yaml"
-    tree = read_mapping(path, parse_yaml)
-    for group in ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer"):
-        require(
-            isinstance(tree.get(group, {}), dict), f"{path}: not the configuration of a run ({group} is not a group)"
-        )
+    tree = read_mapping(run / "config.yaml", parse_yaml)
+    groups = all(isinstance(tree.get(group, {}), dict) for group in GROUPS)
+    require(groups, f"{run / 'config.yaml'}: not the configuration of a run")
     return tree
 
 
 def decisive(tree: dict[str, Any]) -> dict[str, Any]:
     """The part of a configuration that must not change within a run."""
-    flags = {flag: tree.get("trainer", {}).get(flag) for flag in DECISIVE_TRAINER_FLAGS}
-    averaged = tree.get("checkpoints", {}).get("every_steps")
-    return {**{key: tree.get(key) for key in DECISIVE}, "checkpoints": {"every_steps": averaged}, "trainer": flags}
+    groups = {group: {key: tree.get(group, {}).get(key) for key in keys} for group, keys in DECISIVE_IN_GROUP.items()}
+    return {key: tree.get(key) for key in DECISIVE} | groups
 
 
 def check_configuration(run: Path, config: ExperimentConfig) -> None:
     """NMTError where a run in that folder was trained with another configuration."""
     if (run / "config.yaml").exists() and (list_checkpoints(run) or (run / "model").exists()):
         before = read_config(run)
-        if changed := difference(decisive(before), decisive(to_tree(config))):
-            init = before.get("init")
-            start = f"began with init={shown(init)}, and " if init and not config.init else ""
-            raise NMTError(
-                f"{run} {start}holds a run of another configuration ({changed}): "
-                "pass name=OTHER for a new run, or remove that folder"
-            )
+        changed, init = difference(decisive(before), decisive(to_tree(config))), before.get("init")
+        start = f"began with init={shown(init)}, and " if init and not config.init else ""
+        require(
+            not changed,
+            f"{run} {start}holds a run of another configuration ({changed}): "
+            "pass name=OTHER for a new run, or remove that folder",
+        )
 
 
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
-    content, tree = manifest.content, to_tree(config)
-    changed = difference(
-        {"data": as_prepared(content["data"]), "tokenizer": content["tokenizer"]},
-        {"data": as_prepared(tree["data"]), "tokenizer": tree["tokenizer"]},
+    old, new = (
+        {"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in (manifest.content, to_tree(config))
     )
-    if changed:
-        raise NMTError(
-            f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
-            "pass the same options to nmt train, or prepare it again"
-        )
-
-
-def averaged_update(run: Path, corpus: str) -> int | None:
-    """The last update in the average of a run's model; None where there is no model of that corpus."""
-    try:
-        training = read_mapping(run / "model" / "config.json", parse_json)["training"]
-        return int(training["updates"]) if training["corpus"] == corpus else None
-    except (NMTError, LookupError, TypeError, ValueError):
-        return None  # `nmt train` checks the folder, and reports what is wrong
+    changed = difference(old, new)
+    require(
+        not changed,
+        f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
+        "pass the same options to nmt train, or prepare it again",
+    )
 
 
 def is_finished(run: Path, updates: int, corpus: str) -> bool:
     """True where the run's model has at least that many updates, on the corpus with that fingerprint."""
-    return (averaged_update(run, corpus) or 0) >= updates
+    try:
+        training = read_mapping(run / "model" / "config.json", parse_json)["training"]
+        return training["corpus"] == corpus and int(training["updates"]) >= updates
+    except (NMTError, LookupError, TypeError, ValueError):
+        return False  # `nmt train` checks the folder, and reports what is wrong
 
 
 def latest_beside(folder: Path) -> Path:
     """The link `latest` beside a folder, which may be missing; NMTError where a folder has its name."""
     link = folder.parent / "latest"
-    if link.is_dir() and not link.is_symlink():
-        raise NMTError(f"{link} is a folder, where the link to the newest run should be: move it away")
+    blocked = link.is_dir() and not link.is_symlink()
+    require(not blocked, f"{link} is a folder, where the link to the newest run should be: move it away")
     return link
 
 
@@ -186,11 +172,6 @@ def read_metrics(run: Path) -> list[dict[str, str]]:
     return [row for row in rows if UPDATE.fullmatch(row.get("step", ""))]
 
 
-def source_column(column: str, source: str) -> str:
-    """The column of a figure of one of `data.sources`."""
-    return f"{column}/{source}"
-
-
 class Logbook:
     """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
 
@@ -221,12 +202,6 @@ class Logbook:
         """Nothing to do: every row is already in the file."""
 
 
-def check_installed(names: Sequence[str]) -> None:
-    """NMTError where a logger needs a package that is not installed."""
-    if "wandb" in names and find_spec("wandb") is None:
-        raise NMTError(f"logger=wandb: it is not installed; {how_to_install('wandb')}")
-
-
 def open_loggers(
     run: Path, step: int, config: dict[str, Any], more: Sequence[str], whole: bool
 ) -> "list[Logbook | TensorBoardLogger | WandbLogger]":
@@ -241,18 +216,3 @@ def open_loggers(
         project = os.environ.get("WANDB_PROJECT", "uncategorized")  # what wandb itself falls back to
         loggers.append(WandbLogger(run.name, run, run.name, project=project, resume="allow", config=config))
     return loggers
-
-
-def write_environment(run: Path, trainer: "Trainer", devices: str, peaks: dict[str, float]) -> None:
-    """Write environment.json. `peaks` are FLOP/s of matrix products, by the setting they were measured in."""
-    environment = {
-        **versions(),
-        "platform": platform.platform(),
-        "processor": processor(),
-        "devices": devices,
-        "world_size": trainer.world_size,
-        "precision": str(trainer.precision),
-        "peak_flops_per_second": peaks,
-        "command": " ".join(["nmt", *sys.argv[1:]]),
-    }
-    write_file(run / "environment.json", json.dumps(environment, indent=2) + "\n")

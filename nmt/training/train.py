@@ -3,19 +3,20 @@
 import gc
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import yaml
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
-from nmt.config import ExperimentConfig, difference, require, to_tree
+from nmt.config import ExperimentConfig, ModelConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus, read_manifest
-from nmt.errors import NMTError, is_out_of_memory, one_line
+from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.files import (
-    ModelDescription,
     architecture,
     check_direction,
     find_model_directory,
@@ -27,7 +28,6 @@ from nmt.files import (
     remove_leftovers,
     sha256,
     weights_in_words,
-    within,
     write_file,
 )
 from nmt.hardware import versions
@@ -36,20 +36,13 @@ from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
 from nmt.training.averaging import check_skipped, delivered_model, write_average
 from nmt.training.callbacks import GradientCheck
-from nmt.training.checkpoints import CheckpointCallback, Resumed, RunState, check_run, decisive_files
+from nmt.training.checkpoints import CheckpointCallback, Resumed, RunState, check_run
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
-from nmt.training.run_folder import (
-    averaged_update,
-    check_corpus,
-    check_installed,
-    latest_beside,
-    point_latest_to,
-    remove_older,
-)
+from nmt.training.run_folder import check_corpus, is_finished, latest_beside, point_latest_to, remove_older
 from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning, watched
-from nmt.training.trials import BeforeTraining, check_positions, settle_micro_batches, settle_precision
+from nmt.training.trials import BeforeTraining, settle_micro_batches, settle_precision
 from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation import Translator
 
@@ -61,7 +54,8 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
 
     Returns the number of the signal that stopped it early, or None.
     """
-    check_installed(config.logger)
+    installed = "wandb" not in config.logger or find_spec("wandb") is not None
+    require(installed, f"logger=wandb: it is not installed; {how_to_install('wandb')}")
     keep_freed_memory()
     forget_old_kernels()
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
@@ -78,189 +72,194 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
             config = replace(config, batching=settle_micro_batches(config, corpus))
             gc.collect()  # the trial's model and trainer refer to each other, and would keep the device's memory
         with only_process(run, "run") if is_first_process() else nullcontext():
-            return train_on(config, corpus, console)
+            return Training(config, corpus, console).run()
 
 
-def train_on(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> int | None:
-    """Train from where the run in that folder stopped."""
-    run, max_steps = Path(config.run), config.trainer.max_steps
-    assert max_steps is not None
-    initial, files = find_initial(config, corpus), decisive_files(corpus)
-    resumed = check_run(run, config, corpus, initial.weights if initial else "", files)
-    if not initial and resumed.checkpoint is None and "init" in corpus.manifest.content:
-        console.print(f"notice: {corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
-    for path in resumed.unreadable:
-        console.print(f"{path} cannot be read, and is left aside: the run resumes from {resumed.checkpoint}")
-    if resumed.finished and averaged_update(run, corpus.manifest.fingerprint) == resumed.update:
-        if is_first_process():
-            point_latest_to(run)
-        console.print(f"{run} is already trained for {resumed.update:,} updates: its model is in {run / 'model'}")
-        return None
-    if resumed.update > max_steps:
-        console.print(
-            f"{run} was trained for {resumed.update:,} updates, more than trainer.max_steps={max_steps:,}: "
-            "its model is averaged as it stands"
-        )
-    if resumed.finished:
-        open_run(config, corpus, resumed)
-    elif signal := fit(config, corpus, state_of(config, corpus, files, initial), resumed, initial, console):
-        return signal
-    finish(config, corpus, console)
-    return None
+def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
+    """SameForAll where a line has more tokens than the model has learned positions: training would fail hours later."""
+    for name in ("valid", "train") if model.positions == "learned" else ():
+        split = corpus.split(name)
+        lengths = np.maximum(split.source_lengths, split.target_lengths)
+        longest = int(lengths.argmax())
+        if lengths[longest] > model.max_positions:
+            line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
+            raise SameForAll(
+                f"line {line:,} of {name} has {lengths[longest]:,} tokens with its end symbol, but model.positions="
+                f"learned has model.max_positions={model.max_positions}: pass more, or prepare the corpus without it"
+            )
+
+
+def seen_by_both(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The search of a model, and lengths and characters of its training pairs and of those of a corpus together.
+
+    `before` is the model's description of its training, `now` the manifest's `seen`; only what both have is returned.
+    """
+    joint = {key: before[key] for key in SEARCH if before.get(key) is not None}
+    if (characters := before.get("characters")) and "characters" in now:
+        joint["characters"] = {side: "".join(sorted({*characters[side], *now["characters"][side]})) for side in SIDES}
+    if (lengths := before.get("lengths")) and "lengths" in now:
+        joint["lengths"] = {
+            side: {key: max(lengths[side][key], now["lengths"][side][key]) for key in LENGTHS} for side in SIDES
+        }
+    return joint
 
 
 @dataclass
-class Initial:
-    """The model that a training starts from."""
+class Training:
+    """One process's part in a training; the run's state lies in its folder."""
 
-    folder: Path
-    description: ModelDescription
-    weights: str
-    """SHA-256 of its weights."""
+    config: ExperimentConfig
+    corpus: PreparedCorpus
+    console: Console
 
-    def seen_with(self, seen: dict[str, Any]) -> dict[str, Any]:
-        """Its search, and the lengths and characters of its training pairs and of `seen`, where both have them."""
-        both = [self.description.training, seen]
-        characters = {side: [within(training, "characters", side) for training in both] for side in SIDES}
-        lengths = {(side, key): [within(x, "lengths", side, key) for x in both] for side in SIDES for key in LENGTHS}
-        joint = {key: value for key in SEARCH if (value := self.description.training.get(key)) is not None}
-        if all(isinstance(text, str) for texts in characters.values() for text in texts):
-            joint["characters"] = {side: "".join(sorted(set("".join(texts)))) for side, texts in characters.items()}
-        if all(isinstance(length, int) for pair in lengths.values() for length in pair):
-            joint["lengths"] = {side: {key: max(lengths[side, key]) for key in LENGTHS} for side in SIDES}
-        return joint
-
-
-def find_initial(config: ExperimentConfig, corpus: PreparedCorpus) -> Initial | None:
-    """The model of `config.init`, or None; NMTError where vocabulary, shape or direction are not those of the run."""
-    if config.init is None:
-        return None
-    where, folder = f"init={config.init}", find_model_directory(config.init, "init")
-    description = read_description(folder)
-    if is_exported(folder):
-        raise NMTError(f"{where}: exported for another program; name the run, or its model directory")
-    if description.tokenizer != corpus.manifest.tokenizer:
-        raise NMTError(
-            f"{where} has another vocabulary than {corpus.folder}: prepare the corpus with it, "
-            f"`nmt preprocess init={config.init} ...`"
+    def __post_init__(self) -> None:
+        """Find where the run starts or resumes; NMTError where it cannot."""
+        self.folder, self.initial = Path(self.config.run), self.find_initial()
+        manifest, init = self.corpus.manifest, sha256(self.initial / "model.safetensors") if self.initial else ""
+        seen, pairs = manifest.seen, sorted((self.corpus.folder / "train").glob("*.arrow"))
+        if self.initial:
+            seen = seen_by_both(read_description(self.initial).training, seen)
+        self.state = RunState(
+            config=to_tree(self.config),
+            vocabulary_size=manifest.vocabulary_size,
+            source=self.corpus.source_language,
+            target=self.corpus.target_language,
+            tokenizer=manifest.tokenizer,
+            corpus=manifest.fingerprint,
+            files={f"train/{path.name}": sha256(path) for path in pairs},
+            init=init,
+            seen=seen,
+            versions=versions(),
         )
-    check_direction(where, description, corpus.source_language, corpus.target_language)
-    if changed := difference(architecture(description.model), architecture(asdict(config.model))):
-        raise NMTError(f"{where} is another model ({changed}): leave model out")
-    return Initial(folder, description, sha256(folder / "model.safetensors"))
+        self.resumed: Resumed = check_run(self.folder, self.config, self.corpus, init, self.state.files)
 
+    def find_initial(self) -> Path | None:
+        """The model directory of `init`; NMTError where vocabulary, shape or direction are not those of the run."""
+        if self.config.init is None:
+            return None
+        where, folder = f"init={self.config.init}", find_model_directory(self.config.init, "init")
+        description, corpus = read_description(folder), self.corpus
+        require(not is_exported(folder), f"{where}: exported for another program; name the run, or its model directory")
+        require(
+            description.tokenizer == corpus.manifest.tokenizer,
+            f"{where} has another vocabulary than {corpus.folder}: prepare the corpus with it, "
+            f"`nmt preprocess init={self.config.init} ...`",
+        )
+        check_direction(where, description, corpus.source_language, corpus.target_language)
+        changed = difference(architecture(description.model), architecture(asdict(self.config.model)))
+        require(not changed, f"{where} is another model ({changed}): leave model out")
+        return folder
 
-def open_run(config: ExperimentConfig, corpus: PreparedCorpus, resumed: Resumed) -> None:
-    """Write the run's configuration and tokenizer, and put aside what a killed process or a full disk has left."""
-    run = Path(config.run)
-    try:
-        (run / "checkpoints").mkdir(parents=True, exist_ok=True)
-        if is_first_process():
-            latest_beside(run)
-            write_file(run / "config.yaml", yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True))
-            write_file(run / TOKENIZER, corpus.tokenizer_file.read_bytes())
-            for path in resumed.unreadable:
-                path.replace(path.with_suffix(".unreadable"))
-            remove_leftovers(run)
-            remove_leftovers(run / "checkpoints")
-    except OSError as error:
-        raise NMTError(f"cannot write the run directory {run} ({error.strerror}): pass run=FOLDER elsewhere") from error
+    def run(self) -> int | None:
+        """Make the remaining updates and the model; the number of the signal that stopped the run early, or None."""
+        resumed, max_steps, say = self.resumed, self.config.trainer.max_steps, self.console.print
+        assert max_steps is not None
+        if not self.initial and resumed.checkpoint is None and "init" in self.corpus.manifest.content:
+            say(f"notice: {self.corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
+        for path in resumed.unreadable:
+            say(f"{path} cannot be read, and is left aside: the run resumes from {resumed.checkpoint}")
+        if resumed.finished and is_finished(self.folder, resumed.update, self.state.corpus):
+            if is_first_process():
+                point_latest_to(self.folder)
+            say(f"{self.folder} is already trained for {resumed.update:,} updates: its model is in {self.folder}/model")
+            return None
+        if resumed.update > max_steps:
+            say(
+                f"{self.folder} was trained for {resumed.update:,} updates, more than trainer.max_steps={max_steps:,}: "
+                "its model is averaged as it stands"
+            )
+        if resumed.finished:
+            self.open_folder()
+        elif signal := self.fit():
+            return signal
+        finish(self.config, self.corpus, self.console)
+        return None
 
-
-def state_of(
-    config: ExperimentConfig, corpus: PreparedCorpus, files: dict[str, str], initial: Initial | None
-) -> RunState:
-    """What checkpoints say of a run that begins."""
-    manifest = corpus.manifest
-    return RunState(
-        config=to_tree(config),
-        vocabulary_size=manifest.vocabulary_size,
-        source=corpus.source_language,
-        target=corpus.target_language,
-        tokenizer=manifest.tokenizer,
-        corpus=manifest.fingerprint,
-        files=files,
-        init=initial.weights if initial else "",
-        seen=initial.seen_with(manifest.seen) if initial else manifest.seen,
-        versions=versions(),
-    )
-
-
-def fit(
-    config: ExperimentConfig,
-    corpus: PreparedCorpus,
-    state: RunState,
-    resumed: Resumed,
-    initial: Initial | None,
-    console: Console,
-) -> int:
-    """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
-    vocabulary_size, run = state.vocabulary_size, Path(config.run)
-    sources = corpus.source_vocabulary_size or vocabulary_size
-    fits = sources == (config.model.source_vocabulary_size or vocabulary_size)
-    require(fits, f"the corpus needs model.source_vocabulary_size={sources}")
-    max_seconds = Timer(config.trainer.max_time).time_remaining()
-    updates = UpdateDataModule(corpus, config)
-    domains = [domain.name for domain in corpus.domains("valid", config.data)]
-    line = ProgressLine(console, max_seconds)
-    metrics = MetricsCallback(state.config, line, updates, domains if len(domains) > 1 else [])
-    validation = Validation(corpus, config, metrics)
-    saver = CheckpointCallback(config.checkpoints, state, validation, max_seconds)
-    # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
-    callbacks = [
-        BeforeTraining(updates.planner, config.batching, validation.try_largest, console, max_seconds),
-        GradientCheck(run, updates, config.trainer.log_every_n_steps),
-        metrics,
-        validation,
-        saver,
-    ]
-    micro_batches = config.batching.micro_batches
-    with quiet_lightning():
-        trainer = make_trainer(config, callbacks)
-        trainer.accumulate_grad_batches = accumulation(micro_batches, trainer.world_size)
-        module = TranslationModule(config.model, config.optim, vocabulary_size, config.seed, micro_batches)
-        if initial and not resumed.checkpoint:
-            module.model.load_state_dict(load_model(initial.folder).state_dict())
-        open_run(config, corpus, resumed)  # not before now, so that a refused configuration leaves nothing behind
-        if trainer.is_global_zero:
-            console.print(greeting(module, updates, trainer.max_steps, resumed.update))
-            for source in updates.sources:
-                if source.start >= trainer.max_steps:
-                    console.print(
-                        f"notice: data.sources: {source.name} starts at update {source.start:,}, but training ends at "
-                        f"trainer.max_steps={trainer.max_steps:,}: it sees no pair of {source.name}"
-                    )
+    def open_folder(self) -> None:
+        """Write the run's configuration and tokenizer, and put aside what a killed process or a full disk has left."""
         try:
-            with watched(trainer):
-                trainer.fit(module, updates, ckpt_path=resumed.checkpoint, weights_only=True)
-                leave_process_group()
-        except SystemExit as error:
-            # Lightning's answer to a second interrupt, which must not wait for the end of the update.
-            raise KeyboardInterrupt from error
-        except Exception as error:
-            end_launched_processes(trainer)
-            explained = isinstance(error, NMTError) or is_out_of_memory(error)
-            if explained or resumed.checkpoint is None or metrics.batch is not None:
-                raise
-            raise NMTError(f"{resumed.checkpoint}: a run cannot resume from it ({one_line(error)})") from error
-        finally:
-            metrics.close()
-            saver.restore_handlers()
-    return saver.stopped_by
+            (self.folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+            if is_first_process():
+                latest_beside(self.folder)
+                config = yaml.safe_dump(self.state.config, sort_keys=False, allow_unicode=True)
+                write_file(self.folder / "config.yaml", config)
+                write_file(self.folder / TOKENIZER, self.corpus.tokenizer_file.read_bytes())
+                for path in self.resumed.unreadable:
+                    path.replace(path.with_suffix(".unreadable"))
+                remove_leftovers(self.folder)
+                remove_leftovers(self.folder / "checkpoints")
+        except OSError as error:
+            raise NMTError(
+                f"cannot write the run directory {self.folder} ({error.strerror}): pass run=FOLDER"
+            ) from error
 
+    def fit(self) -> int:
+        """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
+        config, size, checkpoint = self.config, self.state.vocabulary_size, self.resumed.checkpoint
+        sources = self.corpus.source_vocabulary_size or size
+        fits = sources == (config.model.source_vocabulary_size or size)
+        require(fits, f"the corpus needs model.source_vocabulary_size={sources}")
+        max_seconds = Timer(config.trainer.max_time).time_remaining()
+        updates = UpdateDataModule(self.corpus, config)
+        domains = [domain.name for domain in self.corpus.domains("valid", config.data)]
+        line = ProgressLine(self.console, max_seconds)
+        metrics = MetricsCallback(self.state.config, line, updates, domains if len(domains) > 1 else [])
+        validation = Validation(self.corpus, config, metrics)
+        saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
+        # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
+        callbacks = [
+            BeforeTraining(updates.planner, config.batching, validation.try_largest, self.console, max_seconds),
+            GradientCheck(self.folder, updates, config.trainer.log_every_n_steps),
+            metrics,
+            validation,
+            saver,
+        ]
+        with quiet_lightning():
+            trainer = make_trainer(config, callbacks)
+            trainer.accumulate_grad_batches = accumulation(config.batching.micro_batches, trainer.world_size)
+            module = TranslationModule(config.model, config.optim, size, config.seed, config.batching.micro_batches)
+            if self.initial and not checkpoint:
+                module.model.load_state_dict(load_model(self.initial).state_dict())
+            self.open_folder()  # not before now, so that a refused configuration leaves nothing behind
+            if trainer.is_global_zero:
+                self.greet(module, updates, trainer.max_steps)
+            try:
+                with watched(trainer):
+                    trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
+                    leave_process_group()
+            except SystemExit as error:
+                # Lightning's answer to a second interrupt, which must not wait for the end of the update.
+                raise KeyboardInterrupt from error
+            except Exception as error:
+                end_launched_processes(trainer)
+                explained = isinstance(error, NMTError) or is_out_of_memory(error)
+                if explained or checkpoint is None or metrics.batch is not None:
+                    raise
+                raise NMTError(f"{checkpoint}: a run cannot resume from it ({one_line(error)})") from error
+            finally:
+                metrics.close()
+                saver.restore_handlers()
+        return saver.stopped_by
 
-def greeting(module: TranslationModule, updates: UpdateDataModule, max_steps: int, update: int) -> str:
-    """One line about the training that begins."""
-    parameters = sum(parameter.numel() for parameter in module.parameters())
-    per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
-    start = f"from update {update:,} " if update else ""
-    parts = [f"{name} {share:.1%}" for name, share in updates.shares(update).items() if share]
-    mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
-    return (
-        f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
-        f"a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate rises to "
-        f"{module.learning_rate(module.optim.warmup):.2g} at update {module.optim.warmup:,}{mixture}"
-    )
+    def greet(self, module: TranslationModule, updates: UpdateDataModule, max_steps: int) -> None:
+        """Print a line about the training that begins, and the sources that it will not see."""
+        update, warmup = self.resumed.update, module.optim.warmup
+        parameters = sum(parameter.numel() for parameter in module.parameters())
+        per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
+        start = f"from update {update:,} " if update else ""
+        parts = [f"{name} {share:.1%}" for name, share in updates.shares(update).items() if share]
+        mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
+        self.console.print(
+            f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
+            f"a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
+            f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}{mixture}"
+        )
+        for source in updates.sources:
+            if source.start >= max_steps:
+                self.console.print(
+                    f"notice: data.sources: {source.name} starts at update {source.start:,}, but training ends at "
+                    f"trainer.max_steps={max_steps:,}: it sees no pair of {source.name}"
+                )
 
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
@@ -272,21 +271,20 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -
         f"{corpus.folder} is no longer the corpus that this run trains on: put it back, and the same command writes "
         "the model",
     )
-    run = Path(config.run)
+    run, sentences, max_steps = Path(config.run), config.validation.bleu_sentences, config.trainer.max_steps
     remove_older(run, config.checkpoints)
     gc.collect()  # the trained model is part of reference cycles, which would keep its memory
     device = make_trainer(config).strategy.root_device
     average = delivered_model(run, config.checkpoints, corpus.split("valid"), device)
     check_skipped(average, run)
     console.print(f"the model is the {weights_in_words(average.updates, average.losses)}")
-    scored, sentences = None, config.validation.bleu_sentences
+    scored = None
     if sentences != 0:
-        average.model.to(device)
-        translator = Translator(TorchEngine([average.model], config.decode), load_tokenizer(run / TOKENIZER))
+        engine = TorchEngine([average.make_model().to(device)], config.decode)
         domains = corpus.domains("valid", config.data)
-        score = joint_score(corpus, translated(translator, corpus, domains, sentences), config.validation.tokenize)
-        average.model.cpu()
-        scored = score, sum(len(domain.rows[:sentences]) for domain in domains)
+        texts = translated(Translator(engine, load_tokenizer(run / TOKENIZER)), corpus, domains, sentences)
+        score = joint_score(corpus, texts, config.validation.tokenize)
+        scored = score, sum(len(references) for _, references in texts)
         console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
     write_average(average, run / TOKENIZER, run / "model", scored)
     console.print(f"the model is in {run / 'model'}")
@@ -294,7 +292,6 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -
         console.print(f"notice: {run.parent / 'latest'} still points to the run before it, because this model scored 0")
     else:
         point_latest_to(run)
-    max_steps = config.trainer.max_steps
     if max_steps is not None and average.made < max_steps and config.trainer.max_time is not None:
         console.print(
             f"stopped by trainer.max_time at update {average.made:,} of {max_steps:,}; the same command resumes there"

@@ -12,7 +12,6 @@ from itertools import count
 from math import inf
 from pathlib import Path
 
-import numpy as np
 import torch
 from lightning import LightningModule, Trainer
 from lightning.fabric.utilities import move_data_to_device
@@ -22,9 +21,9 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, matches
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, require
 from nmt.data import BatchPlanner, PreparedCorpus, PreparedSplit, accumulation, dummy_batch
-from nmt.errors import NMTError, SameForAll, enough_memory_or, is_out_of_memory
+from nmt.errors import enough_memory_or, is_out_of_memory
 from nmt.files import duration
 from nmt.hardware import available_memory
 from nmt.kernels import has_fast_product, linear, product
@@ -45,7 +44,6 @@ WORTHWHILE_UPDATES = 100
 """The time of fewer updates is not estimated."""
 LONG_SECONDS = 6 * 3600.0
 """For a training on a processor that takes longer, the report names a shorter one."""
-DTYPES = (torch.float32, torch.bfloat16)
 FEW_ROWS = 64
 TOKENS, LENGTH = 1024, 32
 """Most target tokens, and those of a sentence, in the layer that is measured for trainer.precision=auto."""
@@ -54,7 +52,6 @@ LEAST_GAIN = 1.1
 """What bf16-mixed must be faster by. The layer leaves out what both do in float32, such as Adam."""
 Shape = tuple[int, int, int]
 """Rows, source width and target width of a micro-batch."""
-Try = Callable[[Trainer, TranslationModule], None]
 
 
 def synchronize(device: torch.device) -> None:
@@ -99,11 +96,8 @@ def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 
 def require_one_process(setting: str, instead: str) -> None:
     """NMTError where processes start together: what is tried out for `setting` could differ between them."""
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise NMTError(
-            f"{setting}: processes that start together cannot try it out; start the run once with one process, or "
-            f"pass {instead}"
-        )
+    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1
+    require(alone, f"{setting} needs one process: start the run once with one, or pass {instead}")
 
 
 def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
@@ -144,56 +138,53 @@ def try_shapes(trainer: Trainer, module: TranslationModule, shapes: Iterable[Sha
     module.update_sums.copy_(sums)
 
 
-def shapes_from(planner: BatchPlanner, update: int) -> Iterator[Shape]:
-    """Shapes of the micro-batches of this update and those after it."""
-    for number in count(update):
-        for batch in planner.update(number):
-            source, target = (lengths[batch.indices] for lengths in (planner.source_lengths, planner.target_lengths))
-            yield len(batch.indices), int(source.max()), int(target.max())
-
-
 class BeforeTraining(Callback):
     """Tries the largest batches before the first update of this process, so that memory runs out at once or never.
 
     Then it times some batches, and reports how long all updates will take, without validation and saving.
+    `max_seconds` is the time limit of this process.
     """
 
     def __init__(
         self,
         planner: BatchPlanner,
         batching: BatchingConfig,
-        try_validation: Try,
+        try_validation: Callable[[Trainer, TranslationModule], None],
         console: Console,
-        seconds: float | None,
+        max_seconds: float | None,
     ) -> None:
-        """The process ends after `seconds`, if that comes first."""
         self.planner, self.batching, self.try_validation = planner, batching, try_validation
-        self.console, self.max_seconds = console, seconds
+        self.console, self.max_seconds = console, max_seconds
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Try and time batches; NMTError where memory runs out."""
         assert isinstance(pl_module, TranslationModule)
-        self.check_memory(trainer, pl_module)
-        if trainer.max_steps - trainer.global_step >= WORTHWHILE_UPDATES:
-            self.estimate_time(trainer, pl_module)
-        trainer.optimizers[0].zero_grad()
-
-    def check_memory(self, trainer: Trainer, module: TranslationModule) -> None:
-        """The largest micro-batches, and the largest batches of validation; NMTError where memory runs out."""
         tokens, micro_batches = self.batching.tokens_per_update, self.batching.micro_batches
         advice = (
             f"a micro-batch of {tokens // micro_batches:,} source and as many target tokens does not fit beside "
             f"weights, gradients and Adam's moments. Pass batching.micro_batches={2 * micro_batches} (smaller ones), "
             f"a lower batching.tokens_per_update={tokens}, or batching.max_tokens=auto"
         )
-        with enough_memory_or(advice), spare_memory(module):
-            make_resident(module, trainer.optimizers[0])
-            try_shapes(trainer, module, self.planner.largest_shapes())
-            self.try_validation(trainer, module)
+        with enough_memory_or(advice), spare_memory(pl_module):
+            make_resident(pl_module, trainer.optimizers[0])
+            try_shapes(trainer, pl_module, self.planner.largest_shapes())
+            self.try_validation(trainer, pl_module)
         trainer.optimizers[0].zero_grad()
+        if trainer.max_steps - trainer.global_step >= WORTHWHILE_UPDATES:
+            self.estimate_time(trainer, pl_module)
+            trainer.optimizers[0].zero_grad()
+
+    def shapes_from(self, update: int) -> Iterator[Shape]:
+        """Shapes of the micro-batches of this update and those after it."""
+        for number in count(update):
+            for batch in self.planner.update(number):
+                sides = self.planner.source_lengths, self.planner.target_lengths
+                source, target = (int(lengths[batch.indices].max()) for lengths in sides)
+                yield len(batch.indices), source, target
 
     def estimate_time(self, trainer: Trainer, module: TranslationModule) -> None:
         """Print the time that the remaining updates will take."""
-        left, shapes = trainer.max_steps - trainer.global_step, shapes_from(self.planner, trainer.global_step)
+        left, shapes = trainer.max_steps - trainer.global_step, self.shapes_from(trainer.global_step)
         try_shapes(trainer, module, [next(shapes)])  # not timed: kernels and memory are made for it
         begin, seconds, made = time.monotonic(), 0.0, 0
         while not trainer.strategy.reduce_boolean_decision(seconds > TIMED_SECONDS):
@@ -211,21 +202,6 @@ class BeforeTraining(Callback):
             self.console.print(f"about {duration(needed)} for {left:,} updates, {rate}{advice}")
 
 
-def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
-    """SameForAll where a line has more tokens than the model has learned positions: training would fail hours later."""
-    for name in ("valid", "train") if model.positions == "learned" else ():
-        split = corpus.split(name)
-        for side, lengths in (("source", split.source_lengths), ("target", split.target_lengths)):
-            longest = int(lengths.argmax())
-            if lengths[longest] > model.max_positions:
-                line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
-                raise SameForAll(
-                    f"line {line:,} of {name} has {lengths[longest]:,} {side} tokens with its end symbol, but "
-                    f"model.positions=learned has model.max_positions={model.max_positions}: pass "
-                    f"model.max_positions={lengths[longest]}, or prepare the corpus without that line"
-                )
-
-
 class Trial:
     """A model with gradients and Adam's moments on the trainer's device, for trying micro-batches."""
 
@@ -241,11 +217,11 @@ class Trial:
 
     def fits(self, split: PreparedSplit, batching: BatchingConfig) -> bool:
         """True where the largest micro-batches, enlarged by HEADROOM, fit in memory."""
-        if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > available_memory():
+        before = available_memory()
+        if self.module.device.type == "cpu" and 2 * HEADROOM * self.grown > before:
             return False  # on a processor, running out of memory kills the process instead of raising an error
         self.trainer.accumulate_grad_batches = accumulation(batching.micro_batches, self.trainer.world_size)
         larger = replace(batching, tokens_per_update=int(HEADROOM * batching.tokens_per_update))
-        before = available_memory()
         try:
             planner = BatchPlanner(split.source_lengths, split.target_lengths, larger, seed=1)
             try_shapes(self.trainer, self.module, planner.largest_shapes())
@@ -266,12 +242,11 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus) -> Ba
     It is decided when a run begins; from then on it is read from config.yaml, also with another number of devices.
     """
     batching, trainer = config.batching, make_trainer(config)
-    if (Path(config.run) / "config.yaml").exists():
-        saved = read_config(Path(config.run)).get("batching", {})
-        same = all(saved.get(key) == getattr(batching, key) for key in ("max_tokens", "tokens_per_update"))
-        if same and matches(saved.get("micro_batches"), int):
-            return replace(batching, micro_batches=saved["micro_batches"])
     tokens, devices = batching.tokens_per_update, trainer.world_size
+    if (Path(config.run) / "config.yaml").exists():
+        settled = build(BatchingConfig, read_config(Path(config.run)).get("batching", {}), config.run, "batching.")
+        if replace(settled, micro_batches=batching.micro_batches) == batching:
+            return settled
     if isinstance(batching.max_tokens, int):
         least = -(-tokens // batching.max_tokens)
         return replace(batching, micro_batches=-(-least // devices) * devices)
@@ -281,16 +256,16 @@ def settle_micro_batches(config: ExperimentConfig, corpus: PreparedCorpus) -> Ba
     candidates = [devices]
     while tokens // (2 * candidates[-1]) >= longest:
         candidates.append(2 * candidates[-1])
-    trial, fitting = Trial(config, corpus.manifest.vocabulary_size, trainer), None
+    trial, fitting = Trial(config, corpus.manifest.vocabulary_size, trainer), 0
     for micro_batches in reversed(candidates):
         if not trial.fits(split, replace(batching, micro_batches=micro_batches)):
             break
         fitting = micro_batches
-    if fitting is None:
-        raise NMTError(
-            f"batching.max_tokens=auto: not even {tokens // candidates[-1]:,} tokens, as the longest sentence has, fit "
-            "in memory: lower data.filters.max_tokens, or take a smaller model"
-        )
+    require(
+        fitting > 0,
+        f"batching.max_tokens=auto: not even {tokens // candidates[-1]:,} tokens, as the longest sentence has, fit "
+        "in memory: lower data.filters.max_tokens, or take a smaller model",
+    )
     return replace(batching, micro_batches=fitting)
 
 
@@ -304,16 +279,17 @@ def settle_precision(config: ExperimentConfig, console: Console) -> ExperimentCo
     def with_precision(precision: str) -> ExperimentConfig:
         return replace(config, trainer=replace(config.trainer, precision=precision))
 
-    path = Path(config.run) / "config.yaml"
-    if path.exists():
-        saved = read_config(path.parent).get("trainer", {}).get("precision")
-        return with_precision(str(saved))
+    run = Path(config.run)
+    if (run / "config.yaml").exists():
+        return with_precision(str(read_config(run).get("trainer", {}).get("precision")))
     require_one_process("trainer.precision=auto", "32-true or bf16-mixed")
     device = make_trainer(with_precision("32-true")).strategy.root_device
     tokens = min(TOKENS, config.batching.tokens_per_update // (config.batching.micro_batches or 1))
-    rows = max(tokens // LENGTH, 1)
+    rows, width = max(tokens // LENGTH, 1), config.model.d_model
+    factors = [torch.randn(n, width, device=device) for n in (FEW_ROWS, width)]
+    # The small product first: where the device has none of bfloat16, large ones take torch seconds.
     work = f"a product of {FEW_ROWS} rows"
-    float32, bfloat16 = by_turns(few_rows(config.model.d_model, device), device)
+    float32, bfloat16 = by_turns(lambda dtype: linear(*(x.to(dtype) for x in factors)), device)
     if bfloat16 <= 2 * float32:
         work = f"a decoder layer for {rows * LENGTH:,} tokens, with its gradients,"
         float32, bfloat16 = by_turns(layer_step(config.model, rows, device), device)
@@ -327,15 +303,10 @@ def settle_precision(config: ExperimentConfig, console: Console) -> ExperimentCo
 
 def by_turns(work: Callable[[torch.dtype], object], device: torch.device) -> tuple[float, float]:
     """The least seconds of `work` with float32 and with bfloat16, after a first time that is not counted."""
-    rounds = [[seconds_of(partial(work, dtype), device) for dtype in DTYPES] for _ in range(1 + ROUNDS)]
+    dtypes = (torch.float32, torch.bfloat16)
+    rounds = [[seconds_of(partial(work, dtype), device) for dtype in dtypes] for _ in range(1 + ROUNDS)]
     float32, bfloat16 = (min(seconds) for seconds in zip(*rounds[1:], strict=True))
     return float32, bfloat16
-
-
-def few_rows(width: int, device: torch.device) -> Callable[[torch.dtype], object]:
-    """A small product: where the device has none of bfloat16, large ones take torch seconds."""
-    factors = [torch.randn(rows, width, device=device) for rows in (FEW_ROWS, width)]
-    return lambda dtype: linear(*(x.to(dtype) for x in factors))
 
 
 def layer_step(model: ModelConfig, rows: int, device: torch.device) -> Callable[[torch.dtype], object]:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +27,7 @@ from nmt.text import load_tokenizer
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
-from nmt.training.run_folder import Texts, source_column, write_validation
+from nmt.training.run_folder import Texts, write_validation
 from nmt.training.trainer import whole_weights
 from nmt.translation import Translator, kind_of_corpus
 
@@ -44,12 +43,10 @@ def translated(
     texts = []
     for domain in domains:
         rows = domain.rows[:sentences]
-        part = kind_of_corpus(corpus).translate(
-            translator, [domain.tag + sources[row] for row in rows[rank::world_size]]
-        )
-        parts: list[list[str]] = [part] * world_size
+        lines = [domain.tag + sources[row] for row in rows[rank::world_size]]
+        parts = [kind_of_corpus(corpus).translate(translator, lines)] * world_size
         if world_size > 1:
-            dist.all_gather_object(parts, part)
+            dist.all_gather_object(parts, parts[0])
         translations = [parts[line % world_size][line // world_size] for line in range(len(rows))]
         texts.append((translations, [targets[row] for row in rows]))
     return texts
@@ -68,8 +65,7 @@ def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None
 
 def batches_of(split: PreparedSplit, rows: range) -> list[list[int]]:
     """Indices of these sentences, the longest first."""
-    part = slice(rows.start, rows.stop)
-    lengths = np.maximum(split.source_lengths[part], split.target_lengths[part]).tolist()
+    lengths = np.maximum(split.source_lengths, split.target_lengths)[rows.start : rows.stop].tolist()
     return [[rows[index] for index in batch] for batch in batches_by_length(lengths, BATCH_TOKENS)]
 
 
@@ -94,29 +90,22 @@ def losses(sums: list[float]) -> dict[str, float]:
 class Validation(UpdateCallback):
     """Validates every `validation.every_steps` updates, and after the last."""
 
+    best: float | None = None
+    """The lowest perplexity, or the highest score, of a regular validation so far."""
+    worse = 0
+    """Validations since then."""
+    improved = False
+    """True if the last update has that validation."""
+
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
         self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
-        self.run, self.split = Path(config.run), corpus.split("valid")
+        self.run, self.split, self.kind = Path(config.run), corpus.split("valid"), kind_of_corpus(corpus)
         references = corpus.text("valid")[1]  # so that damage is found before training
-        kind = kind_of_corpus(corpus)
-        metric, self.score_key = kind.metric, kind.column
-        if self.config.bleu_sentences != 0 and metric == "bleu":  # a tokenizer that is not installed is refused
+        if self.config.bleu_sentences != 0 and self.kind.metric == "bleu":  # a missing tokenizer package is refused
             bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.domains = corpus.domains("valid", config.data)
         self.last_stage = last_stage(sources_of(config.data))
-        self.best: float | None = None
-        """The lowest perplexity, or the highest score, of a regular validation so far."""
-        self.worse = 0
-        """Validations since then."""
-        self.improved = False
-        """True if the last update has that validation."""
-
-    def state(self) -> dict[str, Any]:
-        return {"best": self.best, "worse": self.worse}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.best, self.worse = state["best"], state["worse"]
 
     def compare(self, metrics: dict[str, float], step: int) -> None:
         """Compare with the best so far.
@@ -124,14 +113,12 @@ class Validation(UpdateCallback):
         Only a regular validation counts later, so an extended run equals a longer one. Worse ones only count in the
         last stage of a mixture, because a source that starts or ends changes them.
         """
-        regular = step % self.config.every_steps == 0
-        by_score = self.config.best == "bleu"
-        value = metrics[self.score_key if by_score else "valid_perplexity"]
-        better = not math.isnan(value) and (self.best is None or (value > self.best if by_score else value < self.best))
-        self.improved = better and regular
-        if regular:
-            counts = step > self.last_stage
-            self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + counts)
+        if step % self.config.every_steps:
+            return
+        sign = 1 if self.config.best == "bleu" else -1
+        value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
+        self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
+        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + (step > self.last_stage))
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         self.improved = False
@@ -177,15 +164,15 @@ class Validation(UpdateCallback):
             if trainer.is_global_zero:
                 write_validation(self.run, together(texts))
             joint = joint_score(self.corpus, texts, self.config.tokenize)
-            metrics[self.score_key] = joint.value
+            metrics[self.kind.column] = joint.value
             words += f", {joint.name} {joint.value:.1f}"
         for domain, part, part_texts in zip_longest(self.domains, sums, texts) if len(self.domains) > 1 else ():
             figures = losses(part)
+            words += f"; {domain.name} {figures['valid_perplexity']:.2f}"
             if part_texts:
-                figures[self.score_key] = joint_score(self.corpus, [part_texts], self.config.tokenize).value
-            metrics |= {source_column(key, domain.name): value for key, value in figures.items()}
-            bleu = f", {figures[self.score_key]:.1f}" if part_texts else ""
-            words += f"; {domain.name} {figures['valid_perplexity']:.2f}{bleu}"
+                figures[self.kind.column] = joint_score(self.corpus, [part_texts], self.config.tokenize).value
+                words += f", {figures[self.kind.column]:.1f}"
+            metrics |= {f"{column}/{domain.name}": value for column, value in figures.items()}
         return metrics, words
 
     def try_largest(self, trainer: Trainer, module: TranslationModule) -> None:

@@ -16,7 +16,7 @@ from nmt.commands.average import AverageConfig, run as average
 from nmt.config import CheckpointConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.training import averaged_model, delivered_model, list_checkpoints
+from nmt.training import Average, delivered_model, list_checkpoints
 
 
 @pytest.fixture
@@ -57,11 +57,12 @@ def test_the_model_with_the_lowest_validation_loss_is_delivered(run, toy):
     delivered = delivered_model(run, CheckpointConfig(every_steps=12, keep=5), split, torch.device("cpu"))
     expected = {}
     for sources in ([best], *(paths[-count:] for count in range(1, 6))):
-        average = averaged_model(sources)
+        average = Average(*sources)
+        model = average.make_model()
         total = tokens = 0.0
         for row in range(len(split)):
             batch = split.batch(np.array([row]))
-            logits = average.model(batch.source, batch.target_in)[0]
+            logits = model(batch.source, batch.target_in)[0]
             total += cross_entropy(logits, batch.target_out[0], reduction="sum", label_smoothing=0.1).item()
             tokens += len(logits)
         expected[", ".join(map(str, average.updates))] = total / tokens

@@ -70,10 +70,6 @@ def while_writing_a_checkpoint() -> None:
     die_at(Trainer, "save_checkpoint", 3, half)
 
 
-def while_writing_the_last_checkpoint() -> None:
-    die_at(torch, "save", 7, lambda save, content, file: save(content["state_dict"], file))
-
-
 def before_a_checkpoint_is_renamed() -> None:
     replace, checkpoints = Path.replace, count(1)
 
@@ -85,10 +81,6 @@ def before_a_checkpoint_is_renamed() -> None:
     Path.replace = deadly
 
 
-def before_an_old_checkpoint_is_removed() -> None:
-    die_at(Path, "unlink", 1)
-
-
 def before_the_last_old_checkpoint_is_removed() -> None:
     die_at(Path, "unlink", 5)
 
@@ -97,12 +89,6 @@ def while_validating() -> None:
     from nmt.training.validation import Validation
 
     die_at(Validation, "domain_sums", 2)
-
-
-def while_translating_the_validation_set() -> None:
-    from nmt.training import validation
-
-    die_at(validation, "translated", 1)
 
 
 def while_reporting() -> None:
@@ -133,10 +119,7 @@ MOMENTS = [
             while_updating,
             in_the_optimizer,
             while_starting,
-            while_writing_the_last_checkpoint,
             before_a_checkpoint_is_renamed,
-            before_an_old_checkpoint_is_removed,
-            while_translating_the_validation_set,
             while_reporting,
         )
     ),
@@ -199,11 +182,11 @@ def duration(start: Start, undisturbed: Path, tmp_path_factory: pytest.TempPathF
 def assert_undisturbed(undisturbed: Path, metrics) -> Callable[[Path], None]:
     def tensors(run: Path) -> dict[str, Any]:
         """Of the checkpoints, weights, Adam's moments and unreported sums; of the model, its weights."""
-        found: dict[str, Any] = {"model": load_file(run / "model" / "model.safetensors")}
+        contents: dict[str, Any] = {"model": load_file(run / "model" / "model.safetensors")}
         for path in (run / "checkpoints").iterdir():
             content = torch.load(path, weights_only=True)
-            found[path.name] = {key: content[key] for key in ("state_dict", "optimizer_states", "sums")}
-        return found
+            contents[path.name] = {key: content[key] for key in ("state_dict", "optimizer_states", "sums")}
+        return contents
 
     def names(run: Path) -> set[str]:
         """All that lies in a run, TensorBoard's files apart, which each start adds one to."""
@@ -231,8 +214,8 @@ def test_a_run_killed_before_it_was_averaged_again_does_not_keep_its_first_model
     assert finish(start(run, None, "trainer.max_steps=18")) == 0
     assert finish(start(run, while_averaging)) == -signal.SIGKILL
     assert finish(start(run)) == 0
-    own, expected = (load_file(folder / "model" / "model.safetensors") for folder in (run, undisturbed))
-    torch.testing.assert_close(own, expected, rtol=0, atol=0)
+    weights, expected = (load_file(folder / "model" / "model.safetensors") for folder in (run, undisturbed))
+    torch.testing.assert_close(weights, expected, rtol=0, atol=0)
 
 
 @pytest.mark.slow

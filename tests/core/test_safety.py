@@ -50,9 +50,8 @@ def test_a_gradient_that_is_not_finite_stops_and_names_the_update_and_its_lines(
     message = ended.stderr.splitlines()[-1]
     assert f"update {SICK_UPDATE + 1}: the gradient is not finite" in message
     split = open_corpus(Path(toy[-1].removeprefix("prepared="))).split("train")
-    update = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 2), seed=1).update(
-        SICK_UPDATE
-    )
+    planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, 2), seed=1)
+    update = planner.update(SICK_UPDATE)
     expected = [f"{planned.micro_batch}\t{line}" for planned in update for line in split.lines(planned.indices)]
     assert Path("run/not_finite.tsv").read_text().splitlines()[1:] == expected
     assert f"{len(expected)} sentences" in message
@@ -81,11 +80,8 @@ def test_a_run_most_of_whose_updates_were_skipped_has_no_model(toy, nmt, bad, co
         ended = train_with(sick, *options)
         assert ended.returncode == code, ended.stderr
         assert Path("run/model").exists() == (code == 0)
-    assert (
-        code == 0
-        or "run: no model is written, because optim.not_finite=skip left out 10 of the 12 updates" in ended.stderr
-    )
     if code:
+        assert "optim.not_finite=skip left out 10 of the 12 updates" in ended.stderr
         nmt("average", "run").refused("run: no model is written")
         assert not Path("run/model").exists()
 
@@ -122,12 +118,7 @@ def test_memory_runs_out_before_the_first_update_and_the_message_has_the_numbers
     assert not read_metrics(Path("run"))
     # Nothing was trained, so nothing holds the run to its first options.
     advice = re.findall(r"Pass (batching\.micro_batches=\d+)", message)
-    small = (
-        "batching.tokens_per_update=240",
-        "trainer.max_steps=2",
-        "validation.bleu_sentences=0",
-        "checkpoints.every_steps=1",
-    )
+    small = ("batching.tokens_per_update=240", "trainer.max_steps=2", "validation.bleu_sentences=0")
     assert train_with(PLAIN, *toy, "run=run", *wide[1:], *small, *advice).returncode == 0
 
 
@@ -176,14 +167,8 @@ def test_early_stopping_keeps_the_best_and_is_final(toy, nmt):
     assert "already trained for 20 updates" in again.err
 
 
-@pytest.mark.parametrize(
-    ("file", "words"),
-    [
-        ("valid.en", ["line 3 of valid has", "model.max_positions=20"]),
-        ("train.de", ["line 3 of train has", "model.max_positions=20"]),
-    ],
-)
-def test_a_line_longer_than_learned_positions_is_told_before_training(other_text, nmt, file, words):
+@pytest.mark.parametrize("file", ["valid.en", "train.de"])
+def test_a_line_longer_than_learned_positions_is_told_before_training(other_text, nmt, file):
     path = Path(file)
     lines = path.read_text().splitlines()
     lines[2] = " ".join(["ka lo mi nu pe"] * 12)
@@ -191,6 +176,5 @@ def test_a_line_longer_than_learned_positions_is_told_before_training(other_text
     unfiltered = ("data.filters.max_ratio=null", "data.filters.max_words=null", "batching.tokens_per_update=480")
     assert nmt("preprocess", *other_text, *unfiltered).code == 0
     learned = ("model.positions=learned", "model.max_positions=20", "run=run")
-    nmt("train", *other_text, *unfiltered, *learned).refused(*words)
+    nmt("train", *other_text, *unfiltered, *learned).refused(f"line 3 of {path.stem} has", "model.max_positions=20")
     assert not Path("run").exists()
-    assert nmt("train", *other_text, *unfiltered, *SHORT, "run=run").code == 0

@@ -15,19 +15,15 @@ SHORT = ("run=run", "trainer.max_steps=20", "validation.every_steps=20", "checkp
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.2, "about 2 seconds"),
-        (89, "about 89 seconds"),
-        (91, "about 2 minutes"),
-        (25 * 60, "about 25 minutes"),
-        (89 * 60, "about 89 minutes"),
-        (91 * 60, "about 1.5 hours"),
-        (12 * 3600, "about 12 hours"),
-        (3 * 86_400, "about 3.0 days"),
-        (40 * 86_400, "about 40 days"),
+        (0.2, "2 seconds"),
+        (91, "2 minutes"),
+        (91 * 60, "1.5 hours"),
+        (12 * 3600, "12 hours"),
+        (3 * 86_400, "3.0 days"),
     ],
 )
 def test_durations_are_rough(seconds, words):
-    assert f"about {duration(seconds)}" == words
+    assert duration(seconds) == words
 
 
 @pytest.fixture

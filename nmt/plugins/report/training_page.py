@@ -24,7 +24,7 @@ from nmt.files import SMALL, count_parameters, read_text, within
 from nmt.plugins.report.charts import CHARTS, PLOT, Chart, Curves, draw
 from nmt.plugins.report.pages import differences, length_bucket, length_label, render
 from nmt.plugins.report.run import Run
-from nmt.training import averaged_model, tokenizer_of, write_average
+from nmt.training import Average, tokenizer_of, write_average
 from nmt.translation import SPLITS, Translator, held_out_text, kind_of_corpus, load_translator, translate_lines, warn
 
 BLOCK_LINES = 128
@@ -118,7 +118,7 @@ def load_newest(run: Run, options: TranslatorOptions) -> tuple[Translator, str]:
     if run.model:
         return load_translator(options, warn), f"the model in {run.folder / 'model'}, update {run.model.updates:,}"
     assert run.checkpoint
-    average = averaged_model([run.checkpoint])
+    average = Average(run.checkpoint)
     with TemporaryDirectory() as folder:
         write_average(average, tokenizer_of(run.checkpoint, average.state), Path(folder))
         translator = load_translator(replace(options, run=[folder]), warn)
