@@ -65,46 +65,36 @@ class Document(ABC):
     @classmethod
     def translate(cls, config: TranslateConfig) -> None:
         """Translate the document `config.input` to `config.output`."""
-        from nmt.translation import (
-            RefusedLine,
-            Stage,
-            open_document,
-            open_translator,
-            progress_of,
-            remark,
-            report,
-            source_language,
-            summarize,
-            target_language,
-            warn,
-        )
+        import nmt.translation as steps
 
         with ExitStack() as stack:
-            content, output = open_document(config, stack)
+            content, output = steps.open_document(config, stack)
             try:
-                document = read_document(config.format, content, target_language(config), source_language(config))
+                document = read_document(
+                    config.format, content, steps.target_language(config), steps.source_language(config)
+                )
             except NMTError as error:
                 raise NMTError(f"{'standard input' if config.input == '-' else config.input}: {error}") from error
-            lines, translations, stages = document.lines, list[Translated](), tuple[Stage, ...]()
+            lines, translations, stages = document.lines, list[Translated](), tuple[steps.Stage, ...]()
             if not lines:
-                warn(f"{config.format}: nothing to translate was found")
-            show = progress_of(config, "translate", 0, len(lines), stack)
+                steps.warn(f"{config.format}: nothing to translate was found")
+            show = steps.progress_of(config, "translate", 0, len(lines), stack)
             if lines:
-                translator = open_translator(config, stack)
+                translator = steps.open_translator(config, stack)
                 stages = translator.stages
             try:
                 for line, ranked in zip(lines, translator.stream(lines, config.buffer) if lines else (), strict=True):
                     best = ranked[0]
                     translations.append(Translated(best.text, best.details.alignment if best.details else None))
-                    output.notes.counts.update(report(stages, line, ranked)[1])
-                    remark(best, repr(shown(line)), output.notes.counts, warn)
+                    output.notes.counts.update(steps.report(stages, line, ranked)[1])
+                    steps.remark(best, repr(shown(line)), output.notes.counts, steps.warn)
                     show(len(translations))
-            except RefusedLine as error:
+            except steps.RefusedLine as error:
                 raise NMTError(f"{shown(lines[error.index])!r}: {error.problem}") from error
             output.write(document.join(translations), len(translations))
             if document.notice:
-                warn(document.notice)
-        summarize(output.notes.counts, warn, stages)
+                steps.warn(document.notice)
+        steps.summarize(output.notes.counts, steps.warn, stages)
 
 
 def read_document(format: str, content: bytes, target: str = "", source: str = "") -> Document:

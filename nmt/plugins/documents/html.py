@@ -81,28 +81,14 @@ def tags_of(text: str) -> list[Tag]:
     return tags
 
 
-class WithAttributes:
-    """A sentence, and what is read of the attributes of tags in it."""
-
-    def __init__(self, sentence: Sentence, tags: list[tuple[str, Spliced]]) -> None:
-        self.sentence, self.tags, self.begin, self.end = sentence, tags, sentence.begin, sentence.end
-        self.lines = sentence.lines + [line for _, tag in tags for line in tag.lines]
-
-    def render(self, translations: Sequence[Translated]) -> str:
-        new, at = dict[str, str](), len(self.sentence.lines)
-        for raw, tag in self.tags:
-            new[raw] = tag.render(translations[at : at + len(tag.lines)])
-            at += len(tag.lines)
-        return MARKUP.sub(lambda markup: new.get(markup[0], markup[0]), self.sentence.render(translations))
-
-
 class Reader:
-    """Collects the parts of a text that are to be translated."""
+    """Collects the sentences of a text, and the values of its attributes that are translated."""
 
     def __init__(self, text: str, languages: Direction) -> None:
-        self.text, self.parts, self.tags, self.languages = text, list[Part](), tags_of(text), languages
-        self.begin, self.tokens, self.attributes = 0, list[Token](), list[tuple[Tag, list[Part]]]()
-        """Where the next sentence begins, its tokens so far, and its tags with attributes to translate."""
+        self.text, self.tags, self.languages = text, tags_of(text), languages
+        self.sentences, self.attributes = list[Sentence](), list[Part]()
+        self.begin, self.tokens = 0, list[Token]()
+        """Where the next sentence begins, and its tokens so far."""
         at = index = 0
         while index < len(self.tags):
             self.add_text(at, self.tags[index].begin)
@@ -142,8 +128,8 @@ class Reader:
         else:
             self.end_sentence()
             self.begin = self.tags[last].end
-        if attributes := [*(self.languages_of(tag) if kind == "block" else ()), *self.read_attributes(tag)]:
-            self.attributes.append((tag, attributes))
+        self.attributes += self.languages_of(tag) if kind == "block" else ()
+        self.attributes += self.read_attributes(tag)
         return last
 
     def languages_of(self, tag: Tag) -> Iterator[Part]:
@@ -169,21 +155,24 @@ class Reader:
             yield Sentence(begin + quoted, [Token("text", raw, unescape(raw))], write)
 
     def end_sentence(self) -> None:
-        """Make a part of the tokens so far, and of each attribute outside of it."""
         sentence = Sentence(self.begin, self.tokens, partial(escape, quote=False))
-        inside, outside = list[tuple[str, Spliced]](), list[Part]()
-        for tag, parts in self.attributes:
-            if sentence.begin <= tag.begin < sentence.end and sentence.lines:
-                for part in parts:
-                    part.begin, part.end = part.begin - tag.begin, part.end - tag.begin
-                raw = self.text[tag.begin : tag.end]
-                inside.append((raw, Spliced(raw, parts)))
-            else:
-                outside += parts
-        if sentence.lines:
-            outside.append(WithAttributes(sentence, inside) if inside else sentence)
-        self.parts += sorted(outside, key=lambda part: part.begin)
-        self.tokens, self.attributes = [], []
+        self.sentences += [sentence] if sentence.lines else []
+        self.tokens = []
+
+
+class Page:
+    """A page, or a part of one; attributes come first, because some stand inside of sentences."""
+
+    def __init__(self, text: str, begin: int = 0, languages: Direction | None = None) -> None:
+        reader = Reader(text, languages or Direction())
+        self.text, self.begin, self.end = text, begin, begin + len(text)
+        self.attributes = Spliced(text, sorted(reader.attributes, key=lambda part: part.begin))
+        self.lines = self.attributes.lines + Spliced(text, reader.sentences).lines
+
+    def render(self, translations: Sequence[Translated]) -> str:
+        size = len(self.attributes.lines)
+        text = self.attributes.render(translations[:size]) if self.lines else self.text
+        return Spliced(text, Reader(text, Direction()).sentences).render(translations[size:])
 
 
 class Html(Text):
@@ -192,5 +181,4 @@ class Html(Text):
     declares = True
 
     def parts(self, text: str, model: Direction) -> list[Part]:
-        parts = Reader(text, model).parts
-        return parts if any(part.lines for part in parts) else []
+        return [Page(text, 0, model)]

@@ -81,27 +81,27 @@ def with_copies(tokens: Sequence[Token]) -> list[Token]:
     return joined
 
 
-class Block:
+class Inline(Sentence):
     """The content of a paragraph, a heading or a cell, whose lines begin at `places` in the text.
 
-    Raises LookupError where markup is not found in the text.
+    Its markup stays the same, and a paragraph stays one. Raises LookupError where markup is not found in the text.
     """
 
-    def __init__(self, text: str, parsed: Parsed, places: list[int], ends: dict[tuple[str, int], int]) -> None:
-        self.text, self.content, self.places, self.ends = text, parsed.content, places, ends
-        self.lines = [0, *(end.end() for end in re.finditer("\n", self.content))]
+    def __init__(self, text: str, parsed: Parsed, places: list[int], notes: dict[str, Any], in_paragraph: bool) -> None:
+        self.content, self.places, self.notes, self.in_paragraph = parsed.content, places, notes, in_paragraph
+        self.starts = [0, *(end.end() for end in re.finditer("\n", self.content))]
         """Where each line begins in the content."""
         tokens = list(self.read(parsed.children or []))
-        begins = [self.place(at) for at, _ in tokens] + [self.place(len(self.content))]
-        self.begin, self.end = begins[0], begins[-1]
-        for (_, token), begin, end in zip(tokens, begins, begins[1:], strict=False):
-            token.raw = text[begin:end]
-        self.tokens = with_copies([token for _, token in tokens])
+        begins = [self.place(at) for at, _ in [*tokens, (len(self.content), None)]]
+        for (_, token), span in zip(tokens, pairwise(begins), strict=True):
+            token.raw = text[slice(*span)]
+        super().__init__(begins[0], with_copies([token for _, token in tokens]), escape)
+        self.before, self.after = text[begins[0] : self.begin], text[self.end : begins[-1]]
 
     def place(self, at: int) -> int:
         """The place in the text of a character of the content."""
-        line = bisect_right(self.lines, at) - 1
-        return self.places[line] + at - self.lines[line]
+        line = bisect_right(self.starts, at) - 1
+        return self.places[line] + at - self.starts[line]
 
     def read(self, parsed: list[Parsed]) -> Iterator[tuple[int, Token]]:
         """Where each token begins in the content, and the token."""
@@ -116,7 +116,7 @@ class Block:
                     at += len(piece)
                 continue
             for each in group:
-                end = self.ends.get((self.content, at), at)
+                end = self.notes["ends"].get((self.content, at), at)
                 if skip:
                     skip = 0
                     continue
@@ -135,13 +135,13 @@ class Block:
                 elif each.type == "image":
                     token = Token("point", "", breaks=True)
                 else:
-                    token, end = self.written(each, at)
+                    token, end = self.read_markup(each, at)
                 if end <= at:
                     raise LookupError
                 yield at, token
                 at = end
 
-    def written(self, parsed: Parsed, at: int) -> tuple[Token, int]:
+    def read_markup(self, parsed: Parsed, at: int) -> tuple[Token, int]:
         """A token that is found by what it is written with, and its end."""
         if parsed.type in ("softbreak", "hardbreak"):
             broken, hard = BREAK.match(self.content, at), parsed.type == "hardbreak"
@@ -161,15 +161,6 @@ class Block:
             return Token("point", "", breaks=name in html.BETWEEN), end
         name, _, way = parsed.type.rpartition("_")
         return Token("open" if way == "open" else "close", "", name=name, optional=True), end
-
-
-class Inline(Sentence):
-    """The text of a block, whose markup stays the same; in a paragraph, it does not become another block."""
-
-    def __init__(self, block: Block, notes: dict[str, Any], in_paragraph: bool) -> None:
-        super().__init__(block.begin, block.tokens, escape)
-        self.notes, self.in_paragraph = notes, in_paragraph
-        self.before, self.after = block.text[block.begin : self.begin], block.text[self.end : block.end]
 
     def render(self, translations: Sequence[Translated]) -> str:
         """The block, without emphasis where that would not be emphasis, or as it was where no way keeps its markup."""
@@ -208,9 +199,7 @@ class Reader:
         for opening, token in pairwise([Parsed("", "", 0), *parser().parse(body, self.notes)]):
             if token.type == "html_block" and token.level == 0 and token.map:
                 begin, end = self.begins[token.map[0]], self.begins[min(token.map[1], len(self.lines))]
-                for part in html.Reader(text[begin:end], Direction()).parts:
-                    part.begin, part.end = part.begin + begin, part.end + begin
-                    self.parts.append(part)
+                self.parts.append(html.Page(text[begin:end], begin))
             elif token.type == "tr_close":
                 self.add_row(row)
                 row = []
@@ -244,8 +233,7 @@ class Reader:
         """Add a block; one that is not found stays as it is."""
         if places and token.content:
             with suppress(LookupError):
-                block = Block(self.text, token, places, self.notes["ends"])
-                self.parts.append(Inline(block, self.notes, in_paragraph))
+                self.parts.append(Inline(self.text, token, places, self.notes, in_paragraph))
 
     def add_row(self, cells: list[Parsed]) -> None:
         """Add the cells of a line of a table, found from its end."""

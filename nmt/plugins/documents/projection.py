@@ -5,7 +5,7 @@ stands between tokens. A protected item is one token, except where the source ha
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -87,34 +87,31 @@ class Tokens:
 
     def split(self, cuts: set[int]) -> None:
         """Find the tokens; one begins at each of these places."""
-        places, self.spans, self.parts = sorted(cuts | self.item_edges), list[Span](), list[range]()
+        places, self.starts, self.ends = sorted(cuts | self.item_edges), list[int](), list[int]()
         for chunk, (begin, end) in enumerate(self.chunks):
             words = (word.span() for word in WORD.finditer(self.text, begin, end))
             inside = places[bisect_left(places, begin) : bisect_left(places, end)]
-            edges = sorted({begin, end, *(edge for word in words for edge in word), *inside, *self.core(chunk)})
-            first = len(self.spans)
-            for low, high in pairwise(edges):
-                if self.spans and low not in cuts and (low in self.in_items or low not in self.clusters):
-                    self.spans[-1] = (self.spans[-1][0], high)
+            edges = {begin, end, *(edge for word in words for edge in word), *inside, *self.core(chunk)}
+            for low, high in pairwise(sorted(edges)):
+                if self.starts and low not in cuts and (low in self.in_items or low not in self.clusters):
+                    self.ends[-1] = high
                 else:
-                    self.spans.append((low, high))
-                first = min(first, len(self.spans) - 1)
-            self.parts.append(range(first, len(self.spans)))
-        self.starts = [begin for begin, _ in self.spans]
+                    self.starts.append(low)
+                    self.ends.append(high)
 
     def between(self, begin: int, end: int) -> range:
         """The tokens that begin between two characters."""
         return range(bisect_left(self.starts, begin), bisect_left(self.starts, end))
 
-    def is_mark(self, token: int) -> bool:
-        return not any(map(str.isalnum, self.text[slice(*self.spans[token])]))
-
-    def sides(self, chunk: int) -> tuple[range, range, range]:
+    def sides(self, chunk: int) -> list[range]:
         """The punctuation before the words of a chunk, the words, and the punctuation after them."""
-        part = self.parts[chunk]
-        lead, trail = self.is_mark(part[0]), self.is_mark(part[-1])
-        lead, trail = (lead, trail) if len(part) > lead + trail else (False, False)
-        return part[:lead], part[lead : len(part) - trail], part[len(part) - trail :]
+        (begin, end), (first, last) = self.chunks[chunk], self.core(chunk)
+        tokens = [bisect_right(self.starts, at) - 1 for at in (begin, first)]
+        tokens += [bisect_left(self.starts, at) for at in (last, end)]
+        return [range(*edges) for edges in pairwise(tokens)]
+
+    def token(self, index: int) -> str:
+        return self.text[self.starts[index] : self.ends[index]]
 
     def is_inside(self, place: int) -> bool:
         """Whether a place is in a protected item, or between two characters of a word in a script with blanks."""
@@ -123,8 +120,8 @@ class Tokens:
 
     def is_gap(self, token: int) -> bool:
         """Whether a tag may stand before a token without cutting what blanks separate."""
-        end, begin = self.spans[token - 1][1], self.spans[token][0]
-        return end < begin or any(WITHOUT_BLANKS.match(self.text, at) for at in (self.spans[token - 1][0], begin))
+        touch = self.ends[token - 1] == self.starts[token]
+        return not touch or any(WITHOUT_BLANKS.match(self.text, self.starts[n]) for n in (token - 1, token))
 
 
 def spread(source: Sequence[int], target: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -139,18 +136,15 @@ def share(words: range, number: int, size: int) -> range:
     return range(first, max(words.start + len(words) * (number + 1) // size, first + 1))
 
 
-def aligned_tokens(source: Tokens, target: Tokens, pairs: Alignment) -> Iterator[tuple[int, int]]:
+def aligned_tokens(source: Tokens, target: Tokens, pairs: Sequence[Span]) -> Iterator[tuple[int, int]]:
     """Pairs of tokens, given pairs of chunks; a chunk with several partners gives each a share of its words."""
-    ordered, sizes, numbers = sorted(set(pairs)), Counter[tuple[int, int]](), Counter[tuple[int, int]]()
-    sizes.update(end for pair in ordered for end in enumerate(pair))
-    for pair in ordered:
-        (lead, words, trail), (target_lead, target_words, target_trail) = source.sides(pair[0]), target.sides(pair[1])
-        parts = (
-            share(words, numbers[0, pair[0]], sizes[0, pair[0]]),
-            share(target_words, numbers[1, pair[1]], sizes[1, pair[1]]),
-        )
-        numbers.update(enumerate(pair))
-        for sides in (parts, (lead, target_lead), (trail, target_trail)):
+    sizes, numbers = Counter(end for pair in pairs for end in enumerate(pair)), Counter[tuple[int, int]]()
+    for pair in pairs:
+        parts = [source.sides(pair[0]), target.sides(pair[1])]
+        for end, part in zip(enumerate(pair), parts, strict=True):
+            part[1] = share(part[1], numbers[end], sizes[end])
+            numbers[end] += 1
+        for sides in zip(*parts, strict=True):
             yield from spread(*sides)
 
 
@@ -283,15 +277,15 @@ class Projection:
         return sorted(placed, key=lambda place: (place.begin, place.end))
 
     def covering(self, node: Node, tokens: range) -> Placed:
-        spans = self.translation.spans
-        return Placed(node, tokens.start, tokens.stop, spans[tokens.start][0], spans[tokens.stop - 1][1])
+        begin, end = self.translation.starts[tokens.start], self.translation.ends[tokens.stop - 1]
+        return Placed(node, tokens.start, tokens.stop, begin, end)
 
     def between(self, node: Node, parent: Placed, runs: dict[int, Placed]) -> Placed | None:
         """The place of a node to which no token aligns: around a free word beside it, or between tokens."""
         low, high, at = parent.first, parent.last, self.gap(node, parent)
         if node.end > node.begin and not node.copied:
             for token in (at, at - 1):
-                if low <= token < high and token not in runs and not self.translation.is_mark(token):
+                if low <= token < high and token not in runs and not EDGE.fullmatch(self.translation.token(token)):
                     return self.covering(node, range(token, token + 1))
         if low < at < high and (run := runs.get(at)) and run is runs.get(at - 1):
             at = run.first if node.begin < run.node.begin else run.last
@@ -321,8 +315,8 @@ class Projection:
 
     def in_gap(self, node: Node, at: int, parent: Placed) -> Placed:
         """A node between tokens, with blanks around it as they were."""
-        begin = self.translation.spans[at - 1][1] if parent.first < at else parent.begin
-        end = self.translation.spans[at][0] if at < parent.last else parent.end
+        begin = self.translation.ends[at - 1] if parent.first < at else parent.begin
+        end = self.translation.starts[at] if at < parent.last else parent.end
         left, right = ("", "") if node.end > node.begin else self.beside(node)
         if left and right and node.breaks and parent.first < at < parent.last:
             return Placed(node, at, at, begin, end)
@@ -358,5 +352,5 @@ def project(
 ) -> str:
     """The translation of a plain text with the markup of that text."""
     projection = Projection(plain, nodes, target, alignment)
-    root = Placed(Node("", 0, len(plain)), 0, len(projection.translation.spans), 0, len(target))
+    root = Placed(Node("", 0, len(plain)), 0, len(projection.translation.starts), 0, len(target))
     return projection.render(nodes, root, escape)
