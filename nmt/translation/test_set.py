@@ -80,8 +80,8 @@ def read_test_set(
         raise not_parallel((str(source), reference), (len(sources), len(references)))
     if not references:
         raise NMTError(f"reference={reference}: is empty")
-    corpus = corpus_of_model(model, prepared) if prepared else None
-    return TestSet(reference, sources, references, corpus, language_of_file(reference))
+    with_corpus = corpus_of_model(model, prepared) if prepared else None
+    return TestSet(reference, sources, references, with_corpus, language_of_file(reference))
 
 
 def best_translations(translator: Translator, lines: list[str]) -> list[str]:

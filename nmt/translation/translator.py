@@ -28,7 +28,7 @@ Block = tuple[list[list[Translation]], RefusedLine | None]
 class Translator:
     """An engine with its tokenizer, within stages: raw text in, detokenised text out.
 
-    `dataclasses.replace` makes one with another search or other stages, which shares the weights.
+    `replace` of dataclasses makes one with another search or other stages, which shares the weights.
     """
 
     engine: Engine

@@ -22,8 +22,8 @@ tail -n +$((half + 1)) "$train.de" > $work/mono.de
 real=(experiment=multi30k data.train=$work/half "${held_out[@]}")
 nmt preprocess "${real[@]}" data.name=$name-de_en data.source=de data.target=en
 nmt train data/$name-de_en "${training[@]}" name=$name/reverse
-synthesis=(engine=ctranslate2 "${search[@]}" output=synthetic/$name tag=BT drop=0.1)
-nmt synthesise $work/mono.de runs/$name/reverse "${synthesis[@]}"
+synthesis=(engine=ctranslate2 "${search[@]}" tag=BT drop=0.1)
+nmt synthesise $work/mono.de runs/$name/reverse output=synthetic/$name "${synthesis[@]}"
 
 # English to German, with that and without, by two seeds.
 nmt preprocess experiment=multi30k data.name=$name-with "$sources" "${held_out[@]}"

@@ -103,7 +103,7 @@ def measure(systems: list[list[list[str]]], references: list[str], metrics: list
 
     def scores(seed: int, column: int) -> dict[str, Any]:
         results = {m: tested["bs"][seed][1][m][column] for m in metrics}
-        return {m: {"value": float(r.score), "mean": float(r.mean), "margin": float(r.ci)} for m, r in results.items()}
+        return {m: {"value": float(r.score), "mean": r.mean, "margin": r.ci} for m, r in results.items()}
 
     numbers = Numbers([[scores(seed, 0) for seed in range(len(first))]], [], [], {})
     for system, start in zip(systems[1:], accumulate(map(len, systems[1:]), initial=1), strict=False):
@@ -113,9 +113,9 @@ def measure(systems: list[list[list[str]]], references: list[str], metrics: list
             m: {test: [results[m][c].p_value for _, results in tested[test] for c in columns] for test in TESTS}
             for m in metrics
         }
-        values = {m: [[seed[m]["value"] for seed in numbers.scores[side]] for side in (0, -1)] for m in metrics}
+        ours, theirs = ({m: [seed[m]["value"] for seed in numbers.scores[side]] for m in metrics} for side in (0, -1))
         alpha, lines = sampling.alpha, len(references)
-        numbers.differences.append({m: difference(m, *values[m], pairs[m], alpha, lines) for m in metrics})
+        numbers.differences.append({m: difference(m, ours[m], theirs[m], pairs[m], alpha, lines) for m in metrics})
     for seeds in numbers.scores:
         values_of = {m: [seed[m]["value"] for seed in seeds] for m in metrics}
         deviation = {m: stdev(values) if len(values) > 1 else None for m, values in values_of.items()}
