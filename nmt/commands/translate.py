@@ -13,7 +13,7 @@ def run(config: TranslateConfig) -> None:
     """Translate a text, a stream of lines, a document, or what a plugin's options say."""
     from nmt.translation import translate
 
-    tell_latest(config.run)
+    tell_latest(config.translator.run)
     for options in config.plugins.values():
         if getattr(options, "enabled", False):
             options.run_instead(config)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from nmt.config.fields import MISSING, Extensible, as_list, check_name, choice, number, plugin_options, require
+from nmt.config.fields import MISSING, as_list, check_name, choice, number, plugin_options, require
 from nmt.errors import NMTError
 from nmt.registry import entries_of
 
@@ -48,7 +48,7 @@ class FilterConfig:
 
 
 @dataclass
-class DataConfig(Extensible):
+class DataConfig:
     """A parallel corpus: its sources, splits and filters."""
 
     name: str = MISSING

@@ -45,20 +45,6 @@ def inline(default: Any, *offered: str) -> Any:
     return field(default_factory=lambda: default, metadata={"inline": default, "offered": offered})
 
 
-class Extensible:
-    """A record whose inline and plugin records can also be read by the names of their keys."""
-
-    def __getattr__(self, name: str) -> Any:
-        plugins, cls = self.__dict__.get("plugins", {}), cast(Any, type(self))
-        for member in () if name.startswith("__") else all_members(cls):
-            if member.plugin and member.name == name:
-                return plugins.setdefault(name, member.type())
-            if member.is_inline and name in {key.split(".")[0] for key in keys_of(member.type)}:
-                record = plugins.get(member.name) if member.plugin else self.__dict__.get(member.name)
-                return getattr(record if record is not None else member.type(), name)
-        raise AttributeError(f"{type(self).__name__} has no {name}")
-
-
 def plugin_options(owner: str) -> Any:
     """The field `plugins: dict[str, Any]` of a record that plugins add keys to."""
     return field(default_factory=dict, kw_only=True, metadata={"owner": owner})

@@ -8,7 +8,7 @@ from typing import Any
 
 from nmt.config.corpus import TAG
 from nmt.config.decoding import DecodeConfig
-from nmt.config.fields import Extensible, build, choice, inline, number, plugin_options, require
+from nmt.config.fields import build, choice, inline, number, plugin_options, require
 from nmt.errors import NMTError
 from nmt.registry import Entry, entries_of
 
@@ -62,7 +62,7 @@ class Compute:
 
 
 @dataclass(frozen=True)
-class TranslatorOptions(Extensible):
+class TranslatorOptions:
     """What a translator is made of: models, search, and the stages around it, which plugins add options to.
 
     A command holds these options, and offers some of their keys.
@@ -97,7 +97,7 @@ def with_plugin_defaults(options: TranslatorOptions) -> TranslatorOptions:
 
 
 @dataclass
-class JobConfig(Extensible):
+class JobConfig:
     """The options of a job over many lines."""
 
     translator: TranslatorOptions = inline(TranslatorOptions())

@@ -71,11 +71,12 @@ def model_hash(folder: Path) -> str:
 def what_decides(config: JobConfig | TranslatorOptions) -> dict[str, Any]:
     """The models and keys, by name, that decide what lines become; without the input."""
     settings = to_tree(config)
+    translator = config.translator if isinstance(config, JobConfig) else config
     if settings.get("glossary"):
         settings["glossary"] = sha256(Path(settings["glossary"]).resolve())
     decode = {key: value for key, value in settings["decode"].items() if key != "batch_tokens"}
     return {
-        "model": [model_hash(find_model_directory(name)) for name in config.run],
+        "model": [model_hash(find_model_directory(name)) for name in translator.run],
         **{key: value for key, value in settings.items() if key not in UNDECISIVE},
         "decode": decode,
     }

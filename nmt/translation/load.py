@@ -62,13 +62,13 @@ def language_tag(target: str | None, tokenizer: Tokenizer) -> str:
 
 def target_language(config: JobConfig) -> str:
     """The language that is translated into, or "" where a model does not say it."""
-    _, descriptions, tokenizer = find_models(config.run)
-    return language_of(config.target or "") if languages(tokenizer) else descriptions[0].target or ""
+    _, descriptions, tokenizer = find_models(config.translator.run)
+    return language_of(config.translator.target or "") if languages(tokenizer) else descriptions[0].target or ""
 
 
 def source_language(config: JobConfig) -> str:
     """The language that is translated from, or "" where a model does not say it."""
-    return find_models(config.run)[1][0].source or ""
+    return find_models(config.translator.run)[1][0].source or ""
 
 
 def target_scripts(descriptions: list[ModelDescription]) -> frozenset[str] | None:

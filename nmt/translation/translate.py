@@ -73,7 +73,7 @@ def with_tags(lines: Iterable[str], format: str, tokenizer: Tokenizer, first: in
 def flagger(config: JobConfig) -> Callable[[str, Translation], list[str]]:
     """The function that finds the flags of a line's translation."""
     finders = [entry.load() for entry in entries_of("flags").values()]
-    _, descriptions, tokenizer = find_models(config.run)
+    _, descriptions, tokenizer = find_models(config.translator.run)
     scripts = target_scripts(descriptions)
 
     def flags_of(source: str, translation: Translation) -> list[str]:
@@ -172,7 +172,7 @@ def translate(config: TranslateConfig) -> None:
         translator = open_translator(config, stack)
         job = open_job(config, {"command": "translate", "format": config.format}, stack)
         if config.input_format != "text":
-            tokenizer = find_models(config.run)[2]
+            tokenizer = find_models(config.translator.run)[2]
             job.lines = with_tags(job.lines, config.input_format, tokenizer, job.output.notes.lines + 1)
         counts, flags_of = job.output.notes.counts, flagger(config) if config.format == "jsonl" else None
         for number, line, translations in job.run(lambda lines: translator.stream(lines, config.buffer)):

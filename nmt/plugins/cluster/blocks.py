@@ -199,7 +199,7 @@ class BlockTranslator:
     def translate(self, block: Block, name: str) -> None:
         if not hasattr(self, "translator"):
             self.translator = load_translator(self.config.translator, self.notices.append)
-        lines, size = read_block(block, self.config.ray.column, self.notices.append), self.config.buffer
+        lines, size = read_block(block, self.config.plugins["ray"].column, self.notices.append), self.config.buffer
         parts = (lines[begin : begin + size] for begin in range(0, len(lines), size))
         rows = list(lines_of(map(self.translator.translate_block, parts)))
         for number, translations in enumerate(rows, block.first):

@@ -34,11 +34,13 @@ def on_cluster(
     import ray.data
     import ray.exceptions
 
+    keys = config.plugins["ray"]
+
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        ray.init(config.ray.address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
+        ray.init(keys.address, logging_level="ERROR", log_to_driver=False, include_dashboard=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise NMTError(f"ray.address={config.ray.address}: no Ray cluster answers ({one_line(error)})") from error
+        raise NMTError(f"ray.address={keys.address}: no Ray cluster answers ({one_line(error)})") from error
     try:
         resources = ray.cluster_resources()
         gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
@@ -46,7 +48,7 @@ def on_cluster(
         device = compute.device if compute.device != "auto" else "cuda" if gpus else "cpu"
         if device == "cuda" and not gpus:
             raise NMTError("device=cuda: the Ray cluster has no GPU; use device=cpu")
-        workers = config.ray.workers or min(gpus if device == "cuda" else cores, len(blocks))
+        workers = keys.workers or min(gpus if device == "cuda" else cores, len(blocks))
         needs = {"num_gpus": 1} if device == "cuda" else {"num_cpus": 1}
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         context = ray.data.DataContext.get_current()
@@ -77,9 +79,10 @@ def translate_corpus(config: TranslateConfig, console: Console) -> None:
     runs = [str(find_model_directory(name).resolve()) for name in options.run]
     options = replace(options, run=runs, plugins=plugins, results="scores")  # the Parquet files have scores
     config = replace(config, translator=options, output=str(folder.absolute()))
-    settings = {"ray.lines": config.ray.lines, "ray.column": config.ray.column}
+    keys = config.plugins["ray"]
+    settings = {"ray.lines": keys.lines, "ray.column": keys.column}
     with console.status("reading the input"):
-        blocks, hashes = cut(find_files(config.input), config.ray.lines, config.ray.column)
+        blocks, hashes = cut(find_files(config.input), keys.lines, keys.column)
         claim(folder, {"input": hashes, **what_decides(config), **settings})
     write_blocks(blocks, folder.absolute(), console, partial(on_cluster, config, BlockTranslator, ()))
     console.print(f"{sum(block.count for block in blocks):,} lines are translated in {folder}")

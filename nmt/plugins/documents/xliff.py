@@ -91,8 +91,8 @@ class Xliff(WithUnits):
 
     def sources(self, tree: Tree) -> Iterator[tuple[Element, Callable[[], Element]]]:
         for element in tree.iter("{*}xliff", "{*}file"):
-            languages = attribute(element, "source-language", "srcLang"), attribute(element, "target-language", "trgLang")
-            Direction(*languages).check(self.model)
+            names = (("source-language", "srcLang"), ("target-language", "trgLang"))
+            Direction(*(attribute(element, *pair) for pair in names)).check(self.model)
         for element in tree.iter("{*}trans-unit", "{*}segment"):
             source, target = element.find("{*}source"), element.find("{*}target")
             state = attribute(target, "state") or attribute(element, "state")

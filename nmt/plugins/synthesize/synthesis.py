@@ -97,7 +97,7 @@ class PartSynthesiser(BlockTranslator):
     def write(self, block: Block, lines: list[str], rows: list[list[Translation]]) -> None:
         best = [translations[0] for translations in rows]
         if block.reference:
-            references = cluster.read_block(block.reference, self.config.ray.column, self.notices.append)
+            references = cluster.read_block(block.reference, self.config.plugins["ray"].column, self.notices.append)
             like = sentence_scorer(
                 self.synthesis.metric, bleu_tokenizer(None, target_language(self.config), references)
             )
@@ -156,7 +156,7 @@ def write_here(
 
 def find_parts(config: SynthesiseConfig) -> tuple[list[Block], dict[str, Any]]:
     """The parts of the input, and the SHA-256 of all texts; NMTError where the references are not parallel."""
-    cut_files = partial(cluster.cut, size=config.lines, column=config.translation.ray.column)
+    cut_files = partial(cluster.cut, size=config.lines, column=config.translation.plugins["ray"].column)
     parts, hashes = cut_files(cluster.find_files(config.input))
     require(bool(parts), f"input={config.input}: it is empty")
     decides: dict[str, Any] = {"input": [*hashes.values()], "reference": None}
@@ -243,7 +243,7 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
     Parts that are there stay: the same command goes on after a kill, and keys that only choose pairs translate nothing.
     """
     translation = config.translation
-    if translation.ray.enabled:
+    if translation.plugins["ray"].enabled:
         require_ray(translation)
     else:
         translation = replace(translation, translator=with_engine(translation.translator, warn))
@@ -266,7 +266,7 @@ def synthesise(config: SynthesiseConfig, console: "Console") -> Summary:
     options = replace(translation.translator, run=[*map(str, models)])
     translation = replace(translation, translator=options, output=str(folder / PARTS))
     synthesis = replace(config, reverse=str(reverse) if reverse else None)
-    if translation.ray.enabled:
+    if translation.plugins["ray"].enabled:
         reports = partial(on_cluster, translation, PartSynthesiser, (synthesis,))
     else:
         reports = partial(write_here, translation, synthesis)
