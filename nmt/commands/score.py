@@ -23,15 +23,15 @@ class ScoreConfig:
     hypothesis: str = "-"
     """File of translations; -: standard input."""
     reference: str | None = None
-    """File of reference translations; needed, but for flags and for scores by a model."""
+    """File of reference translations."""
     source: str | None = None
-    """File of source lines; shown beside the examples, or read for flags or by the model."""
+    """File of source lines, shown beside the examples."""
     metrics: list[str] = choice(["bleu", "chrf", "ter"], names_of=metric_names)
     """bleu, chrf, chrf++, ter, tokenised, split, brackets; the first four are sacreBLEU's, then the paper's BLEUs,
     then EVALB's of trees."""
     language: str | None = None
-    """Target language; null: as the name of the reference or the hypothesis ends in it, such as out.ja. It decides how
-    BLEU and the paper's BLEUs split words, and the script that flags expect."""
+    """Target language, by which BLEU and the paper's BLEUs split words; null: the suffix of the reference's or the
+    hypothesis' name, such as out.ja."""
     lowercase: bool = False
     """Ignore case, in every metric."""
     tokenize: str | None = choice(None, *BLEU_TOKENIZERS)
@@ -51,12 +51,10 @@ class ScoreConfig:
 def example_text(sources: list[str] | None, references: list[str], hypotheses: list[str], count: int) -> str:
     """`count` examples spread evenly over the file, each with source, reference and translation."""
     count = min(count, len(references))
-    blocks = []
-    for index in (i * len(references) // count for i in range(count)):
-        rows = [("source", sources[index])] if sources else []
-        rows += [("reference", references[index]), ("translation", hypotheses[index])]
-        blocks.append("\n".join(f"{label:>11}  {text}" for label, text in rows))
-    return "\n\n".join(blocks) + "\n\n" if blocks else ""
+    sides = {"source": sources, "reference": references, "translation": hypotheses}
+    indices = (i * len(references) // count for i in range(count))
+    blocks = ["\n".join(f"{side:>11}  {lines[i]}" for side, lines in sides.items() if lines) for i in indices]
+    return "".join(f"{block}\n\n" for block in blocks)
 
 
 def read_files(config: ScoreConfig) -> list[list[str]]:

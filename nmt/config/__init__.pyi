@@ -30,7 +30,6 @@ from .fields import (
     check_name as check_name,
     choice as choice,
     difference as difference,
-    field_help as field_help,
     flatten as flatten,
     in_words as in_words,
     inline as inline,

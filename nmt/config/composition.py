@@ -219,13 +219,13 @@ def unknown_key(command: Command, key: str, text: str, groups: list[str]) -> str
     if exists(Path(text)):
         return f"unknown key {key}; to name the file, write ./{text}"
     group, _, name = key.rpartition(".")
-    equivalent = our_words(command.name, key)
-    if any(other.startswith(f"{group}.") for other in keys) and our_words(command.name, name):
-        equivalent = f"{group}.{our_words(command.name, name)}"
+    equivalent = our_words(command.name, name)
+    if equivalent and any(other.startswith(f"{group}.") for other in keys):
+        return f"{group}.{equivalent}"
     near = nearest_key(key, keys)
     if "text" in command.texts and " " in text and not near.startswith("did you mean"):
         near = f"for a text, write text='{text}'"
-    return equivalent or f"unknown key {key}; {near}"
+    return our_words(command.name, key) or f"unknown key {key}; {near}"
 
 
 def explain_option(command: Command, word: str, following: str = "") -> str:
@@ -266,9 +266,9 @@ def nearest_key(key: str, keys: list[str]) -> str:
 
 def hydra_message(error: BaseException) -> str:
     """The message of an error of Hydra or OmegaConf, and of its cause, on one line."""
-    parts = [str(error)] + ([str(error.__cause__)] if error.__cause__ else [])
-    lines = [line.strip() for part in parts for line in part.splitlines() if line.strip()]
-    message = " ".join(line for line in lines if not re.match(r"(object_type|reference_type|To append)", line))
+    lines = [line.strip() for line in f"{error}\n{error.__cause__ or ''}".splitlines()]
+    kept = (line for line in lines if line and not re.match(r"(object_type|reference_type|To append)", line))
+    message = " ".join(kept)
     key = getattr(error, "full_key", None)
     if missing := re.search(r"Environment variable '([^']+)' not found", message):
         return f"{key}: the environment variable {missing[1]} is not set"

@@ -5,16 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nmt.config.fields import MISSING, as_list, check_name, choice, number, plugin_options, require
-from nmt.errors import NMTError
 from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 """Ids of the special symbols, the same in every vocabulary: padding, start, end, unknown."""
-
-
-# These are passed to pip, so the patterns admit no option, URL, path or second requirement.
-PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
-VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,99}")
 TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code; file names end in it."""
@@ -75,10 +69,6 @@ class DataConfig:
     """Fewest source words of a pair drawn for validation or testing, counted as for filters.min_words."""
     errors: str = choice("strict", "strict", "skip")
     """How to treat invalid UTF-8 and broken trees: strict (stop, naming file and line) or skip (count and go on)."""
-    extra: Any = None
-    """treebank: more training trees, in the same form, such as the output of another parser on plain sentences."""
-    leaves: str = choice("words", "words", "tags", "XX")
-    """treebank: how the model writes a word: words (its tag and itself), tags (its tag alone) or XX."""
     hub: str | None = None
     """hub: the dataset's name on the Hugging Face hub."""
     subset: str | None = None
@@ -86,12 +76,6 @@ class DataConfig:
     path: str | None = None
     """hub: a local copy of the dataset; quickstart: a wheel already downloaded; treebank: the folder
     with data.train, data.valid and data.test, such as that of the sections for data=wsj."""
-    package: str | None = None
-    """quickstart: the PyPI package whose translations are the corpus."""
-    version: str | None = None
-    """quickstart: the package's version."""
-    sha256: str | None = None
-    """quickstart: the wheel's SHA-256."""
     tag: str | None = None
     """A symbol of the vocabulary before each source: <2de> for a target language, <bt> for translated text, or so."""
     temperature: float = number(1.0, 0.01, 1000.0)
@@ -112,29 +96,10 @@ class DataConfig:
             code = str(getattr(self, key))
             # YAML takes no, the code of Norwegian, for false.
             require(code not in ("True", "False"), f"data.{key}={code}: write a language code such as 'no' in quotes")
-            if not LANGUAGE.fullmatch(code):
-                raise NMTError(
-                    f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'"
-                )
-        self.check_package()
+            is_code = LANGUAGE.fullmatch(code) is not None
+            require(is_code, f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'")
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
         self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
-        self.extra = as_list(self.extra)
-        if self.extra and self.kind != "treebank":
-            raise NMTError(f"data.extra with data.kind={self.kind}: it is for treebanks")
-
-    def check_package(self) -> None:
-        """NMTError where a value for pip is no name, version or hash."""
-        grammars = {
-            "package": (PACKAGE, "the name of a package, of letters, digits, '-', '_' and '.'"),
-            "version": (VERSION, "a version, such as 1.0.2"),
-            "sha256": (re.compile("[0-9a-f]{64}"), "a SHA-256, of 64 hexadecimal digits"),
-        }
-        for key, (grammar, meaning) in grammars.items():
-            value = getattr(self, key)
-            unused = value is None and self.kind != "quickstart"
-            if not unused and not (isinstance(value, str) and grammar.fullmatch(value)):
-                raise NMTError(f"data.{key}={str(value)[:80]!r}: must be {meaning}")
 
 
 @dataclass
@@ -150,12 +115,7 @@ class TokenizerConfig:
     needs 1.7 GB for 2.5 million different words, unigram 2 GB for 200,000 pairs."""
 
     def __post_init__(self) -> None:
-        require(
-            self.kind == "marian" or self.vocabulary_size >= 300,
-            f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least 300, to hold every byte",
-        )
         # Word-pieces hold every byte twice: for the beginning of a word, and for the rest of it.
-        require(
-            self.kind != "wordpiece" or self.vocabulary_size >= 600,
-            f"tokenizer.vocabulary_size={self.vocabulary_size}: word-pieces need at least 600, to hold every byte",
-        )
+        least = {"marian": 0, "wordpiece": 600}.get(self.kind, 300)
+        message = f"tokenizer.vocabulary_size={self.vocabulary_size}: must be at least {least}, to hold every byte"
+        require(self.vocabulary_size >= least, message)

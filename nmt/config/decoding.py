@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from nmt.config.fields import choice, number
-from nmt.errors import NMTError
+from nmt.config.fields import choice, number, require
 
 MAX_TOKENS = 1_000_000
 """Limit for any key that counts tokens of a translation."""
@@ -43,10 +42,10 @@ class DecodeConfig:
     """Source tokens in a search batch, padding included."""
 
     def __post_init__(self) -> None:
-        if self.max_length is not None and self.max_length < self.min_length:
-            raise NMTError(f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
+        ordered = self.max_length is None or self.max_length >= self.min_length
+        require(ordered, f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
         for key, unused in (("temperature", 1), ("top_k", 0), ("top_p", 1)):
-            if not self.do_sample and getattr(self, key) != unused:
-                raise NMTError(f"decode.{key}={getattr(self, key)} is for sampling; pass decode.do_sample=true too")
-        if not self.do_sample and self.n_best > self.beam_size:
-            raise NMTError(f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}")
+            is_used = self.do_sample or getattr(self, key) == unused
+            require(is_used, f"decode.{key}={getattr(self, key)} is for sampling; pass decode.do_sample=true too")
+        fits = self.do_sample or self.n_best <= self.beam_size
+        require(fits, f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}")

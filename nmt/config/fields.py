@@ -15,7 +15,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING as NO_DEFAULT, dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, reduce
+from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
 
@@ -29,7 +30,7 @@ Record = TypeVar("Record")
 
 def number(default: Any, least: float, most: float, *names: str) -> Any:
     """A field for a number from `least` to `most`, or one of `names`."""
-    return field(default=default, metadata={"range": (least, most), **({"choices": lambda: names} if names else {})})
+    return field(default=default, metadata={"range": (least, most), "choices": lambda: names})
 
 
 def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tuple) -> Any:
@@ -54,6 +55,7 @@ def plugin_options(owner: str) -> Any:
 class Member:
     """A field of a record, or a record that a plugin adds to it."""
 
+    record: Any
     name: str
     type: Any
     default: Any
@@ -65,17 +67,20 @@ class Member:
         return "inline" in self.metadata
 
     @property
-    def base(self) -> Any:
-        """The record that the keys of an inline member change; None where there is none yet."""
-        return self.metadata["inline"]
-
-    @property
     def offered(self) -> tuple[str, ...]:
         return tuple(self.metadata.get("offered", ()))
 
     @property
+    def choices(self) -> tuple[Any, ...]:
+        return tuple(self.metadata.get("choices", tuple)())
+
+    @property
     def types(self) -> tuple[Any, ...]:
         return get_args(self.type) if isinstance(self.type, UnionType) else (self.type,)
+
+    @property
+    def help(self) -> str:
+        return texts_below_fields(self.record)[self.name]
 
 
 @cache
@@ -86,19 +91,20 @@ def all_members(cls: Any) -> tuple[Member, ...]:
             for name, entry in entries_of("options").items():
                 if name.startswith(f"{owner}."):
                     metadata = {"inline": None} if entry.facts.get("inline") else {}
-                    members.append(Member(name.removeprefix(f"{owner}."), entry.load(), None, metadata, True))
+                    members.append(Member(cls, name.removeprefix(f"{owner}."), entry.load(), None, metadata, True))
         elif item.init and "internal" not in item.metadata:
             default = item.default if item.default_factory is NO_DEFAULT else item.default_factory()
-            members.append(Member(item.name, item.type, MISSING if default is NO_DEFAULT else default, item.metadata))
+            default = MISSING if default is NO_DEFAULT else default
+            members.append(Member(cls, item.name, item.type, default, item.metadata))
     return tuple(members)
 
 
-def members_of(cls: type, offered: tuple[str, ...] = ()) -> Iterator[Member]:
+def members_of(cls: Any, offered: tuple[str, ...] = ()) -> Iterator[Member]:
     """The members of a record that users can set: all of them, or those that `offered` names or that contain one."""
     for member in all_members(cls):
         if not offered or member.name in offered:
             yield member
-        elif member.is_inline and (part := tuple({key.split(".")[0] for key in keys_of(member.type)} & {*offered})):
+        elif member.is_inline and (part := tuple(first_parts(keys_of(member.type)) & {*offered})):
             yield replace(member, metadata={**member.metadata, "offered": part})
 
 
@@ -108,9 +114,10 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
         if member.is_inline:
+            base = member.metadata["inline"]
+            values = flatten(to_tree(base)) if base is not None else {}
             inner = keys_of(member.type, member.offered)
-            tree = flatten(to_tree(member.base)) if member.base is not None else {}
-            keys |= {name: replace(key, default=tree.get(name, key.default)) for name, key in inner.items()}
+            keys |= {name: replace(key, default=values.get(name, key.default)) for name, key in inner.items()}
         elif is_dataclass(member.type):
             keys |= {f"{member.name}.{name}": key for name, key in keys_of(cast(Any, member.type)).items()}
         else:
@@ -118,15 +125,16 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     return keys
 
 
+def first_parts(keys: Iterable[str]) -> set[str]:
+    return {key.split(".")[0] for key in keys}
+
+
 def default_tree(cls: type) -> dict[str, Any]:
     """Every key of a record and its default, as a tree; MISSING where a value is needed."""
     tree: dict[str, Any] = {}
     for name, key in keys_of(cls).items():
         *groups, last = name.split(".")
-        node = tree
-        for group in groups:
-            node = node.setdefault(group, {})
-        node[last] = key.default
+        reduce(lambda node, group: node.setdefault(group, {}), groups, tree)[last] = key.default
     return tree
 
 
@@ -139,17 +147,16 @@ def build(
     change `base` if there is one, and only the keys in `offered` are known if it is not empty.
     """
     try:
-        if not isinstance(tree, dict):
-            raise NMTError(f"{group.rstrip('.') or 'it'}: not a mapping of names to values")
+        require(isinstance(tree, dict), f"{group.rstrip('.') or 'it'}: not a mapping of names to values")
         rest, values, added = dict(tree), dict[str, Any](), dict[str, Any]()
         for member in members_of(cls, offered):
             name, key = member.name, f"{group}{member.name}"
             if member.is_inline:
-                names = {part.split(".")[0] for part in keys_of(member.type, member.offered)}
-                part = {name: rest.pop(name) for name in names if name in rest}
-                before = getattr(base, name) if base is not None and not member.plugin else member.base
+                names = first_parts(keys_of(member.type, member.offered)) & rest.keys()
+                before = member.metadata["inline"] if base is None or member.plugin else getattr(base, name)
+                part = {name: rest.pop(name) for name in names}
                 value = build(member.type, part, "", group, before, member.offered)
-            elif name in rest or (member.plugin and is_dataclass(member.type)):
+            elif name in rest or member.plugin:
                 raw = rest.pop(name, {})
                 nested = is_dataclass(member.type) and not is_dataclass(raw)
                 value = build(member.type, raw, "", f"{key}.") if nested else checked(key, raw, member)
@@ -158,8 +165,7 @@ def build(
             else:
                 continue
             (added if member.plugin else values)[name] = value
-        if rest:
-            raise NMTError(f"unknown key {shown(f'{group}{next(iter(rest))}')}")
+        require(not rest, f"unknown key {shown(f'{group}{next(iter(rest), None)}')}")
         if added:
             values["plugins"] = added
         record = replace(base, **values) if base is not None else cls(**values)
@@ -178,29 +184,25 @@ def to_tree(record: Any) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for member in all_members(cast(Any, type(record))):
         value = record.plugins.get(member.name) if member.plugin else getattr(record, member.name)
-        if member.plugin and value is None:
-            continue
         if is_dataclass(value):
             tree |= to_tree(value) if member.is_inline else {member.name: to_tree(value)}
-        else:
+        elif not member.plugin:
             tree[member.name] = value
     return tree
 
 
 def checked(key: str, value: Any, member: Member) -> Any:
     """A value, converted to a type of its key; NMTError unless the key takes it."""
-    if isinstance(value, str) and value == MISSING:
-        raise NMTError(f"{key}: a value is needed; pass {key}=VALUE")
-    kinds, value = member.types, converted(value, member.types)
-    limits, choices = member.metadata.get("range"), member.metadata.get("choices", tuple)()
-    fits = any(matches(value, kind) for kind in kinds)
+    require(not (isinstance(value, str) and value == MISSING), f"{key}: a value is needed; pass {key}=VALUE")
+    value, limits, choices = converted(value, member.types), member.metadata.get("range"), member.choices
+    fits = any(matches(value, kind) for kind in member.types)
     for item in value if isinstance(value, list) else [value]:
         if limits and isinstance(item, int | float) and not isinstance(item, bool):
             fits = fits and limits[0] <= item <= limits[1]
         if choices and isinstance(item, str):
             fits = fits and item in choices
     if not fits:
-        raise NMTError(f"{key}={shown(in_words(value))}: must be {takes(kinds, limits, choices)}")
+        raise NMTError(f"{key}={shown(in_words(value))}: must be {takes(member)}")
     return value
 
 
@@ -229,29 +231,26 @@ def matches(value: Any, kind: Any) -> bool:
         return isinstance(value, list) and all(matches(item, arguments[0]) for item in value)
     if origin is dict:
         return isinstance(value, dict) and all(all(map(matches, item, arguments)) for item in value.items())
-    if kind in (int, float) and isinstance(value, bool):
-        return False
+    if isinstance(value, bool):
+        return kind is bool
     return isinstance(value, int | float if kind is float else NoneType if kind is None else kind)
 
 
-def takes(kinds: tuple[Any, ...], limits: tuple[float, float] | None, choices: tuple[Any, ...]) -> str:
+def takes(member: Member) -> str:
     """The values that a key takes, in words."""
-    lists = [kind for kind in kinds if get_origin(kind) is list]
+    kinds, limits, choices = {*member.types}, member.metadata.get("range"), member.choices
+    lists = any(get_origin(kind) is list for kind in kinds)
     words = []
-    if limits or {int, float} & {*kinds}:
-        whole = int in kinds
-        span = [f"{limit:,}" if whole else f"{limit:,.10g}" for limit in limits or ()]
-        words.append(
-            ("a whole number" if whole else "a number") + (f" between {span[0]} and {span[1]}" if span else "")
-        )
+    if limits or {int, float} & kinds:
+        span = [f"{limit:,}" if int in kinds else f"{limit:,.10g}" for limit in limits or ()]
+        words.append("a whole number" if int in kinds else "a number")
+        words[0] += f" between {span[0]} and {span[1]}" if span else ""
     if choices:
         words.append(f"{'a list of' if lists else 'one of'} {', '.join(map(in_words, choices))}")
     elif str in kinds or lists:
         words.append("a text" + (", or a list of texts" if lists else ""))
-    if bool in kinds:
-        words.append("true or false")
-    if any(get_origin(kind) is dict for kind in kinds):
-        words.append("a mapping")
+    words += ["true or false"] if bool in kinds else []
+    words += ["a mapping"] if any(get_origin(kind) is dict for kind in kinds) else []
     return ", or ".join([*words, *(["null"] if NoneType in kinds else [])])
 
 
@@ -274,22 +273,17 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
-def check_name(key: str, name: str, folders: bool = False) -> None:
-    """Raise NMTError unless a text can name a file, or with `folders` a path such as a/b."""
-    for part in name.split("/") if folders else [name]:
-        require(
-            part.isprintable() and "/" not in part and not part.startswith(".") and bool(part.strip()),
-            f"{key}={shown(name)!r}: it names files, so it needs visible characters, no slash"
-            f"{' at an end' if folders else ''} and no dot at its beginning",
-        )
-    require(len(name.encode()) <= 200, f"{key}={shown(name)}: too long for a file name, of 200 bytes at most")
+def check_name(key: str, name: str) -> None:
+    """Raise NMTError unless a text can name a file, or a path such as a/b."""
+    for part in name.split("/"):
+        fits = part.isprintable() and not part.startswith(".") and bool(part.strip()) and len(part.encode()) <= 200
+        require(fits, f"{key}={shown(name)!r}: must name a file, by visible characters, without a dot at its beginning")
 
 
 def as_list(value: Any) -> list[str]:
     """One path, several, or none, as a list."""
-    if value is None:
-        return []
-    return [str(item) for item in value] if isinstance(value, list | tuple) else [str(value)]
+    items = value if isinstance(value, list | tuple) else [] if value is None else [value]
+    return [str(item) for item in items]
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -312,29 +306,13 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     return ", ".join(shown_keys) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
 
 
+@cache
 def texts_below_fields(cls: type) -> dict[str, str]:
-    """Field -> the text under it, for the fields of a class itself, not of its bases."""
-    body = ast.parse(inspect.getsource(cls)).body[0]
-    assert isinstance(body, ast.ClassDef)
+    """Field -> the string literal below it, for the fields of a class and its bases."""
     texts: dict[str, str] = {}
-    for node, following in zip(body.body, [*body.body[1:], None], strict=True):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            documented = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-            texts[node.target.id] = " ".join(str(following.value.value).split()) if documented else ""  # type: ignore[union-attr]
+    for base in filter(is_dataclass, reversed(cls.__mro__)):
+        nodes = ast.parse(inspect.getsource(base)).body[0].body  # type: ignore[attr-defined]
+        for node, following in pairwise(nodes):
+            if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
+                texts[ast.unparse(node.target)] = " ".join(ast.literal_eval(following.value).split())
     return texts
-
-
-def field_help(cls: type, offered: tuple[str, ...] = ()) -> dict[str, str]:
-    """Dotted key -> its help, for every key of a record and of the records in it."""
-    texts: dict[str, str] = {}
-    for part in filter(is_dataclass, reversed(cls.__mro__)):
-        texts |= texts_below_fields(part)
-    keys: dict[str, str] = {}
-    for member in members_of(cls, offered):
-        prefix = "" if member.is_inline else f"{member.name}."
-        if is_dataclass(member.type):
-            inner = field_help(member.type, member.offered)  # type: ignore[arg-type]
-            keys |= {f"{prefix}{name}": text for name, text in inner.items()}
-        else:
-            keys[member.name] = texts[member.name]
-    return keys

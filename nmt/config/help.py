@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from nmt.config.command import Command, is_bare
 from nmt.config.composition import command_groups, hydra_tree, nearest
-from nmt.config.fields import field_help, flatten, in_words, members_of
+from nmt.config.fields import MISSING, flatten, in_words, keys_of, members_of
 from nmt.errors import NMTError
 
 WIDTH = 100
@@ -55,13 +55,9 @@ def record_groups(cls: type, offered: tuple[str, ...] = ()) -> dict[str, str]:
 def command_keys(command: Command) -> dict[str, tuple[str, str]]:
     """Every key of a command -> its default and its help; keys of no group come first."""
     tree: Any = OmegaConf.to_container(hydra_tree(command, []))
-    defaults = flatten(tree)
-    texts = field_help(command.config)
-    needed = {"???": "NEEDED"}
-    return {
-        key: (needed.get(default := in_words(defaults.get(key)), default), texts[key])
-        for key in sorted(texts, key=lambda key: "." in key)
-    }
+    defaults = {key: in_words(value).replace(MISSING, "NEEDED") for key, value in flatten(tree).items()}
+    keys = sorted(keys_of(command.config).items(), key=lambda item: "." in item[0])
+    return {name: (defaults.get(name, "null"), key.help) for name, key in keys}
 
 
 def first_page(command: Command, about: dict[str, str], defaults: dict[str, str]) -> str:
@@ -69,16 +65,17 @@ def first_page(command: Command, about: dict[str, str], defaults: dict[str, str]
     keys = {name: key for name, key in command_keys(command).items() if not is_hidden(command, name)}
     ungrouped = [name for name in keys if "." not in name]
     texts = {name: first_sentence(text) for name, (_, text) in keys.items()} | about
-    examples = command.keys.split() or [f"{name}={keys[name][0]}" for name in ungrouped]
-    shown = [word.partition("=")[0] for word in examples]
-    others = ", ".join(name for name in ungrouped if name not in shown)
+    examples = {word.partition("=")[0]: word for word in command.keys.split()}
+    examples = examples or {name: f"{name}={keys[name][0]}" for name in ungrouped}
+    rows = [(word, texts[key]) for key, word in examples.items() if key in texts]  # a plugin may be missing
+    others = ", ".join(name for name in ungrouped if name not in examples)
     listed = [(defaults.get(name, name), text) for name, text in about.items() if not is_hidden(command, name)]
     options = OPTIONS | {name: option.help for name, option in command.all_options.items()}
     parts = [
         " ".join(filter(None, ("Usage: nmt", command.name, command.usage, "[KEY=VALUE]... [OPTIONS]"))),
         f"As in: nmt {command.name} {command.example}\n" if command.example else "",
         f"{command.summary}\n",
-        "Keys\n" + table((word, texts[key]) for word, key in zip(examples, shown, strict=True)) if examples else "",
+        f"Keys\n{table(rows)}" if rows else "",
         textwrap.fill(f"Others: {others}", WIDTH, initial_indent="  ", subsequent_indent="  ") if others else "",
         f"\nGroups of keys; --help GROUP or --help all lists them\n{table(listed)}" if listed else "",
         f"\nOptions\n{table(options.items())}\n",

@@ -10,7 +10,6 @@ from nmt.config.model import ModelConfig
 from nmt.config.scoring import BLEU_TOKENIZERS
 from nmt.config.sources import sources_of
 from nmt.config.trainer import TrainerConfig
-from nmt.errors import NMTError
 
 SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
 """The groups that minutes= can settle."""
@@ -71,11 +70,9 @@ class BatchingConfig:
     as fit in memory). Settled when a run begins; config.yaml has the resulting `micro_batches`."""
 
     def __post_init__(self) -> None:
-        if self.tokens_per_update < self.micro_batches:
-            raise NMTError(
-                f"batching.tokens_per_update={self.tokens_per_update}: must be at least "
-                f"batching.micro_batches={self.micro_batches}"
-            )
+        tokens, parts = self.tokens_per_update, self.micro_batches
+        message = f"must be at least batching.micro_batches={parts}"
+        require(tokens >= parts, f"batching.tokens_per_update={tokens}: {message}")
 
 
 @dataclass
@@ -110,8 +107,8 @@ class ValidationConfig:
     """Stop early after this many validations in a row without a new best; null: never."""
 
     def __post_init__(self) -> None:
-        if self.best == "bleu" and self.bleu_sentences == 0:
-            raise NMTError("validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in")
+        has_bleu = self.best != "bleu" or self.bleu_sentences != 0
+        require(has_bleu, "validation.best=bleu with validation.bleu_sentences=0: there is no BLEU to be best in")
 
 
 @dataclass
@@ -156,7 +153,7 @@ class ExperimentConfig:
 
     def __post_init__(self) -> None:
         sources_of(self.data)
-        check_name("name", self.name, folders=True)
+        check_name("name", self.name)
         for key in ("prepared", "run"):
             require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
         if self.trainer != MISSING:

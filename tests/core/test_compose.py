@@ -240,7 +240,7 @@ def test_running_text_is_no_interpolation(text: str) -> None:
     assert compose("attention", ["sentence=x", f"target={text}"]).target == text
     printed = to_yaml(compose_tree(COMMANDS["translate"], [f"source_prefix={text}"]))
     assert yaml.safe_load(printed)["source_prefix"] == text
-    assert compose("translate", [set_text("target_prefix", text)]).target_prefix == text
+    assert compose("translate", [set_text("target_prefix", text)]).translator.target_prefix == text
     assert compose("report", [f"runs/{text}"]).run == f"runs/{text}"
 
 
@@ -258,7 +258,7 @@ def test_running_text_is_no_interpolation(text: str) -> None:
 )
 def test_a_prefix_is_taken_as_it_is_written_or_without_its_quotes(word: str, text: str) -> None:
     config = compose("translate", [f"source_prefix={word}", f"target_prefix={word}"])
-    assert (config.source_prefix, config.target_prefix) == (text, text)
+    assert (config.translator.source_prefix, config.translator.target_prefix) == (text, text)
 
 
 @pytest.mark.parametrize(

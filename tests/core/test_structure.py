@@ -27,7 +27,7 @@ BETWEEN_PLUGINS = {
     ("synthesize", "cluster"): "pairs are written in the blocks of a corpus",
 }
 BUDGETS = {
-    "config": 1760,
+    "config": 1680,
     "kernels": 240,
     "model": 570,
     "files": 920,
@@ -47,9 +47,9 @@ BUDGETS = {
     "exchange": 2640,
     "judge": 530,
     "minutes": 260,
-    "parse": 640,
+    "parse": 670,
     "protection": 1050,
-    "quickstart": 140,
+    "quickstart": 180,
     "report": 990,
     "serve": 2040,
     "sweep": 370,

@@ -19,4 +19,5 @@ def register(add: Callable[..., None]) -> None:
         column="valid_f1",
         draw="nmt.plugins.parse.tree_drawing:draw_trees",
     )
+    add("options", "data.treebank", "nmt.plugins.parse.config:TreebankConfig", inline=True)
     add("metric", "brackets", "nmt.plugins.parse.brackets:bracket_scores")

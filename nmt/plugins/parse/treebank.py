@@ -106,7 +106,7 @@ class Treebank(Corpus):
     def paths(self, split: str) -> list[str]:
         """The entries of a split, relative to data.path except for those of data.extra."""
         entries = [str(Path(self.data.path or "") / entry) for entry in getattr(self.data, split)]
-        return entries + self.data.extra if split == "train" else entries
+        return entries + self.data.plugins["treebank"].extra if split == "train" else entries
 
     def read(self, split: str, dropped: Counter[str]) -> Iterator[Pair] | None:
         if not self.data.train:
@@ -125,7 +125,7 @@ class Treebank(Corpus):
 
     def as_read(self, pair: Pair, clean: Callable[[str], str]) -> Pair:
         [tree] = parse(pair[1])
-        return model_sentence(pair[0]), clean_line(tree.linear(self.data.leaves))
+        return model_sentence(pair[0]), clean_line(tree.linear(self.data.plugins["treebank"].leaves))
 
     def entries(self, target: str) -> list[str]:
         return [step for step in target.split(" ") if step[0] in "()"]

