@@ -20,7 +20,6 @@ UPWARDS = {
     ("files", "text"): "a model directory contains its tokenizer",
 }
 BETWEEN_PLUGINS = {
-    ("augment", "protection"): "terms of training pairs are read as the glossaries of translations are",
     ("compare", "report"): "both write pages of the same style",
     ("serve", "documents"): "the server translates files",
     ("sweep", "compare"): "a sweep's table says which runs differ from the best",

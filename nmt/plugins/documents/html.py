@@ -141,7 +141,8 @@ class Reader:
             if place and not differ(tag.value(self.text, name), source) and (is_page or source):
                 yield Stretch(*place, written=f'"{target}"')
             elif name == "lang" and is_page and not place:
-                yield Stretch(*[tag.begin + len("<html")] * 2, written=f' lang="{target}"')
+                at = tag.begin + len("<html")
+                yield Stretch(at, at, written=f' lang="{target}"')
 
     def read_attributes(self, tag: Tag) -> Iterator[Part]:
         """What people read of a tag's attributes."""

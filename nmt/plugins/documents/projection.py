@@ -310,8 +310,9 @@ class Projection:
     def beside(self, node: Node) -> tuple[str, str]:
         """The characters beside a tag in the source, empty for blanks."""
         before, after = max(node.begin - 1, 0), node.end + node.breaks
-        left, right = self.plain[before : node.begin], self.plain[after : after + 1]
-        return tuple((WIDE.sub("", side) if node.copied else side).strip() for side in (left, right))
+        sides = self.plain[before : node.begin], self.plain[after : after + 1]
+        left, right = (WIDE.sub("", side) if node.copied else side for side in sides)
+        return left.strip(), right.strip()
 
     def in_gap(self, node: Node, at: int, parent: Placed) -> Placed:
         """A node between tokens, with blanks around it as they were."""

@@ -70,7 +70,7 @@ class WithUnits(Document):
         units = list[Unit]()
         for source, target in self.sources(tree):
             unit = Unit(always=True)
-            unit.write = lambda references, unit=unit, target=target: unit.fill(target(), references)  # type: ignore
+            unit.write = lambda references, unit=unit, target=target: unit.fill(target(), references)
             unit.tokens += tokens_of(unit, source)
             units += [unit] if unit.content().lines else []
         return units

@@ -99,8 +99,8 @@ def sample_of(config: ExportConfig, description: "ModelDescription") -> "Sample"
     from nmt.text import read_texts
 
     prepared = within(description.training, "config", "prepared")
-    path, origin = config.sample, config.sample
-    if path is None:
+    path = origin = config.sample or ""
+    if not path:
         if not isinstance(prepared, str):
             return Sample([], "the model does not say what it was trained on")
         path = str(Path(prepared) / f"valid.{description.source}")

@@ -112,7 +112,8 @@ def compare(config: ImportConfig, foreign: "Foreign", model: "Transformer", deco
     elif not config.scores and importlib.util.find_spec(foreign.package or "") is None:
         yield f"not compared: {foreign.package} is not installed"
     else:
-        program: Program = PrintedScores(config.scores) if config.scores else foreign.program(decode)
+        printed = PrintedScores(config.scores) if config.scores else None
+        program: Program = printed or foreign.program(decode)  # type: ignore[misc]  # checked above
         translator = Translator(TorchEngine([model], decode), foreign.tokenizer)
         yield from agreement(translator, program, sample_of(config, foreign.tokenizer))
 
