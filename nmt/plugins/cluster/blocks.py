@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -85,22 +86,22 @@ def cut(files: list[Path], size: int, column: str) -> tuple[list[Block], dict[st
     """Read all files once: blocks of `size` lines, and the SHA-256 of each file's text by its path."""
     blocks, hashes = list[Block](), dict[str, str]()
     for number, path in enumerate(files):
-        digest, first, offset = hashlib.sha256(), 1, 0
+        name, digest, first, offset = str(path), hashlib.sha256(), 1, 0
         with reading_file(path):
             if path.suffix == ".parquet":
                 rows = count_rows(path, column)
                 blocks += [
-                    Block(str(path), number, begin + 1, min(size, rows - begin), 0) for begin in range(0, rows, size)
+                    Block(name, number, begin, min(size, rows - begin + 1), 0) for begin in range(1, rows + 1, size)
                 ]
-                hashes[str(path)] = sha256(path.resolve())
+                hashes[name] = sha256(path.resolve())
                 continue
             with open_binary(path) as file:
                 while lines := list(islice(file, size)):
-                    blocks.append(Block(str(path), number, first, len(lines), offset))
+                    blocks.append(Block(name, number, first, len(lines), offset))
                     content = b"".join(lines)
                     digest.update(content)
                     first, offset = first + len(lines), offset + len(content)
-            hashes[str(path)] = digest.hexdigest()
+            hashes[name] = digest.hexdigest()
     return blocks, hashes
 
 
@@ -121,13 +122,11 @@ def read_block(block: Block, column: str, notice: Callable[[str], None]) -> list
     with reading_file(path):
         if path.suffix == ".parquet":
             with pq.ParquetFile(path) as file:
-                sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-                ends = list(accumulate(sizes))
-                groups = [
-                    group for group, end in enumerate(ends) if end - sizes[group] < begin + block.count and end > begin
-                ]
-                before = ends[groups[0]] - sizes[groups[0]]
-                rows = file.read_row_groups(groups, [column]).column(0).slice(begin - before, block.count)
+                sizes = (file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
+                begins = list(accumulate(sizes, initial=0))
+                first, last = bisect_right(begins, begin) - 1, bisect_left(begins, begin + block.count)
+                table = file.read_row_groups([*range(first, last)], [column])
+                rows = table.column(0).slice(begin - begins[first], block.count)
             return [text or "" for text in rows.to_pylist()]
         with open_binary(path) as file:
             if file.seekable():

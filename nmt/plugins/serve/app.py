@@ -314,8 +314,8 @@ class Server:
 
     async def settings(self) -> Response:
         """What LibreTranslate's page asks for."""
-        source, targets = next(iter(self.service.models.pairs().items()))
-        first = {"source": source, "target": next(iter(targets))}
+        source, (target, *_) = next(iter(self.service.models.pairs().items()))
+        first = {"source": source, "target": target}
         return JSONResponse(
             {
                 "charLimit": self.limits.characters,
@@ -355,9 +355,8 @@ def make_app(config: ServeConfig) -> FastAPI:
         kind = "multipart/form-data" if form is forms.FileRequest else "application/json"
         body = {"required": True, "content": {kind: {"schema": form.model_json_schema()}}}
         app.add_api_route(f"/{endpoint.__name__}", endpoint, methods=["POST"], openapi_extra={"requestBody": body})
-    app.add_api_route("/languages", server.languages)
-    app.add_api_route("/health", server.health)
-    app.add_api_route("/metrics", server.metrics)
+    for route in (server.languages, server.health, server.metrics):
+        app.add_api_route(f"/{route.__name__}", route)
     app.add_api_route("/download_file/{token}", server.download)
     app.add_api_route("/frontend/settings", server.settings, include_in_schema=False)
     app.add_api_route("/spec", lambda: JSONResponse(app.openapi()), include_in_schema=False)

@@ -155,10 +155,10 @@ class Directions(NamedTuple):
     tags: dict[str, str]
 
 
-def read_directions(run: str, engine: str) -> Directions:
+def read_directions(run: str, config: ServeConfig) -> Directions:
     """The directions of a model; NMTError where there is none that translates, or the engine cannot read it."""
     [folder], [description], tokenizer = find_models([run])
-    ours = engine != "torch" or not is_exported(folder)
+    ours = config.translator.compute.engine != "torch" or not is_exported(folder)
     require(ours, f"run={run}: exported for another program; pass engine=ctranslate2")
     require(not is_parser(description), f"run={run}: a parser; `nmt parse` uses it")
     tags = {language: language_tag(language, tokenizer) for language in languages(tokenizer)}
@@ -176,7 +176,7 @@ class ModelWorker(Worker):
     """A process with a model."""
 
     def __init__(self, name: str, config: ServeConfig) -> None:
-        self.directions = read_directions(name, config.translator.compute.engine)
+        self.directions = read_directions(name, config)
         target = next((target for target, tag in self.directions.tags.items() if tag), None)
         super().__init__("model", (config.options_for(name, target),), config.limits.seconds)
         self.batches = 0
@@ -202,7 +202,7 @@ class ServedModel:
     def __init__(self, name: str, config: ServeConfig, make_room: Callable[[int], Awaitable[None]]) -> None:
         self.name, self.config, self.make_room = name, config, make_room
         self.state = self.seen = state_of(name)
-        self.directions = read_directions(name, config.translator.compute.engine)
+        self.directions = read_directions(name, config)
         self.queue, self.loading = Queue(), asyncio.Lock()
         self.used = time.monotonic()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -321,8 +321,7 @@ class ServedModel:
                 before, self.worker = self.worker, await self.start()
                 self.keep(before.end_when_idle())
             else:
-                engine = self.config.translator.compute.engine
-                self.directions = await asyncio.to_thread(read_directions, self.name, engine)
+                self.directions = await asyncio.to_thread(read_directions, self.name, self.config)
 
     async def unload(self) -> None:
         """Give the memory back."""

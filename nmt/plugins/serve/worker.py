@@ -128,7 +128,7 @@ class Worker:
         )
         self.reading = asyncio.create_task(self.read())
         try:
-            self.searches = await self.answer_of(LOADING_SECONDS, self.tasks, self.arguments)
+            self.searches = await self.call(self.tasks, *self.arguments, seconds=LOADING_SECONDS)
         except BaseException:
             self.kill()
             raise
@@ -151,11 +151,9 @@ class Worker:
     def loss(self) -> Failed:
         return Failed(503, f"the process that worked on this ended {self.ended}; send it again", 1, lost=True)
 
-    async def call(self, method: str, *arguments: Any) -> Any:
+    async def call(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
         """The result of a method of the process; Failed if there is none."""
-        return await self.answer_of(self.seconds, method, arguments)
-
-    async def answer_of(self, seconds: float, method: str, arguments: tuple[Any, ...]) -> Any:
+        seconds = seconds or self.seconds
         if self.ended:
             raise self.loss()
         number, future = next(self.numbers), asyncio.get_running_loop().create_future()

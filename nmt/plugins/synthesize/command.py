@@ -1,7 +1,6 @@
 """`nmt synthesise`: pairs of lines for training, of which a model writes one side."""
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -107,26 +106,21 @@ def mapping(entry: dict[str, Any]) -> str:
     return "{" + ",".join(set_text(key, value).replace("=", ":", 1) for key, value in entry.items()) + "}"
 
 
-def report(config: SynthesiseConfig, summary: "Summary") -> Iterator[str]:
-    """What to print at the end."""
-    reasons = {
-        "empty": "empty",
-        "flagged": f"flagged ({', '.join(f'{flag} {count:,}' for flag, count in summary.flags.items())})",
-        "unlikely": f"least likely by {'reverse' if config.reverse else 'the teacher'}",
-    }
-    dropped = [f"{count:,} {reasons[reason]}" for reason, count in summary.dropped.items() if count]
-    yield f"{summary.kept:,} of {summary.lines:,} pairs kept" + (f" (dropped: {', '.join(dropped)})" if dropped else "")
-    yield f"{config.output}/train.{summary.source} and train.{summary.target}"
-    yield from ("next:", *next_commands(config, summary))
-
-
 def run(config: SynthesiseConfig) -> None:
     """Translate the lines, and write the pairs that are good enough."""
     from nmt.plugins.synthesize.synthesis import synthesise
 
     tell_latest(config.translation.translator.run)
-    for line in report(config, synthesise(config, talker())):
-        print(line)
+    summary = synthesise(config, talker())
+    reasons = {
+        "empty": "empty",
+        "flagged": f"flagged ({', '.join(f'{flag} {count:,}' for flag, count in summary.flags.items())})",
+        "unlikely": f"least likely by {'reverse' if config.reverse else 'the teacher'}",
+    }
+    dropped = ", ".join(f"{count:,} {reasons[reason]}" for reason, count in summary.dropped.items() if count)
+    print(f"{summary.kept:,} of {summary.lines:,} pairs kept" + (f" (dropped: {dropped})" if dropped else ""))
+    print(f"{config.output}/train.{summary.source} and train.{summary.target}")
+    print("next:", *next_commands(config, summary), sep="\n")
 
 
 COMMAND = Command(
