@@ -50,9 +50,9 @@ BUDGETS = {
     "protection": 1050,
     "quickstart": 180,
     "report": 990,
-    "serve": 2040,
+    "serve": 1980,
     "sweep": 370,
-    "synthesize": 470,
+    "synthesize": 440,
     "nmt": 27330,
     "tests": 23580,
 }
