@@ -223,8 +223,9 @@ class Parser:
         """The result of a method of DocumentTasks for `size` bytes; Failed if there is none."""
         async with self.turn(size):
             if self.worker is None or self.worker.ended:
-                self.worker = Worker("documents", self.arguments, self.seconds)
-                await self.worker.begin()
+                worker = Worker("documents", self.arguments, self.seconds)
+                await worker.begin()
+                self.worker = worker
             try:
                 return await self.worker.call(method, *arguments)
             except asyncio.CancelledError:
