@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -139,7 +139,7 @@ async def read_fields(request: Request, most: int, seconds: float) -> dict[str, 
     body = await read_body(request, most, seconds)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-    async def stream() -> AsyncIterator[bytes]:
+    async def stream() -> AsyncGenerator[bytes, None]:
         yield body
 
     try:
