@@ -1,6 +1,6 @@
 """A bundle: one zip archive whose bytes depend on its files alone, read as what a stranger may have made. No torch.
 
-bundle.json                     what is stated (statement.py)
+bundle.json                     the statement (verify.py)
 hypotheses.TARGET               the translations
 README.md, config.json          the model's card and description
 config.yaml, environment.json   of the run, if the model has one
@@ -15,7 +15,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from nmt.config import LANGUAGE
@@ -23,13 +22,14 @@ from nmt.errors import NMTError, one_line
 from nmt.files import read_bytes, write_zip
 
 STATEMENT, SUMS = "bundle.json", "SHA256SUMS"
+CARD, DESCRIPTION = "README.md", "config.json"
+MODEL_AND_RUN = (CARD, DESCRIPTION, "config.yaml", "environment.json")
 NAME = re.compile(
-    r"bundle\.json|SHA256SUMS|README\.md|config\.json|config\.yaml|environment\.json"
-    rf"|(hypotheses|source|reference)\.{LANGUAGE.pattern}"
+    "|".join(map(re.escape, (STATEMENT, SUMS, *MODEL_AND_RUN))) + rf"|(hypotheses|source|reference)\.{LANGUAGE.pattern}"
 )
 SUM = re.compile(r"([0-9a-f]{64})  (\S{1,100})")
-MOST_FILES = 100
-"""Most files that are looked at; a bundle has at most nine."""
+MAX_FILES = 100
+"""Of these, a bundle of `nmt cite` has at most nine."""
 HEADER = 30
 """Bytes before the name in the entry of a zip archive."""
 
@@ -39,12 +39,6 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def with_sums(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files, and SHA256SUMS of them."""
-    sums = "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items()))
-    return {**files, SUMS: sums.encode()}
-
-
 def pack(files: dict[str, bytes]) -> bytes:
     """The archive of these files, sorted by name."""
     buffer = io.BytesIO()
@@ -52,61 +46,59 @@ def pack(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-@dataclass
-class Bundle:
-    """The files of a bundle, and what is wrong with them."""
-
-    files: dict[str, bytes]
-    sha256: str
-    """Of the archive that `nmt cite` writes of these files; of an archive, its own."""
-    changed: dict[str, str] = field(default_factory=dict)
-    """File -> how it shows that it is another than `nmt cite` wrote."""
+def pack_with_sums(files: dict[str, bytes]) -> bytes:
+    """The archive of these files and of SHA256SUMS."""
+    sums = "".join(f"{digest(content)}  {name}\n" for name, content in sorted(files.items()))
+    return pack({**files, SUMS: sums.encode()})
 
 
-def read_bundle(path: Path) -> Bundle:
-    """A bundle, packed or unpacked, with its check sums held against its files; NMTError where it is none."""
-    bundle = read_folder(path) if path.is_dir() else read_archive(path)
-    if STATEMENT not in bundle.files:
+def read_bundle(path: Path) -> tuple[dict[str, bytes], str, dict[str, str]]:
+    """The files of a bundle, packed or unpacked; the SHA-256 of its archive; and file -> how it differs from cite's.
+
+    Raises NMTError where it is no bundle. Every byte of an archive is checked: the files by check sums, and the rest
+    against what `pack` writes.
+    """
+    files, changed = dict[str, bytes](), dict[str, str]()
+    if path.is_dir():
+        for name in sorted(file.name for file in path.iterdir())[:MAX_FILES]:
+            if NAME.fullmatch(name):
+                files[name] = read_bytes(path / name)
+            else:
+                changed[name] = "not a file of a bundle"
+        archive = pack(files)
+    else:
+        archive = read_bytes(path)
+        for name, content, crc in read_members(path, archive):
+            files[name] = content
+            if not NAME.fullmatch(name):
+                changed[name] = "not a file of a bundle"
+            elif zlib.crc32(content) != crc:
+                changed[name] = "changed: its check sum in the archive is of other bytes"
+        if not changed and pack(files) != archive:
+            changed["archive"] = "not as `nmt cite` writes it"
+    if STATEMENT not in files:
         raise NMTError(f"{path}: not a bundle of `nmt cite`, which holds a {STATEMENT}")
-    for name, problem in differing(bundle.files):
-        bundle.changed.setdefault(name, problem)
-    return bundle
+    return files, digest(archive), changed | {name: how for name, how in differing(files) if name not in changed}
 
 
-def read_folder(folder: Path) -> Bundle:
-    """An unpacked bundle."""
-    names = sorted(path.name for path in folder.iterdir())[:MOST_FILES]
-    files = {name: read_bytes(folder / name) for name in names if NAME.fullmatch(name)}
-    return Bundle(files, digest(pack(files)), {name: "not a file of a bundle" for name in names if name not in files})
-
-
-def read_archive(path: Path) -> Bundle:
-    """A packed bundle, every byte of which is checked: its files by check sums, the rest against what `pack` writes."""
-    content = read_bytes(path)
+def read_members(path: Path, content: bytes) -> Iterator[tuple[str, bytes, int]]:
+    """Name, bytes and check sum of each member of an archive without compression; NMTError for another file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
     # zipfile raises these for damaged archives, and NotImplementedError for those of a later version of the format.
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, OSError) as error:
         raise NMTError(f"{path}: not a bundle of `nmt cite`, or damaged ({one_line(error)})") from error
-    if len(members) > MOST_FILES or sum(member.file_size for member in members) > len(content):
+    if len(members) > MAX_FILES or sum(member.file_size for member in members) > len(content):
         raise NMTError(f"{path}: not a bundle of `nmt cite`, or compressed; unpack it, and verify the folder")
-    bundle = Bundle({}, digest(content))
     for member in members:
-        name, start = member.filename, member.header_offset + HEADER + len(member.filename.encode())
-        bundle.files[name] = content[start : start + member.file_size]
-        if not NAME.fullmatch(name):
-            bundle.changed[name] = "not a file of a bundle"
-        elif zlib.crc32(bundle.files[name]) != member.CRC:
-            bundle.changed[name] = "changed: its check sum in the archive is of other bytes"
-    if not bundle.changed and pack(bundle.files) != content:
-        bundle.changed["archive"] = "not as `nmt cite` writes it"
-    return bundle
+        start = member.header_offset + HEADER + len(member.filename.encode())
+        yield member.filename, content[start : start + member.file_size], member.CRC
 
 
 def differing(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
     """Every file that is not as SHA256SUMS lists it, and how."""
-    lines = files.get(SUMS, b"").decode(errors="replace").splitlines()[: 2 * MOST_FILES]
+    lines = files.get(SUMS, b"").decode(errors="replace").splitlines()[: 2 * MAX_FILES]
     matches = [SUM.fullmatch(line) for line in lines]
     yield from ((SUMS, f"line {at} is no SHA-256 and name") for at, match in enumerate(matches, 1) if not match)
     listed = {match[2]: match[1] for match in matches if match}

@@ -13,9 +13,9 @@ from nmt.errors import NMTError
 from nmt.evaluation import score
 from nmt.files import LARGE, check_output, expected_search, parse_json, read_bytes, read_mapping, write_file
 from nmt.hardware import processor, versions
-from nmt.plugins.cite.bundle import STATEMENT, digest, pack, with_sums
+from nmt.plugins.cite.bundle import MODEL_AND_RUN, STATEMENT, digest, pack_with_sums
 from nmt.plugins.cite.command import CiteConfig
-from nmt.plugins.cite.statement import Cited, Statement, find_cited, text_digest, text_of
+from nmt.plugins.cite.verify import Statement, model_digests, model_to_cite, text_of
 from nmt.search import choose_device
 from nmt.translation import find_models, language_of, load_translator, read_test_set, translate_lines, warn
 
@@ -27,33 +27,16 @@ SOFTWARE = f"""@software{{nmt,
 """The software in BibTeX."""
 
 
-def commands(config: CiteConfig, cited: Cited, decode: DecodeConfig) -> list[str]:
-    """The commands that trained the model, and that make the translations and scores of the test set's files."""
-    source, target, trained = cited.description.source, cited.description.target, None
-    if cited.run and (cited.run / "environment.json").exists():
-        trained = read_mapping(cited.run / "environment.json", parse_json).get("command")
-    unset = asdict(DecodeConfig())
-    search = [f"decode.{key}={value}".lower() for key, value in asdict(decode).items() if value != unset[key]]
-    words = [f"run={cited.run or cited.folder}", *([f"target={config.target}"] if config.target else []), *search]
-    keys = f"metrics=[{','.join(config.metrics)}] language={language_of(config.target or target)}"
-    keys += f" tokenize={config.tokenize}" if config.tokenize else ""
-    keys += " lowercase=true" if config.lowercase else ""
-    return [
-        *([trained] if isinstance(trained, str) else []),
-        f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}",
-        f"nmt score hypotheses.{target} reference.{target} {keys}",
-    ]
-
-
-def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
-    """Translate the test set and write the bundle; its path, its SHA-256, and what it states."""
-    cited = find_cited(config.run)
-    source, target, name = cited.description.source, cited.description.target, Path(config.source or "test").name
+def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
+    """Translate the test set and write the bundle; its path, its SHA-256, and a sentence that cites the scores."""
+    folder, description = model_to_cite(config.run)
+    run = folder.parent if folder.name == "model" and (folder.parent / "config.yaml").is_file() else None
+    source, target, name = description.source, description.target, Path(config.source or "test").name
     if not config.source and find_models([config.run])[2].tags and not config.target:
         raise NMTError(f"run={config.run}: a model for several languages; pass source=FILE reference=FILE target=CODE")
-    test = read_test_set(str(cited.folder), config.source, config.reference, config.prepared)
+    test = read_test_set(str(folder), config.source, config.reference, config.prepared)
     default = f"citation-{name}.zip"
-    output = check_output(Path(config.output or (cited.run or Path()) / default), default)
+    output = check_output(Path(config.output or (run or Path()) / default), default)
     if output.exists() or output.is_symlink():
         raise NMTError(f"{output} is there already, and may be cited: pass output=FILE, or remove it")
 
@@ -63,52 +46,53 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, Statement]:
     translator = load_translator(with_plugin_defaults(options), warn)
     console.print(f"translating {len(test.sources):,} lines")
     hypotheses = translate_lines(translator, test.sources, console)
-    parts = [(cited.folder, "README.md"), (cited.folder, "config.json")]
-    if cited.run:
-        parts += [(cited.run, "config.yaml"), (cited.run, "environment.json")]
-    files = {name: read_bytes(folder / name) for folder, name in parts if (folder / name).exists()}
+    texts = {"source": text_of(test.sources), "reference": text_of(test.references)}
+    paths = [(run if index > 1 else folder, name) for index, name in enumerate(MODEL_AND_RUN)]
+    files = {name: read_bytes(place / name) for place, name in paths if place and (place / name).exists()}
     files[f"hypotheses.{target}"] = text_of(hypotheses)
     if config.text:
-        files |= {f"source.{source}": text_of(test.sources), f"reference.{target}": text_of(test.references)}
-    decode, device = expected_search(config.decode, cited.description), choose_device(config.device)
+        files |= {f"source.{source}": texts["source"], f"reference.{target}": texts["reference"]}
+    search, device = expected_search(config.decode, description), choose_device(config.device)
+    language, processors = language_of(config.target or target), processor()
+    if device.startswith("cuda"):
+        import torch
+
+        processors = torch.cuda.get_device_name(device)
+    scores = score(hypotheses, test.references, config.metrics, language, config.lowercase, config.tokenize)
+    usual, decode = asdict(DecodeConfig()), asdict(search)
+    words = [f"run={run or folder}", *([f"target={config.target}"] if config.target else [])]
+    words += [f"decode.{key}={value}".lower() for key, value in decode.items() if value != usual[key]]
+    keys = f"metrics=[{','.join(config.metrics)}] language={language}"
+    keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase
+    record = read_mapping(run / "environment.json", parse_json) if run and "environment.json" in files else {}
+    trained = record.get("command")
     statement = Statement(
-        run=(cited.run or cited.folder).resolve().name,
+        run=(run or folder).resolve().name,
         test_set=name,
         source=source,
         target=target,
         lines=len(test.sources),
-        texts={"source": text_digest(test.sources), "reference": text_digest(test.references)},
-        model=cited.digests,
-        decode=asdict(decode),
+        texts={kind: digest(text) for kind, text in texts.items()},
+        model=model_digests(folder),
+        decode=decode,
         language_tag=config.target,
         lowercase=config.lowercase,
-        scores=[],
-        commands=commands(config, cited, decode),
-        device=f"{device}, {gpu_name(device) if device.startswith('cuda') else processor()}",
+        scores=[asdict(result) for result in scores],
+        commands=[
+            *([trained] if isinstance(trained, str) else []),
+            f"nmt translate {shlex.join(words)} < source.{source} > hypotheses.{target}",
+            f"nmt score hypotheses.{target} reference.{target} {keys}",
+        ],
+        device=f"{device}, {processors}",
         versions=versions(),
         files=sorted(files),
     )
-    scoring = (statement.language, config.lowercase, config.tokenize)
-    statement.scores = [asdict(result) for result in score(hypotheses, test.references, config.metrics, *scoring)]
     stated = (json.dumps(asdict(statement), indent=2) + "\n").encode()
-    content = pack(with_sums({STATEMENT: stated, **files}))
+    content = pack_with_sums({STATEMENT: stated, **files})
     if len(content) > LARGE:
         raise NMTError(f"{output}: would have {len(content):,} bytes, but a bundle has {LARGE:,} at most")
     write_file(output, content)
-    return output, digest(content), statement
-
-
-def gpu_name(device: str) -> str:
-    import torch
-
-    return torch.cuda.get_device_name(device)
-
-
-def words_to_paste(statement: Statement, sha256: str) -> str:
-    """A sentence that cites the scores."""
-    scores = "; ".join(f"{s.name} {s.value:.2f} ({s.signature})" for s in statement.stated_scores())
-    search = f"beam {statement.search.beam_size}, length penalty {statement.search.length_penalty}"
-    return (
-        f"{scores}; {statement.lines:,} lines of {statement.test_set}, {statement.source}-{statement.target}, by"
-        f" {statement.run}, {search}, nmt {statement.versions['nmt']}, bundle SHA-256 {sha256}."
-    )
+    figures = "; ".join(f"{s.name} {s.value:.2f} ({s.signature})" for s in scores)
+    sentence = f"{figures}; {statement.lines:,} lines of {name}, {source}-{target}, by {statement.run}"
+    sentence += f", beam {search.beam_size}, length penalty {search.length_penalty}, nmt {statement.versions['nmt']}"
+    return output, digest(content), f"{sentence}, bundle SHA-256 {digest(content)}."

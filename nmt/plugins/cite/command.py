@@ -86,10 +86,10 @@ class VerifyConfig:
 
 def run_cite(config: CiteConfig) -> None:
     """Write the bundle; print its path and SHA-256, and what to paste."""
-    from nmt.plugins.cite.cite import SOFTWARE, cite, words_to_paste
+    from nmt.plugins.cite.cite import SOFTWARE, cite
 
-    output, sha256, statement = cite(config, talker())
-    print(f"{output}\nSHA-256 {sha256}\n\n{words_to_paste(statement, sha256)}\n\n{SOFTWARE}")
+    output, sha256, sentence = cite(config, talker())
+    print(f"{output}\nSHA-256 {sha256}\n\n{sentence}\n\n{SOFTWARE}")
 
 
 def run_verify(config: VerifyConfig) -> int:
