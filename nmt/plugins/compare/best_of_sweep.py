@@ -47,6 +47,6 @@ def differ_from_best(best: Mapping[str, str], others: list[dict[str, str]]) -> l
             cells.append("")
             continue
         sampling = Sampling(tokenize=tokenizer_of(Path(best["run"]), ours[1]))
-        difference = measure([[ours[0]], [theirs[0]]], ours[1], ["bleu"], sampling).differences[0]["bleu"]
-        cells.append(STAR if difference.significant else SAME if len(ours[1]) >= FEWEST_LINES else "")
+        difference = measure([[ours[0]], [theirs[0]]], ours[1], ["bleu"], sampling)["differences"][0]["bleu"]
+        cells.append(STAR if difference["significant"] else SAME if len(ours[1]) >= FEWEST_LINES else "")
     return cells

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
+from typing import NamedTuple
 
 from nmt.plugins.report.pages import MAX_BUCKETS, length_bucket, length_label
 from nmt.text import SOURCE, load_tokenizer, read_texts
@@ -42,8 +43,7 @@ class Line:
         return numbers_of(self.reference) & numbers_of(self.text)
 
 
-@dataclass(frozen=True)
-class Division:
+class Division(NamedTuple):
     """Buckets that every line falls into one of."""
 
     title: str
@@ -51,8 +51,7 @@ class Division:
     bucket: Callable[[Line], int]
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """Something wrong with a translation; `applies` tells in which lines it can be."""
 
     title: str
@@ -76,38 +75,44 @@ def repetitions(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[at : at + n]) for at, n in spans if words[at : at + n] == words[at + n : at + 2 * n]}
 
 
-def wrong_case(line: Line, hypothesis: str) -> bool:
+def wrong_case(line: Line, text: str) -> bool:
     """A word of the reference is there in another case only."""
-    words = set(WORD.findall(hypothesis))
+    words = set(WORD.findall(text))
     folded = {word.casefold() for word in words}
     return any(word not in words and word.casefold() in folded for word in WORD.findall(line.reference))
 
 
-def too_long(line: Line, hypothesis: str) -> bool:
-    return len(hypothesis) - len(line.reference) >= FEW_CHARACTERS and len(hypothesis) > LONG * len(line.reference)
+def is_lost(line: Line, text: str) -> bool:
+    return bool(line.numbers - numbers_of(text))
 
 
-def too_short(line: Line, hypothesis: str) -> bool:
-    return len(line.reference) - len(hypothesis) >= FEW_CHARACTERS and len(hypothesis) < SHORT * len(line.reference)
+def is_added(line: Line, text: str) -> bool:
+    return bool(numbers_of(text) - (numbers_of(line.reference) | numbers_of(line.text)))
 
 
-def is_copied(line: Line, hypothesis: str) -> bool:
+def is_repeated(line: Line, text: str) -> bool:
+    return bool(repetitions(text) - repetitions(line.reference) - repetitions(line.text))
+
+
+def is_copied(line: Line, text: str) -> bool:
     """The translation is the source, which the reference is not."""
-    return line.source is not None and hypothesis.split() == line.source.split() != line.reference.split()
+    return line.source is not None and text.split() == line.source.split() != line.reference.split()
+
+
+def too_long(line: Line, text: str) -> bool:
+    return len(text) - len(line.reference) >= FEW_CHARACTERS and len(text) > LONG * len(line.reference)
+
+
+def too_short(line: Line, text: str) -> bool:
+    return len(line.reference) - len(text) >= FEW_CHARACTERS and len(text) < SHORT * len(line.reference)
 
 
 FAULTS = (
     Fault(
         "a number is lost", lambda line, text: bool(line.numbers - numbers_of(text)), lambda line: bool(line.numbers)
     ),
-    Fault(
-        "a number of its own",
-        lambda line, text: bool(numbers_of(text) - (numbers_of(line.reference) | numbers_of(line.text))),
-    ),
-    Fault(
-        "words repeated",
-        lambda line, text: bool(repetitions(text) - repetitions(line.reference) - repetitions(line.text)),
-    ),
+    Fault("a number of its own", is_added),
+    Fault("words repeated", is_repeated),
     Fault(f"under-translated: shorter than {SHORT:.0%} of the reference", too_short),
     Fault(f"over-translated: longer than {LONG:.0%} of the reference", too_long),
     Fault("only the case of a word is wrong", wrong_case),
@@ -117,33 +122,29 @@ FAULTS = (
 
 def casing(line: Line) -> int:
     capitals = [character.isupper() for character in line.text if character.isalpha()]
-    if not any(capitals):
-        return 0
     if len(capitals) > 1 and all(capitals):
         return 3
-    return 2 if any(capitals[1:]) else 1
+    return 2 if any(capitals[1:]) else int(any(capitals))
 
 
 def divisions(frequency: Counter[str] | None, of_source: bool) -> list[Division]:
     """The divisions of a test set; `frequency` counts the words of training, None where they are unknown."""
     side = "the source" if of_source else "the reference"
-    lengths = [length_label(n) for n in range(MAX_BUCKETS)]
+
+    def rarity(line: Line) -> int:
+        counts = frequency or Counter[str]()
+        rarest = min((counts[word] for word in words_of(line.text)), default=FREQUENCIES[-1])
+        return sum(rarest >= bound for bound in FREQUENCIES)
+
+    times = ["never", "1 to 9 times", "10 to 99 times", "100 times or more"]
     cases = ["none", "the first letter alone", "others too", "nothing but capitals"]
-    result = [
+    lengths = [length_label(n) for n in range(MAX_BUCKETS)]
+    return [
         Division(f"Words of {side}", lengths, lambda line: length_bucket(line.text)),
+        *([] if frequency is None else [Division("Its rarest word was in training", times, rarity)]),
         Division(f"Numbers in {side}", ["none", "some"], lambda line: bool(NUMBER.search(line.text))),
         Division(f"Capitals in {side}", cases, casing),
     ]
-    if frequency is not None:
-
-        def rarity(line: Line) -> int:
-            rarest = min((frequency[word] for word in words_of(line.text)), default=FREQUENCIES[-1])
-            return sum(rarest >= bound for bound in FREQUENCIES)
-
-        times = [f"{a} to {b - 1} times" for a, b in pairwise(FREQUENCIES)]
-        labels = ["never", *times, f"{FREQUENCIES[-1]} times or more"]
-        result.insert(1, Division("Its rarest word was in training", labels, rarity))
-    return result
 
 
 def training_words(test: TestSet, training: str | None) -> tuple[Counter[str] | None, str]:

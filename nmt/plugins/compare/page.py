@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -12,12 +12,14 @@ from markupsafe import Markup
 from nmt.evaluation import sentence_scorer
 from nmt.files import printable
 from nmt.plugins.compare.buckets import Details, strongest
-from nmt.plugins.compare.lines import FAULTS, Line
-from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, TESTS, Numbers, Sampling
+from nmt.plugins.compare.lines import FAULTS
+from nmt.plugins.compare.significance import FEWEST_LINES, NAMES, TESTS, Sampling
 from nmt.plugins.compare.systems import System
 from nmt.plugins.report.pages import TEMPLATES, differences, render
 from nmt.translation import TestSet
 
+Example = dict[str, Any]
+"""A line: its number, the line, the texts and chrF2 scores of two systems, the gap, faults of either text, buckets."""
 STAR = "*"
 COSTS = ("sentences/s", "tokens/s", "size", "memory")
 FINDINGS = 6
@@ -26,29 +28,31 @@ SHOWN = 8
 """Examples that are not folded up."""
 
 
-def as_tree(systems: list[System], test: TestSet, numbers: Numbers, sampling: Sampling) -> dict[str, Any]:
-    """All numbers but those of buckets, for programs, text and page; the first metric decides `first_is_worse`."""
-    names, decisive = [system.name for system in systems], next(iter(numbers.differences[0].values()))
-    seeds = [
-        [
-            {"path": seed.path, "scores": scores, "cost": asdict(seed.cost) if seed.cost else None}
-            for seed, scores in zip(system.seeds, rows, strict=True)
-        ]
-        for system, rows in zip(systems, numbers.scores, strict=True)
-    ]
-    rows = zip(names, numbers.means, seeds, strict=True)
-    pairs = zip(names[1:], numbers.differences, strict=True)
+def as_tree(systems: list[System], test: TestSet, numbers: dict[str, Any], sampling: Sampling) -> dict[str, Any]:
+    """The numbers of `measure` with their systems, for programs, text and page; the first metric decides
+    `first_is_worse`."""
+    first, decisive = systems[0].name, next(iter(numbers["differences"][0].values()))
     return {
         "test_set": test.name,
         "lines": len(test.references),
         **asdict(sampling),
-        "signatures": numbers.signatures,
-        "systems": [{"name": name, "scores": means, "seeds": parts} for name, means, parts in rows],
-        "comparisons": [
-            {"system": name, "against": names[0], "metrics": {m: asdict(d) for m, d in by_metric.items()}}
-            for name, by_metric in pairs
+        "signatures": numbers["signatures"],
+        "systems": [
+            {
+                "name": system.name,
+                "scores": means,
+                "seeds": [
+                    {"path": seed.path, "scores": scores, "cost": seed.cost and asdict(seed.cost)}
+                    for seed, scores in zip(system.seeds, rows, strict=True)
+                ],
+            }
+            for system, means, rows in zip(systems, numbers["means"], numbers["scores"], strict=True)
         ],
-        "first_is_worse": decisive.significant and decisive.better,
+        "comparisons": [
+            {"system": system.name, "against": first, "metrics": by_metric}
+            for system, by_metric in zip(systems[1:], numbers["differences"], strict=True)
+        ],
+        "first_is_worse": decisive["significant"] and decisive["better"],
     }
 
 
@@ -120,35 +124,20 @@ def as_text(tree: dict[str, Any]) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-@dataclass
-class Example:
-    """A line, and the translations of it by the first system and another."""
-
-    number: int
-    line: Line
-    texts: tuple[str, str]
-    scores: tuple[float, float]
-    """chrF2 of each."""
-    buckets: list[str]
-    faults: list[str]
-    """Of either translation."""
-
-    @property
-    def gap(self) -> float:
-        return self.scores[1] - self.scores[0]
-
-
 def examples(details: Details, first: list[str], other: list[str], count: int) -> tuple[list[Example], list[Example]]:
     """The `count` lines that the other system wins by most, and those that it loses by most."""
     chrf, rated = sentence_scorer("chrf"), list[Example]()
     for number, (line, *texts) in enumerate(zip(details.lines, first, other, strict=True), 1):
-        scores = chrf(texts[0], line.reference), chrf(texts[1], line.reference)
-        buckets = [f"{division.title}: {division.labels[division.bucket(line)]}" for division in details.divisions]
-        faults = [fault.title for fault in FAULTS if any(fault.has(line, text) for text in texts)]
-        rated.append(Example(number, line, (texts[0], texts[1]), scores, buckets, faults))
-    ranked = sorted(rated, key=lambda example: -example.gap)
-    losses = [example for example in ranked[::-1][:count] if example.gap < 0]
-    return [example for example in ranked[:count] if example.gap > 0], losses
+        scores = [chrf(text, line.reference) for text in texts]
+        rated.append({"number": number, "line": line, "texts": texts, "scores": scores, "gap": scores[1] - scores[0]})
+    ranked = sorted(rated, key=lambda example: -example["gap"])
+    wins = [example for example in ranked[:count] if example["gap"] > 0]
+    losses = [example for example in ranked[::-1][:count] if example["gap"] < 0]
+    for example in (*wins, *losses):
+        line, texts = example["line"], example["texts"]
+        example["faults"] = [fault.title for fault in FAULTS if any(fault.has(line, text) for text in texts)]
+        example["buckets"] = [f"{d.title}: {d.labels[d.bucket(line)]}" for d in details.divisions]
+    return wins, losses
 
 
 def number_of(value: float) -> str:
@@ -166,7 +155,9 @@ def compare_page(tree: dict[str, Any], systems: list[System], details: Details, 
         (system.name, *examples(details, texts[0], other, count))
         for system, other in zip(systems[1:], texts[1:], strict=True)
     ]
-    tags = {tag for _, *sides in pairs for side in sides for line in side for tag in (*line.faults, *line.buckets)}
+    tags = {
+        tag for _, *sides in pairs for side in sides for line in side for tag in (*line["faults"], *line["buckets"])
+    }
     groups = {title: list(rows) for title, rows in groupby(details.rows, lambda row: row["title"])}
     gaps = {title: [gap for row in rows for gap in row["gaps"]] for title, rows in groups.items()}
     script = (TEMPLATES / "compare.js").read_text(encoding="utf-8")

@@ -4,14 +4,12 @@ The p-values are those of `sacrebleu --paired-bs` and `--paired-ar` with the sam
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from statistics import fmean, stdev
 from typing import Any
 
-from sacrebleu.significance import PairedTest, Result
+from sacrebleu.significance import PairedTest
 
 from nmt.evaluation import sacrebleu_metric
 
@@ -21,6 +19,12 @@ TESTS = {"bs": "paired bootstrap", "ar": "approximate randomisation"}
 SEED = "SACREBLEU_SEED"
 FEWEST_LINES = 50
 """Lines that a test needs. Fewer have too few different resamples: those of one line are all the same."""
+
+Difference = dict[str, Any]
+"""A system against the first one: `value`, the difference of their mean scores; `better`; `p`, test -> the largest
+p-value of all pairs of seeds, empty where there is nothing to test; `significant`, if both tests are below alpha for
+every pair and all pairs agree which is better; and the `verdict` in words, with the reason where a test is below alpha
+and the difference is not significant."""
 
 
 @dataclass
@@ -37,91 +41,64 @@ class Sampling:
     """Of BLEU."""
 
 
-@dataclass
-class Difference:
-    """A system against the first one, by one metric."""
-
-    value: float
-    """The mean score of its seeds minus that of the first system's."""
-    better: bool
-    p: dict[str, float]
-    """Test -> p-value; of several seeds, the largest of all pairs of them. Empty where there is nothing to test."""
-    significant: bool
-    """True where both tests are below alpha, for every pair of seeds, and all pairs agree which is better."""
-    verdict: str
-    """The outcome in words; where a test is below alpha and the difference is not significant, with the reason."""
+def better(metric: str, difference: float) -> bool:
+    return difference < 0 if metric == "ter" else difference > 0
 
 
-@dataclass
-class Numbers:
-    """Scores of all seeds, and the differences of each system after the first to that."""
-
-    scores: list[list[dict[str, Any]]]
-    """[system][seed], by metric: value, mean and margin; mean ± margin is the 95 % interval of the bootstrap."""
-    means: list[dict[str, Any]]
-    """[system], by metric: mean, and standard deviation between seeds, None for one seed."""
-    differences: list[dict[str, Difference]]
-    """[system after the first], by metric."""
-    signatures: dict[str, dict[str, str]]
-    """Metric -> test -> signature."""
-
-
-def lower_is_better(metric: str) -> bool:
-    return metric == "ter"
-
-
-@contextmanager
-def sacrebleu_seed(seed: int) -> Iterator[None]:
-    """sacreBLEU reads its seed from the environment."""
+def paired(test: str, texts: list[list[str]], references: list[str], metrics: list[str], sampling: Sampling) -> Any:
+    """Test the first texts against each of the others: sacreBLEU's signatures and results of all, by name of metric."""
+    scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
+    systems = [(str(number), lines) for number, lines in enumerate(texts)]
+    samples = sampling.resamples if test == "bs" else sampling.trials
     before = os.environ.get(SEED)
-    os.environ[SEED] = str(seed)
+    os.environ[SEED] = str(sampling.seed)  # sacreBLEU reads its seed from there
     try:
-        yield
+        return PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)()  # type: ignore[arg-type]
     finally:
         del os.environ[SEED]
         if before is not None:
             os.environ[SEED] = before
 
 
-def paired(
-    test: str, hypotheses: list[list[str]], references: list[str], metrics: list[str], sampling: Sampling
-) -> tuple[dict[str, str], dict[str, list[Result]]]:
-    """Test the first hypotheses against each of the others; by metric, the signature, and the result of all."""
-    scorers = {NAMES[metric]: sacrebleu_metric(metric, sampling.tokenize) for metric in metrics}
-    systems: list[tuple[str, Sequence[str]]] = [(str(number), lines) for number, lines in enumerate(hypotheses)]
-    samples = {"bs": sampling.resamples, "ar": sampling.trials}[test]
-    with sacrebleu_seed(sampling.seed):
-        signatures, results = PairedTest(systems, scorers, [references], test_type=test, n_samples=samples)()
-    by_name: dict[str, Any] = results
-    return {m: str(signatures[NAMES[m]]) for m in metrics}, {m: by_name[NAMES[m]] for m in metrics}
+def measure(
+    systems: list[list[list[str]]], references: list[str], metrics: list[str], sampling: Sampling
+) -> dict[str, Any]:
+    """Scores and tests of systems against the first one; `systems` are hypotheses, [system][seed][line].
 
-
-def measure(systems: list[list[list[str]]], references: list[str], metrics: list[str], sampling: Sampling) -> Numbers:
-    """Scores and tests of systems against the first one; `systems` are hypotheses, [system][seed][line]."""
+    - signatures: metric -> test -> signature
+    - scores: [system][seed], metric -> value, mean and margin; mean ± margin is the 95 % interval of the bootstrap
+    - means: [system], metric -> mean, and standard deviation between seeds, None for one seed
+    - differences: [system after the first], metric -> Difference
+    """
     first, others = systems[0], [seed for system in systems[1:] for seed in system]
     tested = {test: [paired(test, [seed, *others], references, metrics, sampling) for seed in first] for test in TESTS}
 
     def scores(seed: int, column: int) -> dict[str, Any]:
-        results = {m: tested["bs"][seed][1][m][column] for m in metrics}
-        return {m: {"value": float(r.score), "mean": r.mean, "margin": r.ci} for m, r in results.items()}
+        results = {m: tested["bs"][seed][1][NAMES[m]][column] for m in metrics}
+        return {m: {"value": float(r.score), "mean": float(r.mean), "margin": float(r.ci)} for m, r in results.items()}
 
-    numbers = Numbers([[scores(seed, 0) for seed in range(len(first))]], [], [], {})
-    for system, start in zip(systems[1:], accumulate(map(len, systems[1:]), initial=1), strict=False):
-        columns = range(start, start + len(system))
-        numbers.scores.append([scores(0, column) for column in columns])
-        pairs = {
-            m: {test: [results[m][c].p_value for _, results in tested[test] for c in columns] for test in TESTS}
-            for m in metrics
+    starts = list(accumulate(map(len, systems[1:]), initial=1))
+    columns = [range(*span) for span in pairwise(starts)]
+    of_seeds = [[scores(seed, 0) for seed in range(len(first))], *([scores(0, c) for c in span] for span in columns)]
+    values = [{m: [seed[m]["value"] for seed in seeds] for m in metrics} for seeds in of_seeds]
+
+    def compared(metric: str, system: int) -> Difference:
+        p = {
+            test: [results[NAMES[metric]][c].p_value for _, results in tested[test] for c in columns[system]]
+            for test in TESTS
         }
-        ours, theirs = ({m: [seed[m]["value"] for seed in numbers.scores[side]] for m in metrics} for side in (0, -1))
-        alpha, lines = sampling.alpha, len(references)
-        numbers.differences.append({m: difference(m, ours[m], theirs[m], pairs[m], alpha, lines) for m in metrics})
-    for seeds in numbers.scores:
-        values_of = {m: [seed[m]["value"] for seed in seeds] for m in metrics}
-        deviation = {m: stdev(values) if len(values) > 1 else None for m, values in values_of.items()}
-        numbers.means.append({m: {"mean": fmean(values_of[m]), "deviation": deviation[m]} for m in metrics})
-    numbers.signatures = {m: {test: tested[test][0][0][m] for test in TESTS} for m in metrics}
-    return numbers
+        sides = values[0][metric], values[system + 1][metric]
+        return difference(metric, *sides, p, sampling.alpha, len(references))
+
+    return {
+        "signatures": {m: {test: str(tested[test][0][0][NAMES[m]]) for test in TESTS} for m in metrics},
+        "scores": of_seeds,
+        "means": [
+            {m: {"mean": fmean(v), "deviation": stdev(v) if len(v) > 1 else None} for m, v in by_metric.items()}
+            for by_metric in values
+        ],
+        "differences": [{m: compared(m, system) for m in metrics} for system in range(len(columns))],
+    }
 
 
 def difference(
@@ -129,19 +106,20 @@ def difference(
 ) -> Difference:
     """The difference of two systems by the scores of their seeds; `p` has the p-values of all their pairs by test."""
     gaps = [theirs - ours for ours in first for theirs in other]
-    value = fmean(gaps)
-    better = value < 0 if lower_is_better(metric) else value > 0
-    if not any(gaps):  # sacreBLEU gives equal scores the least p-value
-        return Difference(value, better, {}, False, "not different at all")
-    if lines < FEWEST_LINES:
-        return Difference(value, better, {}, False, f"not tested: fewer than {FEWEST_LINES} lines")
+    value, significant = fmean(gaps), False
     largest = {test: float(max(values)) for test, values in p.items()}
-    below = [TESTS[test] for test, most in largest.items() if most < alpha]
-    verdict = "not significantly different"
-    if len(below) < len(TESTS):
-        verdict += f": only the {below[0]} has p < {alpha:g}" if below else ""
-    elif not (all(gap > 0 for gap in gaps) or all(gap < 0 for gap in gaps)):
-        verdict += ": pairs of seeds disagree which is better"
+    below = [name for test, name in TESTS.items() if largest[test] < alpha]
+    if not any(gaps):  # sacreBLEU gives equal scores the least p-value
+        largest, verdict = {}, "not different at all"
+    elif lines < FEWEST_LINES:
+        largest, verdict = {}, f"not tested: fewer than {FEWEST_LINES} lines"
+    elif not below:
+        verdict = "not significantly different"
+    elif len(below) < len(TESTS):
+        verdict = f"not significantly different: only the {below[0]} has p < {alpha:g}"
+    elif min(gaps) <= 0 <= max(gaps):
+        verdict = "not significantly different: pairs of seeds disagree which is better"
     else:
-        verdict = f"significantly {'better' if better else 'worse'}"
-    return Difference(value, better, largest, verdict.startswith("significantly"), verdict)
+        significant, verdict = True, f"significantly {'better' if better(metric, value) else 'worse'}"
+    result = {"value": value, "better": better(metric, value), "p": largest}
+    return {**result, "significant": significant, "verdict": verdict}

@@ -41,7 +41,7 @@ def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
     test = made_up()
     systems = [[spoilt(test.references, 0.2, 1)], [spoilt(test.references, 0.3, 2), spoilt(test.references, 0.3, 3)]]
     (division, *_) = divisions(None, True)
-    rows = bucket_rows(lines_of(test), systems, [division], metric, SAMPLING)
+    rows = list(bucket_rows(lines_of(test), systems, [division], metric, SAMPLING))
     assert sum(row["count"] for row in rows) == 120
     for row in rows:
         chosen = [i for i, line in enumerate(lines_of(test)) if division.labels[division.bucket(line)] == row["label"]]
@@ -58,7 +58,7 @@ def test_the_score_of_a_bucket_is_sacrebleus_of_its_lines(metric, score):
 def test_the_interval_of_a_fault_is_that_of_a_plain_bootstrap():
     test = made_up()
     broken = [line.rsplit(" ", 1)[0] if n % 4 == 0 else line for n, line in enumerate(test.references)]
-    row = fault_rows(lines_of(test), [[test.references], [broken]], SAMPLING)[0]
+    row, *_ = fault_rows(lines_of(test), [[test.references], [broken]], SAMPLING)
     assert (row["label"], row["count"], row["values"]) == ("a number is lost", 120, [0, 30])
     generator = random.Random(1)
     samples = [sum(generator.randrange(120) % 4 == 0 for _ in range(120)) for _ in range(3000)]

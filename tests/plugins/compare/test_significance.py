@@ -53,15 +53,15 @@ def test_p_values_are_those_of_sacrebleus_command_line(test, seed, tmp_path, mon
     rows = [line.split("│")[2:-1] for line in printed.splitlines() if line.startswith("│")][1:]
     scores, p_values = [row for row in rows if "=" not in row[0]], [row for row in rows if "=" in row[0]]
     assert (len(scores), len(p_values)) == (3, 2)
-    for row, seeds in zip(scores, numbers.scores, strict=True):
+    for row, seeds in zip(scores, numbers["scores"], strict=True):
         for cell, metric in zip(row, METRICS, strict=True):
             keys = ["value", "mean", "margin"] if test == "bs" else ["value"]
             ours = [seeds[0][metric][key] for key in keys]
             assert [float(number) for number in re.findall(r"[\d.]+", cell)] == pytest.approx(ours, abs=1e-6)
-    for row, differences in zip(p_values, numbers.differences, strict=True):
-        assert [cell.strip(" ()*") for cell in row] == [f"p = {differences[m].p[test]:.4f}" for m in METRICS]
+    for row, differences in zip(p_values, numbers["differences"], strict=True):
+        assert [cell.strip(" ()*") for cell in row] == [f"p = {differences[m]['p'][test]:.4f}" for m in METRICS]
     for metric in METRICS:
-        assert f" {numbers.signatures[metric][test]}\n" in f"{printed}\n"
+        assert f" {numbers['signatures'][metric][test]}\n" in f"{printed}\n"
 
 
 @pytest.mark.parametrize(("lines", "tested"), [(1, False), (49, False), (50, True)])
@@ -69,8 +69,8 @@ def test_fewer_than_50_lines_are_not_tested(lines, tested):
     """sacreBLEU gives one line the least p-value."""
     references, systems = texts(lines)
     numbers = measure([[systems[0]], [references]], references, METRICS, Sampling(1, 120, 300))
-    for result in numbers.differences[0].values():
-        assert (result.significant, result.better, bool(result.p)) == (tested, True, tested)
+    for result in numbers["differences"][0].values():
+        assert (result["significant"], result["better"], bool(result["p"])) == (tested, True, tested)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_fewer_than_50_lines_are_not_tested(lines, tested):
 )
 def test_a_p_below_alpha_beside_no_difference_has_a_reason(gaps, p, verdict):
     result = difference("bleu", [30], [30 + gap for gap in gaps], {"bs": [p[0]], "ar": [p[1]]}, 0.05, 60)
-    assert (result.verdict, result.significant) == (verdict, verdict.startswith("significantly"))
+    assert (result["verdict"], result["significant"]) == (verdict, verdict.startswith("significantly"))
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_one_line_alone_is_not_significant():
     """Any exchange of one line's translations gives the same difference, so approximate randomisation rejects it."""
     references, (bad, *_) = texts()
     numbers = measure([[bad], [[references[0], *bad[1:]]]], references, ["bleu"], Sampling(1, 120, 300))
-    result = numbers.differences[0]["bleu"]
-    assert result.value > 0
-    assert result.p["ar"] < 0.05 < result.p["bs"]
-    assert not result.significant
+    result = numbers["differences"][0]["bleu"]
+    assert result["value"] > 0
+    assert result["p"]["ar"] < 0.05 < result["p"]["bs"]
+    assert not result["significant"]
 
 
 def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
@@ -118,14 +118,17 @@ def test_of_several_seeds_every_pair_is_tested_and_the_largest_p_counts():
     sampling = Sampling(1, 120, 300)
     numbers = measure([[bad, good], [other, references]], references, ["bleu"], sampling)
     pairs = [(a, b) for a in (bad, good) for b in (other, references)]
-    alone = [measure([[a], [b]], references, ["bleu"], sampling).differences[0]["bleu"] for a, b in pairs]
-    result = numbers.differences[0]["bleu"]
-    assert result.p == {test: max(pair.p[test] for pair in alone) for test in ("bs", "ar")}
-    assert result.value == pytest.approx(fmean(pair.value for pair in alone))
-    assert not result.significant  # good and other do not differ
+    alone = [measure([[a], [b]], references, ["bleu"], sampling)["differences"][0]["bleu"] for a, b in pairs]
+    result = numbers["differences"][0]["bleu"]
+    assert result["p"] == {test: max(pair["p"][test] for pair in alone) for test in ("bs", "ar")}
+    assert result["value"] == pytest.approx(fmean(pair["value"] for pair in alone))
+    assert not result["significant"]  # good and other do not differ
     scores = [sacrebleu.corpus_bleu(lines, [references]).score for lines in (bad, good)]
-    assert numbers.means[0]["bleu"] == {"mean": pytest.approx(fmean(scores)), "deviation": pytest.approx(stdev(scores))}
+    assert numbers["means"][0]["bleu"] == {
+        "mean": pytest.approx(fmean(scores)),
+        "deviation": pytest.approx(stdev(scores)),
+    }
     clear = measure([[bad, good], [references]], references, ["bleu"], sampling)
-    assert clear.differences[0]["bleu"].significant
-    assert clear.means[1]["bleu"]["deviation"] is None
-    assert clear.scores[1][0]["bleu"]["value"] == pytest.approx(100)
+    assert clear["differences"][0]["bleu"]["significant"]
+    assert clear["means"][1]["bleu"]["deviation"] is None
+    assert clear["scores"][1][0]["bleu"]["value"] == pytest.approx(100)
