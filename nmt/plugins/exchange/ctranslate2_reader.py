@@ -19,7 +19,7 @@ from nmt.config import BOS, EOS, PAD, UNK, ModelConfig, build, require
 from nmt.errors import NMTError, one_line
 from nmt.files import LARGE, check_regular, parse_json, read_bytes
 from nmt.plugins.exchange.ctranslate2_file import Matrix, Variables
-from nmt.plugins.exchange.names import layer_table
+from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import SYMBOLS
 
 Order = NDArray[np.int64]
@@ -170,8 +170,8 @@ class Reader:
         needed = [target[EOS], target[UNK], source[UNK], *([source[EOS]] if settings.add_source_eos else [])]
         self.require(min(needed) >= 0, "its vocabulary lacks the end symbol or the symbol for unknown tokens")
         start = settings.decoder_start_token
-        own_start = self.zero_start or (start == settings.bos_token and target[BOS] >= 0)
-        self.require(own_start, f"its translations start from {start!r}, not from a symbol of their own, as in nmt")
+        starts = self.zero_start or (start == settings.bos_token and target[BOS] >= 0)
+        self.require(starts, f"its translations start from {start!r}, not from a symbol of their own, as in nmt")
 
     def architecture(self) -> ModelConfig:
         """What the scalars say; they must be the same for encoder and decoder."""
@@ -256,11 +256,6 @@ class Reader:
             self.weights["output.bias"] = bias
         padding = self.zero_start or not never[PAD]
         return {"zero_start": self.zero_start, "padding_probability": bool(padding), "output_bias": bool(bias.any())}
-
-
-def halves(d_model: int) -> Order:
-    """Our index of each column where sines and cosines are in two halves."""
-    return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))
 
 
 def generated(d_model: int) -> Matrix:

@@ -99,15 +99,15 @@ def sample_of(config: ExportConfig, description: "ModelDescription") -> "Sample"
     from nmt.text import read_texts
 
     prepared = within(description.training, "config", "prepared")
-    path = origin = config.sample or ""
-    if not path:
+    path = config.sample
+    if path is None:
         if not isinstance(prepared, str):
             return Sample([], "the model does not say what it was trained on")
         path = str(Path(prepared) / f"valid.{description.source}")
-        origin = f"the first lines of {path}"
         if not Path(path).is_file():
             return Sample([], f"{path} is not there")
     lines = list(islice(read_texts(path), None if config.sample else SAMPLE_LINES))
+    origin = config.sample or f"the first lines of {path}"
     return Sample(lines, origin if lines else f"{path} is empty")
 
 

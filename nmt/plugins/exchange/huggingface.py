@@ -11,15 +11,15 @@ AutoModelForSeq2SeqLM and AutoTokenizer load it, and its logits equal ours up to
   is chosen such that both grow equally fast at a typical length.
 - If the maximal length forces the end symbol, its log probability is not counted.
 
-The tokenizer, if it is not an imported one, is a pipeline of the tokenizers library, for PreTrainedTokenizerFast:
-MarianTokenizer cannot spell unknown characters as bytes. So this is a pipeline for PreTrainedTokenizerFast, which takes
-raw lines and appends the end symbol. It gives the same ids, and decodes them to the same text, except for
+The tokenizer, if it is not an imported one, is a pipeline of the tokenizers library, for PreTrainedTokenizerFast, as
+MarianTokenizer cannot spell unknown characters as bytes. It takes raw lines, appends the end symbol, gives the same ids
+and decodes them to the same text, except for
 
 - characters newer than the library's table of NFKC, 72 between Python 3.11 and tokenizers 0.23;
 - BPE: if two overlapping pairs make the same subword, sentencepiece merges the left one, the library the one that
   comes first in its list;
 - unigram: segmentations whose scores differ only by rounding, and lines that contain a symbol or a byte as
-  sentencepiece writes them, such as <s> or <0x41>: a subword that reaches over the < is not found there;
+  sentencepiece writes them, such as <s> or <0x41>: no subword may reach over the < there;
 - bytes that are not UTF-8: sentencepiece replaces each wrong byte, the library a run of them as one.
 """
 
@@ -51,7 +51,8 @@ from nmt.files import (
 )
 from nmt.model import Transformer
 from nmt.plugins.exchange.foreign import Weights
-from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, halves, ids_of, layers_to_transformers
+from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, ids_of, layers_to_transformers
+from nmt.plugins.exchange.names import halves
 from nmt.plugins.exchange.transformers_program import marian_table, search_settings
 from nmt.text import (
     CONTINUES,
@@ -83,18 +84,17 @@ def write(folder: Path, output: Path) -> None:
     output = output.resolve()
     require(replaceable(output), f"{output}: exists and is no earlier export; name another folder")
     tokenizer, model = read_tokenizer(folder), load_model(folder)
-    require(
-        isinstance(tokenizer, MarianTokenizer) == bool(model.config.unpredicted),
-        f"model.zero_start={model.config.zero_start}: format=huggingface has it with Marian's tokenizer, and only then",
-    )
+    is_marians, zero_start = isinstance(tokenizer, MarianTokenizer), model.config.zero_start
+    problem = f"model.zero_start={zero_start}: format=huggingface has it with Marian's tokenizer, and only then"
+    require(is_marians == bool(model.config.unpredicted), problem)
+    trees = settings(description, tokenizer).items()
+    texts = {name: (json.dumps(tree, indent=2) + "\n").encode() for name, tree in trees}
+    texts["README.md"] = card(description).encode()
     try:
         with whole_folder(output) as temporary:
             save_file(weights_of(model, tokenizer), temporary / "model.safetensors", {"format": "pt"})
-            for name, content in tokenizer_files(tokenizer).items():
+            for name, content in {**tokenizer_files(tokenizer), **texts}.items():
                 (temporary / name).write_bytes(content)
-            for name, tree in settings(description, tokenizer).items():
-                (temporary / name).write_text(json.dumps(tree, indent=2) + "\n", encoding="utf-8")
-            (temporary / "README.md").write_text(card(description), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise NMTError(f"cannot write {output} ({one_line(error)}): is the disk full?") from error
 
@@ -126,24 +126,23 @@ def replaceable(output: Path) -> bool:
 
 def weights_of(model: Transformer, tokenizer: Tokenizer) -> Weights:
     """The weights under the names of transformers, in Marian's order; the model is one that `check` accepts."""
-    ours, config = model.state_dict(), model.config
+    ours, config = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}, model.config
     weights = layers_to_transformers(ours, config)
     rows = ids_of(tokenizer.tables[-1]) if isinstance(tokenizer, MarianTokenizer) else slice(None)
-    bias = ours.get("output.bias", torch.zeros(model.vocabulary_size))
-    weights[VOCABULARY[-1]] = without_start(bias, config)[rows][None]
+
+    def in_order(vocabulary: Tensor) -> Tensor:
+        """Where our decoder starts from zeros, the start symbol has a row of zeros: transformers takes its row."""
+        vocabulary = vocabulary.clone()
+        if config.zero_start:
+            vocabulary[BOS] = 0
+        return vocabulary[rows]
+
+    weights[VOCABULARY[-1]] = in_order(ours.get("output.bias", torch.zeros(model.vocabulary_size)))[None]
     shared = len(tied(config)) == len(EMBEDDINGS)
     matrices = {"model.shared.weight": EMBEDDINGS[-1]} if shared else dict(zip(VOCABULARY, EMBEDDINGS, strict=False))
     for theirs, name in matrices.items():
-        weights[theirs] = without_start(ours[name], config)[rows][:, halves(config.d_model)]
-    return {name: weight.detach().cpu().clone() for name, weight in weights.items()}
-
-
-def without_start(vocabulary: Tensor, config: ModelConfig) -> Tensor:
-    """A row for each id, for the start symbol zeros if the decoder starts from them; transformers takes its row."""
-    if config.zero_start:
-        vocabulary = vocabulary.clone()
-        vocabulary[BOS] = 0
-    return vocabulary
+        weights[theirs] = in_order(ours[name])[:, halves(config.d_model)]
+    return {name: weight.clone() for name, weight in weights.items()}
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
@@ -186,23 +185,13 @@ def from_sentencepiece(ours: SentencePieceTokenizer, cleaning: list[normalizers.
         merges = [pair for pair in cuts if normal.issuperset(pair)]
         pipeline = tokenizers.Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True))
     escapes = [(ESCAPE, ESCAPE + "0"), (META, ESCAPE + "1")]
+    escape = [normalizers.Replace(plain, escaped) for plain, escaped in escapes]
     pipeline.normalizer = normalizers.Sequence(
-        [
-            *cleaning,
-            *(normalizers.Replace(plain, escaped) for plain, escaped in escapes),
-            normalizers.Replace(" ", META),
-            normalizers.Prepend(META),
-        ]
+        [*cleaning, *escape, normalizers.Replace(" ", META), normalizers.Prepend(META)]
     )
-    pipeline.decoder = decoders.Sequence(
-        [
-            decoders.Replace(META, " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-            *(decoders.Replace(escaped, plain) for plain, escaped in reversed(escapes)),
-        ]
-    )
+    join = [decoders.Replace(META, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    restore = [decoders.Replace(escaped, plain) for plain, escaped in reversed(escapes)]
+    pipeline.decoder = decoders.Sequence([*join, *restore])
     return pipeline
 
 
@@ -220,34 +209,21 @@ def settings(description: ModelDescription, tokenizer: Tokenizer) -> dict[str, d
         of_tokenizer = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             **{f"{kind}_token": SYMBOLS[number] for kind, number in TOKENS.items()},
-            "model_input_names": ["input_ids", "attention_mask"],
-            "model_max_length": positions,
-            "padding_side": "right",
-            "clean_up_tokenization_spaces": False,
-            "split_special_tokens": True,
+            **{"model_input_names": ["input_ids", "attention_mask"], "model_max_length": positions},
+            **{"padding_side": "right", "clean_up_tokenization_spaces": False, "split_special_tokens": True},
         }
     tokens = {f"{kind}_token_id": number for kind, number in ids.items() if kind != "unk"}
     tokens["forced_eos_token_id"] = ids["eos"]
     of_model = {
-        "exported_by": "nmt",
-        "model_type": "marian",
-        "architectures": ["MarianMTModel"],
+        **{"exported_by": "nmt", "model_type": "marian", "architectures": ["MarianMTModel"]},
         "is_encoder_decoder": True,
         "share_encoder_decoder_embeddings": len(tied(model)) == len(EMBEDDINGS),
-        "tie_word_embeddings": model.tied_embeddings,
-        "scale_embedding": True,
-        "d_model": model.d_model,
-        "encoder_layers": model.encoder_layers,
-        "encoder_attention_heads": model.heads,
-        "encoder_ffn_dim": model.d_ff,
-        "decoder_layers": model.decoder_layers,
-        "decoder_attention_heads": model.heads,
-        "decoder_ffn_dim": model.d_ff,
-        "activation_function": model.activation,
-        "dropout": model.dropout,
-        "attention_dropout": 0.0,
-        "activation_dropout": 0.0,
-        "torch_dtype": "float32",
+        **{"tie_word_embeddings": model.tied_embeddings, "scale_embedding": True, "d_model": model.d_model},
+        **{"encoder_layers": model.encoder_layers, "encoder_attention_heads": model.heads},
+        **{"encoder_ffn_dim": model.d_ff, "decoder_layers": model.decoder_layers},
+        **{"decoder_attention_heads": model.heads, "decoder_ffn_dim": model.d_ff},
+        **{"activation_function": model.activation, "dropout": model.dropout},
+        **{"attention_dropout": 0.0, "activation_dropout": 0.0, "torch_dtype": "float32"},
         **{"vocab_size": size, "decoder_vocab_size": size, **tokens, "max_position_embeddings": positions},
     }
     search = search_settings(expected_search(DecodeConfig(), description), ids)

@@ -107,15 +107,18 @@ def compare(config: ImportConfig, foreign: "Foreign", model: "Transformer", deco
     from nmt.search import TorchEngine
     from nmt.translation import Translator
 
-    if not config.scores and foreign.program is None:
+    if config.scores:
+        program: Program = PrintedScores(config.scores)
+    elif foreign.program is None:
         yield "not compared with Marian: scores=FILE takes what its scorer printed"
-    elif not config.scores and importlib.util.find_spec(foreign.package or "") is None:
+        return
+    elif importlib.util.find_spec(foreign.package or "") is None:
         yield f"not compared: {foreign.package} is not installed"
+        return
     else:
-        printed = PrintedScores(config.scores) if config.scores else None
-        program: Program = printed or foreign.program(decode)  # type: ignore[misc]  # checked above
-        translator = Translator(TorchEngine([model], decode), foreign.tokenizer)
-        yield from agreement(translator, program, sample_of(config, foreign.tokenizer))
+        program = foreign.program(decode)
+    translator = Translator(TorchEngine([model], decode), foreign.tokenizer)
+    yield from agreement(translator, program, sample_of(config, foreign.tokenizer))
 
 
 def sample_of(config: ImportConfig, tokenizer: "Tokenizer") -> "Sample":

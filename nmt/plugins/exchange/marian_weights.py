@@ -17,7 +17,7 @@ from nmt.config import BOS, EOS, UNK, ModelConfig, build, matches, require, show
 from nmt.errors import NMTError, one_line
 from nmt.files import EMBEDDINGS, read_bytes
 from nmt.plugins.exchange.foreign import Weights
-from nmt.plugins.exchange.names import layer_table
+from nmt.plugins.exchange.names import halves, layer_table
 from nmt.text import MARIAN_SYMBOLS, SOURCE, MarianTokenizer, marian_tokenizer
 
 VOCABULARY = (
@@ -69,14 +69,9 @@ def tokenizer_of(models: Sequence[Path], tables: Sequence[list[str]], tags: bool
         raise NMTError(f"{models[0].parent}: no tokenizer ({one_line(error)})") from error
 
 
-def halves(d_model: int) -> Tensor:
-    """Our index of each of theirs, [D]."""
-    return torch.cat((torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)))
-
-
 def layers_to_transformers(ours: Weights, config: ModelConfig) -> Weights:
     """The layers of a model under transformers' names; missing biases are zeros."""
-    order_D, weights = halves(config.d_model), Weights()
+    order_D, weights = torch.from_numpy(halves(config.d_model)), Weights()
     for row in layer_table(config):
         tensor = ours.get(row.ours)
         if tensor is None:
@@ -115,7 +110,7 @@ def read_weights(
     sizes = {"tied_embeddings": tied, "source_vocabulary_size": None if joint else len(tokenizer.entries[SOURCE])}
     biases = {"attention_bias": True, "output_bias": True}
     config = build(ModelConfig, {"name": "marian", **settings, **biases, **sizes, **COMPUTED_BY[by]}, str(where))
-    order_D, weights = halves(config.d_model).argsort(), Weights()
+    order_D, weights = torch.from_numpy(halves(config.d_model).argsort()), Weights()
     for row in layer_table(config):
         names = row.marian if marians else row.transformers
         tensor = torch.cat([take(name, row.shape[0] // len(names), *row.shape[1:]) for name in names])

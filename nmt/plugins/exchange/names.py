@@ -9,6 +9,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from nmt.config import ModelConfig
 
 
@@ -69,3 +72,8 @@ def norm_rows(model: ModelConfig, ours: str, hub: str, marian: str, suffix: str,
     for name, a, b in (("weight", "scale", "gamma"), ("bias", "bias", "beta")):
         theirs = (f"{hub}.{name}",), (f"{marian}_{a}{suffix}",), (f"{other}/{b}",)
         yield Row(f"{ours}.{name}", (model.d_model,), 0, *theirs)
+
+
+def halves(d_model: int) -> npt.NDArray[np.int64]:
+    """Our index of a column, where sines and cosines are in the two halves of the width."""
+    return np.concatenate((np.arange(0, d_model, 2), np.arange(1, d_model, 2)))

@@ -16,7 +16,8 @@ from nmt.errors import NMTError, how_to_install
 from nmt.files import read_description, read_tokenizer
 from nmt.model import sinusoids
 from nmt.plugins.exchange.foreign import Scores, Weights
-from nmt.plugins.exchange.marian_weights import COMPUTED_BY, halves, rows_of
+from nmt.plugins.exchange.marian_weights import COMPUTED_BY, rows_of
+from nmt.plugins.exchange.names import halves
 from nmt.search import Pair
 from nmt.text import MARIAN_SYMBOLS, SOURCE, TARGET, MarianTokenizer, Tokenizer
 
@@ -128,20 +129,16 @@ class TransformersProgram:
 
     def scores(self, pairs: Sequence[Pair]) -> Iterator[tuple[str, Scores]]:
         """The log probabilities, also with what Marian computes in another way."""
-        if not self.by_marian:
-            yield "that of transformers", self.log_probabilities(self.model, pairs)
-            return
-        other = "that of transformers, whose sinusoids, epsilon and <pad> are not those of the training,"
-        yield other, self.log_probabilities(self.model, pairs)
-        yield (
-            "that of transformers, given those of Marian,",
-            self.log_probabilities(computing_as_marian(self.model), pairs),
-        )
+        origin, model = "that of transformers", self.model
+        if self.by_marian:
+            other = f"{origin}, whose sinusoids, epsilon and <pad> are not those of the training,"
+            yield other, self.log_probabilities(model, pairs)
+            origin, model = f"{origin}, given those of Marian,", computing_as_marian(model)
+        yield origin, self.log_probabilities(model, pairs)
 
     @torch.inference_mode()
     def log_probabilities(self, model: Any, pairs: Sequence[Pair]) -> Scores:
-        sizes = self.ours.source_vocabulary_size or self.ours.vocabulary_size, self.ours.vocabulary_size
-        rows = [list(range(size)) for size in sizes]
+        rows = [list(range(self.ours.vocabulary_size))] * 2
         if isinstance(self.ours, MarianTokenizer):
             tables = self.ours.tables if len(self.ours.tables) == 2 else [marian_table(self.ours)] * 2
             rows = [rows_of(table, has_padding=True) for table in tables]

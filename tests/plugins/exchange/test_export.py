@@ -71,7 +71,6 @@ def translated(checkpoint: Path, notices: list[str] | None = None, **settings) -
     ("settings", "reason"),
     [
         ({"d_k": 4}, "model.d_k=4: .* 8.0 only"),
-        ({"d_v": 4}, "model.d_v=4: .* 8.0 only"),
         ({"attention": "additive"}, "model.attention=additive: .* scaled_dot_product only"),
         ({"attention_window": 5}, "model.attention_window=5: .* None only"),
     ],
@@ -149,14 +148,6 @@ def test_what_is_there_is_replaced_only_where_it_is_an_exported_model(model, tmp
     assert {path.name for path in tmp_path.iterdir()} == {"mine", "out", "model", "tokenizer.model"}
 
 
-def test_what_cannot_be_exported_is_named(model, tmp_path):
-    write(model, tmp_path / "exported", "float32")
-    with pytest.raises(NMTError, match="exported already"):
-        said(tmp_path / "exported")
-    with pytest.raises(NMTError, match="missing: No such file"):
-        said(model, sample="missing")
-
-
 def test_a_model_directory_is_converted_at_its_first_use(model, cache):
     notices, before = [], sorted(model.iterdir())
     first = translated(model, notices)
@@ -176,12 +167,6 @@ def test_a_conversion_belongs_to_the_content_of_a_model(model, changed):
     assert converted_folder(model, "float32") not in (before, converted_folder(model, "int8"))
     (model / changed).write_bytes(content)
     assert converted_folder(model.rename(model.with_name("other")), "float32") == before
-
-
-def test_what_a_conversion_contains_is_part_of_its_name(model, monkeypatch):
-    before = converted_folder(model, "float32")
-    monkeypatch.setattr("nmt.plugins.exchange.ctranslate2_load.CONVERSION", "another")
-    assert converted_folder(model, "float32") != before
 
 
 def test_a_conversion_that_came_with_a_model_is_not_trusted(model, tmp_path):
@@ -217,12 +202,9 @@ def test_an_exported_folder_is_a_checkpoint_of_its_own(model, tmp_path, precisio
         ({"device": "cuda"}, "device=cuda: engine=ctranslate2 is for processors.*engine=torch"),
         ({"checkpoint": 2}, "2 models, but it has no ensembles"),
         ({"decode": DecodeConfig(do_sample=True)}, "decode.do_sample=true.*engine=torch"),
-        ({"decode": DecodeConfig(no_repeat_ngram_size=2)}, "decode.no_repeat_ngram_size=2.*engine=torch"),
         ({"target_prefix": "ka"}, "target_prefix=ka.*engine=torch"),
-        ({"decode": DecodeConfig(max_length=8)}, "decode.max_length=8.*engine=torch"),
         ({"decode": DecodeConfig(length_penalty=1.1)}, "decode.length_penalty=1.1.*engine=torch"),
         ({"checkpoint": 0, "engine": "torch"}, "exported for another program"),
-        ({"decode": DecodeConfig(min_length=2)}, "decode.min_length=2.*engine=torch"),
     ],
     ids=str,
 )
@@ -233,29 +215,6 @@ def test_what_the_engine_cannot_do_is_said_in_one_line(model, tmp_path, settings
     with pytest.raises(NMTError, match=words) as refused:
         load_translator(config, lambda words: None)
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("exported", [False, True])
-def test_jsonl_has_the_details_of_torch(model, tmp_path, exported):
-    folder = tmp_path / "out" if exported else model
-    write(model, tmp_path / "out", "float32")
-    decode = DecodeConfig(beam_size=3, n_best=2, max_extra_length=3)
-    ours, theirs = (
-        load_translator(translator_options(str(name), "tokens", engine=engine, decode=decode), lambda words: None)
-        for name, engine in ((model, "torch"), (folder, "ctranslate2"))
-    )
-    same = 0
-    for row, other in zip(ours.translate(LINES), theirs.translate(LINES), strict=True):
-        for one, two in zip(row, other, strict=True):
-            assert sum(two.details.token_log_probabilities) == pytest.approx(two.log_probability, abs=1e-3)
-            if one.text == two.text:
-                same += 1
-                assert two.details.tokens == one.details.tokens
-                assert two.details.alignment == one.details.alignment
-                assert two.details.token_log_probabilities == pytest.approx(
-                    one.details.token_log_probabilities, abs=1e-3
-                )
-    assert same > len(LINES)
 
 
 @pytest.mark.parametrize(("name", "number"), [("layer", 100), ("layer", -2), ("heads", 100)])
@@ -312,30 +271,3 @@ def test_a_converted_model_translates_without_torch(model, tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("\n") == len(LINES)
         assert done.stderr.splitlines()[-1] == "False False"
-
-
-def test_the_command_takes_a_bare_word(model, nmt, tmp_path):
-    (tmp_path / "sample").write_text("ka nu\n")
-    done = nmt("export", str(model), "precision=int8", f"sample={tmp_path}/sample", "decode=greedy")
-    assert done.code == 0, done.err
-    assert done.out.startswith(f"{model}/ctranslate2-int8: {model} with format=ctranslate2 precision=int8\n")
-    nmt("export", str(model), "format=onnx").refused("format=onnx", "ctranslate2, huggingface")
-    nmt("export", str(model), "format=huggingface", "precision=int8").refused("precision=int8", "format=huggingface")
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"d_ff": 32}, "feed_forward.0.bias' is [16], where there should be [32]"),
-        ({"decoder_layers": 2}, "decoder_layers.1"),
-        ({"norm": "pre"}, "encoder_norm.weight"),
-    ],
-    ids=str,
-)
-def test_weights_that_are_not_as_described_are_not_converted(model, changes, words):
-    """Shapes that do not fit would have CTranslate2 read memory that is not its own."""
-    described = json.loads((model / "config.json").read_text())
-    described["model"].update(changes)
-    (model / "config.json").write_text(json.dumps(described))
-    with pytest.raises(NMTError, match=re.escape(words)):
-        translated(model)

@@ -75,12 +75,9 @@ def test_a_missing_file_is_named(nmt, hub, name, words):
     [
         ({"model_type": "m2m_100"}, ("model_type=m2m_100", "only marian")),
         ({"scale_embedding": "true"}, ("scale_embedding=true: only True",)),
-        ({"encoder_ffn_dim": 64}, ("encoder_ffn_dim and decoder_ffn_dim differ",)),
         ({"d_model": 32}, ("self_attn.q_proj.weight", "[24, 24]", "[32, 32]")),
-        ({"d_model": 10**12}, ("d_model=1000000000000",)),
         ({"d_model": "24"}, ("config.json: d_model='24'", "of another type")),
         ({"encoder_layers": 2}, ("layers.1", "missing")),
-        ({"decoder_layers": 0}, ("decoder_layers=0",)),
     ],
     ids=str,
 )
@@ -95,7 +92,6 @@ def test_settings_that_do_not_fit_are_named(nmt, hub, values, words):
         ({"model.encoder.layernorm_embedding.weight": torch.ones(24)}, ("layernorm_embedding", "not known")),
         ({"final_logits_bias": torch.zeros(1, 7)}, ("final_logits_bias", "[1, 7]", "[1, 143]")),
         ({"model.shared.weight": None}, ("no embeddings",)),
-        ({"model.encoder.layers.0.fc1.bias": None}, ("fc1.bias is missing",)),
         ({"model.encoder.layers.0.fc1.bias": torch.full((48,), torch.nan)}, ("fc1.bias", "no finite numbers")),
         ({"model.encoder.layers.0.fc1.bias": torch.zeros(48, dtype=torch.int8)}, ("numbers of type I8",)),
     ],
@@ -159,11 +155,7 @@ def rewrite(folder: Path, settings: dict[str, str] | None = None, **arrays) -> N
     ("settings", "words"),
     [
         ({"transformer-decoder-autoreg": "rnn"}, ("transformer-decoder-autoreg=rnn", "self-attention")),
-        ({"lemma-dim-emb": "32"}, ("lemma-dim-emb=32",)),
         ({"transformer-postprocess": "dar"}, ("transformer-postprocess=dar", "only post-norm")),
-        ({"transformer-preprocess": "[n]"}, ("transformer-preprocess=", "of another type")),
-        ({"transformer-tied-layers": "[1, 1]"}, ("transformer-tied-layers=[1, 1]",)),
-        ({"transformer-heads": "5"}, ("heads=5",)),
         ({"enc-depth": "2"}, ("encoder_l2_self_Wq is missing",)),
         ({"transformer-dim-ffn": "64"}, ("encoder_l1_ffn_W1", "[64, 24]")),
         ({"dim-emb": "&a 24\nx: *a"}, ("special:model.yml", "alias")),
@@ -182,7 +174,6 @@ def test_an_architecture_of_marian_that_we_lack_is_named(nmt, folder, settings, 
         ({"Wpos": np.zeros((64, 24), np.float32)}, ("Wpos", "not known")),
         ({"decoder_l1_self_Wq": None}, ("decoder_l1_self_Wq is missing",)),
         ({"special:model.yml": None}, ("no special:model.yml",)),
-        ({"x": np.array(["text"])}, ("x holds <U4",)),
     ],
     ids=lambda value: str(list(value)) if isinstance(value, dict) else "",
 )
@@ -208,12 +199,10 @@ def test_an_npz_is_never_unpickled_or_larger_than_its_file(nmt, folder):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("models: [model.npz]\nvocabs: 5\n", ("vocabs=5", "of another type")),
         ("models: [model.npz]\nvocabs: [vocab.yml]\n", ("does not name two vocabularies",)),
         ("models: [model.npz]\nvocabs: [vocab.yml, source.spm]\n", ("one of its vocabularies is a sentencepiece",)),
         ("models: [a.npz, b.npz]\nvocabs: [vocab.yml, vocab.yml]\n", ("name the .npz of one model",)),
         ("models: [model.npz]\nvocabs: [/etc/passwd.yml, /etc/passwd.yml]\n", ("model/passwd.yml", "No such file")),
-        ("models: [model.npz]\nvocabs: [vocab.yml, vocab.yml]\nnormalize: -3\n", ("normalize=-3",)),
         ('models: [model.npz]\nvocabs: ["v\\0.yml", "v\\0.yml"]\n', ("cannot be read",)),
     ],
     ids=str,
