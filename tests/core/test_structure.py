@@ -42,7 +42,7 @@ BUDGETS = {
     "cite": 670,
     "cluster": 500,
     "compare": 1060,
-    "documents": 2090,
+    "documents": 1800,
     "exchange": 2640,
     "judge": 530,
     "minutes": 260,

@@ -8,7 +8,7 @@ import lzma
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from functools import partial
 from itertools import groupby
@@ -40,8 +40,9 @@ class Reader:
     def __init__(self, root: Element) -> None:
         self.w = f"{{{etree.QName(root).namespace}}}"
         """The namespace of WordprocessingML, which has two."""
-        self.units, self.looks, self.properties = list[Unit](), dict[str, str](), dict[str, Element | None]()
-        """The sentences; the tag of references to runs, by their look; and their properties, by that tag."""
+        self.units = list[tuple[Unit, Callable[[Element], None]]]()
+        self.looks, self.properties = dict[str, str](), dict[str, Element | None]()
+        """The sentences and what writes them; tags of references to runs, by look; their properties, by tag."""
         self.begin()
         for paragraph in root.iter(f"{self.w}p"):
             self.read(list(paragraph))
@@ -65,8 +66,7 @@ class Reader:
                 tokens = [opening, *tokens, Token("close", f"</{tag}>", name="r", optional=True)]
             self.unit.tokens += tokens
         if self.unit.content().lines:
-            self.unit.write = partial(self.write, self.unit, self.covered, self.looks[usual])
-            self.units.append(self.unit)
+            self.units.append((self.unit, partial(self.write, self.unit, self.covered, self.looks[usual])))
         self.begin()
 
     def read(self, elements: Sequence[Element]) -> None:
@@ -194,14 +194,17 @@ class Docx(Document):
             raise NMTError("no word/document.xml with text in it: save it as DOCX")
         units = {number: Reader(tree.getroot()).units for number, tree in trees.items()}
         self.counts = {number: len(of_part) for number, of_part in units.items()}
-        self.lines = [unit.content().lines[0] for of_part in units.values() for unit in of_part]
+        self.lines = [unit.content().lines[0] for of_part in units.values() for unit, _ in of_part]
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         left, contents = iter(translations), self.contents.copy()
         for number in self.counts:
             tree = parse_xml(contents[number])
-            units = Reader(tree.getroot()).units
-            if sum(unit.render(next(left)) for unit in units):
+            results = [(*unit.render(next(left)), write) for unit, write in Reader(tree.getroot()).units]
+            for references, is_new, write in results:
+                if is_new:
+                    write(references)
+            if any(is_new for _, is_new, _ in results):
                 contents[number] = serialized(tree, contents[number])
         if contents == self.contents:
             return self.content

@@ -63,17 +63,15 @@ class WithUnits(Document):
 
     def __init__(self, content: bytes, source: str = "", target: str = "") -> None:
         self.content, self.model = content, Direction(source, target)
-        self.lines = [line for unit in self.units(parse_xml(content)) for line in unit.content().lines]
+        self.lines = [line for unit, _ in self.units(parse_xml(content)) for line in unit.content().lines]
 
-    def units(self, tree: Tree) -> list[Unit]:
-        """The units whose target is missing; the targets are made when they are written."""
-        units = list[Unit]()
+    def units(self, tree: Tree) -> Iterator[tuple[Unit, Callable[[], Element]]]:
+        """The sentences without a translation, and what makes an element for it."""
         for source, target in self.sources(tree):
-            unit = Unit(always=True)
-            unit.write = lambda references, unit=unit, target=target: unit.fill(target(), references)
+            unit = Unit()
             unit.tokens += tokens_of(unit, source)
-            units += [unit] if unit.content().lines else []
-        return units
+            if unit.content().lines:
+                yield unit, target
 
     @abstractmethod
     def sources(self, tree: Tree) -> Iterator[tuple[Element, Callable[[], Element]]]:
@@ -81,8 +79,8 @@ class WithUnits(Document):
 
     def join(self, translations: Sequence[Translated]) -> bytes:
         tree = parse_xml(self.content)
-        for unit, translation in zip(self.units(tree), translations, strict=True):
-            unit.render(translation)
+        for (unit, target), translation in zip(list(self.units(tree)), translations, strict=True):
+            unit.fill(target(), unit.render(translation)[0])
         return serialized(tree, self.content) if translations else self.content
 
 
@@ -91,8 +89,8 @@ class Xliff(WithUnits):
 
     def sources(self, tree: Tree) -> Iterator[tuple[Element, Callable[[], Element]]]:
         for element in tree.iter("{*}xliff", "{*}file"):
-            names = (("source-language", "srcLang"), ("target-language", "trgLang"))
-            Direction(*(attribute(element, *pair) for pair in names)).check(self.model)
+            source = attribute(element, "source-language", "srcLang")
+            Direction(source, attribute(element, "target-language", "trgLang")).check(self.model)
         for element in tree.iter("{*}trans-unit", "{*}segment"):
             source, target = element.find("{*}source"), element.find("{*}target")
             state = attribute(target, "state") or attribute(element, "state")

@@ -4,7 +4,6 @@ Among the tokens of a sentence, elements stand as references: `<e0>` and `</e0>`
 """
 
 import re
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from html import escape
@@ -65,10 +64,6 @@ def text_token(text: str) -> Token:
 class Unit:
     """A sentence whose tokens refer to elements."""
 
-    write: Callable[[Element], None] | None = None
-    """Puts what references, the content of an element, stand for into the document."""
-    always: bool = False
-    """Whether a translation is written that is the text itself."""
     tokens: list[Token] = field(default_factory=list)
     elements: list[Element] = field(default_factory=list)
 
@@ -89,17 +84,14 @@ class Unit:
     def content(self) -> Spliced:
         return Spliced("".join(token.raw for token in self.tokens), [Sentence(0, self.tokens, escaped)])
 
-    def render(self, translation: Translated) -> bool:
-        """Write a translation; False if it is the text itself."""
-        assert self.write
+    def render(self, translation: Translated) -> tuple[Element, bool]:
+        """References with a translation between them, and whether it differs from the text itself."""
         content = self.content()
         markup = content.render([translation])
-        if self.always or markup != content.text:
-            try:
-                self.write(etree.fromstring(f"<x>{markup}</x>"))
-            except etree.XMLSyntaxError:  # elements nested too deeply to be placed
-                self.write(etree.fromstring(f"<x>{content.text}</x>"))
-        return markup != content.text
+        try:
+            return etree.fromstring(f"<x>{markup}</x>"), markup != content.text
+        except etree.XMLSyntaxError:  # elements nested too deeply to be placed
+            return etree.fromstring(f"<x>{content.text}</x>"), True
 
     def fill(self, element: Element, references: Element) -> None:
         """Give an element the text and the elements that references stand for."""
