@@ -20,7 +20,7 @@ ESCAPED = "\ue000"
 ESCAPE = re.compile(r"\\(?:(?=[abfvx0-7])|.)", re.DOTALL)
 MARKUP = re.compile(
     r"(?P<line>\r?\n)|</?(?P<name>(?!PRI[diouxX])[a-zA-Z][\w:-]*)(?:\s+[\w:-]+\s*=[^<>]*|\s*/)?>|\{\\[^{}]*\}"
-    rf"|\A\s*[-*•\u2013]\s+|{ESCAPED}(?:x[\da-fA-F]*|[0-7]{{1,3}}|.)"
+    rf"|\A\s*[-*•\u2013]\s+|{ESCAPED}(?:(?:x[\da-fA-F]+|[0-7]{{1,3}})(?:\[[\d;]*[a-zA-Z])?|.)"
 )
 """A line end, a tag, a command of subtitles such as {\\an8}, the dash at the beginning, or an escape of C."""
 PARAGRAPH = re.compile(r"\r?\n(?=[ \t\r\n]|[-*•\u2013]|\d+[.)])")

@@ -514,7 +514,7 @@ msgstr[1] ""
     )
     expected = expected.replace('"an hour"\nmsgstr ""', '"an hour"\nmsgstr "AN HOUR"')
     bell = 'msgid "a bell\\a or \\033[1m \\101"\nmsgstr "'
-    filled = r"A BELL\a OR \033[1M \101"
+    filled = r"A BELL\a OR \033[1m \101"
     expected = expected.replace(bell, f"#, fuzzy\n{bell}{filled}")
     expected = expected.replace('"a day"\nmsgstr ""', '"a day"\nmsgstr "A DAY"')
     expected = expected.replace(
