@@ -49,7 +49,7 @@ BUDGETS = {
     "parse": 670,
     "protection": 1050,
     "quickstart": 180,
-    "report": 990,
+    "report": 980,
     "serve": 1980,
     "sweep": 370,
     "synthesize": 440,

@@ -42,40 +42,17 @@ class Example:
 
 
 @dataclass
-class Bucket:
-    """Sentences of similar length."""
-
-    label: str
-    """Source words, from-to."""
-    count: int
-    value: float
-
-
-@dataclass
 class Quality:
     """Scores and examples of a held-out set."""
 
     metric: str
     """bleu, or that of the kind of corpus, such as brackets."""
     scores: list[Score]
-    buckets: list[Bucket]
+    buckets: list[dict[str, Any]]
+    """Of the sentences with 1-5 source words, 6-10, ..., from the shortest to the longest: label, count, and value."""
     histogram: list[int]
     """The numbers of sentences with a score in 0-10, 10-20, ... 90-100."""
     examples: list[Example]
-
-
-def by_length(
-    metric: str, sources: list[str], references: list[str], hypotheses: list[str], tokenize: str | None = None
-) -> list[Bucket]:
-    """The score of the sentences with 1-5 source words, 6-10, ..., from the shortest to the longest that occur."""
-    bucket_of = [length_bucket(source) for source in sources]
-    buckets = []
-    for bucket in range(min(bucket_of), max(bucket_of) + 1):
-        chosen = [index for index, number in enumerate(bucket_of) if number == bucket]
-        pairs = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
-        value = score(*pairs, [metric], tokenize=tokenize)[0].value if chosen else 0.0
-        buckets.append(Bucket(length_label(bucket), len(chosen), value))
-    return buckets
 
 
 def pick(examples: list[Example], count: int) -> dict[str, list[Example]]:
@@ -102,12 +79,18 @@ def assess(
         scores = score([hypothesis], [reference], ["chrf" if metric == "bleu" else metric])
         return max(part.value for part in scores if part.metric in ("chrf", metric, f"{metric}_complete"))
 
-    triples = zip(sources, references, hypotheses, strict=True)
+    triples, lengths = zip(sources, references, hypotheses, strict=True), [length_bucket(source) for source in sources]
+    buckets = []
+    for length in range(min(lengths), max(lengths) + 1):
+        chosen = [index for index, number in enumerate(lengths) if number == length]
+        sides = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
+        value = score(*sides, [metric], tokenize=tokenize)[0].value if chosen else 0.0
+        buckets.append({"label": length_label(length), "count": len(chosen), "value": value})
     examples = [Example(s, r, h, sentence_score(h, r)) for s, r, h in triples]
     return Quality(
         metric=metric,
         scores=score(hypotheses, references, [metric, "chrf"][: 2 if metric == "bleu" else 1], tokenize=tokenize),
-        buckets=by_length(metric, sources, references, hypotheses, tokenize),
+        buckets=buckets,
         histogram=[sum(min(int(example.value // 10), 9) == tenth for example in examples) for tenth in range(10)],
         examples=examples,
     )

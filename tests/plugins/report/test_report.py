@@ -269,11 +269,11 @@ def test_scores_as_a_whole_by_length_and_by_sentence_are_sacrebleus():
         assert example.value == sacrebleu.sentence_chrf(example.hypothesis, [example.reference]).score
     assert sum(quality.histogram) == len(SOURCES)
     labels = ["1-5", "6-10", *(f"{n + 1}-{n + 5}" for n in range(10, 45, 5)), "46+"]
-    assert [bucket.label for bucket in quality.buckets] == labels
+    assert [bucket["label"] for bucket in quality.buckets] == labels
     for bucket in quality.buckets:
-        chosen = {"1-5": [0, 2, 5], "6-10": [1, 3], "46+": [4]}.get(bucket.label, [])
+        chosen = {"1-5": [0, 2, 5], "6-10": [1, 3], "46+": [4]}.get(bucket["label"], [])
         texts = [HYPOTHESES[i] for i in chosen], [[REFERENCES[i] for i in chosen]]
-        assert (bucket.count, bucket.value) == (len(chosen), sacrebleu.corpus_bleu(*texts).score if chosen else 0)
+        assert (bucket["count"], bucket["value"]) == (len(chosen), sacrebleu.corpus_bleu(*texts).score if chosen else 0)
 
 
 def test_trees_are_scored_by_their_brackets():
@@ -284,7 +284,7 @@ def test_trees_are_scored_by_their_brackets():
     quality = assess(sources, references, [hypothesis, "(TOP (NN hush))"], "brackets")
     assert [item.value for item in quality.scores] == pytest.approx([400 / 7, 200 / 3, 50, 50])
     assert [e.value for e in quality.examples] == pytest.approx([400 / 7, 100])
-    assert [(bucket.label, bucket.value) for bucket in quality.buckets] == [("1-5", pytest.approx(400 / 7))]
+    assert [(bucket["label"], bucket["value"]) for bucket in quality.buckets] == [("1-5", pytest.approx(400 / 7))]
 
 
 @pytest.mark.parametrize(
