@@ -192,8 +192,8 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     import pyarrow as pa
 
     from nmt.commands import compose
-    from nmt.data import IDS_SCHEMA, arrow_writer, list_column
-    from nmt.preparation import preprocess
+    from nmt.data import IDS_SCHEMA
+    from nmt.preparation import arrow_writer, list_column, preprocess
 
     text, prepared = folder / "text", folder / "prepared"
     for split, size in (("train", vocabulary // 4), ("valid", 20)):

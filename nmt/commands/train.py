@@ -55,14 +55,14 @@ def compose_plans(tree: "DictConfig", keys: list[str]) -> None:
 
 def show(overrides: list[str], config_dir: Path | None, options: set[str]) -> None:
     """Print the pairs of the first update as the model gets them, in subwords, with tags and noise."""
-    from nmt.data import UpdateDataModule, batch_of, open_corpus
+    from nmt.data import UpdateDataModule, open_corpus
     from nmt.text import load_tokenizer
 
     config = compose(COMMAND, overrides, config_dir)
     corpus = open_corpus(Path(config.prepared))
     updates, tokenizer = UpdateDataModule(corpus, config), load_tokenizer(corpus.tokenizer_file)
     for planned in updates.planner.update(0):
-        batch = batch_of(updates.batches, planned)
+        batch = updates.batches.batch(planned)
         for pair in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True):
             sides = ([id for id in ids if id not in (PAD, EOS)] for ids in pair)
             print(*(" ".join(tokenizer.subwords(ids, side)) for side, ids in enumerate(sides)), sep="\t")

@@ -1,26 +1,7 @@
-from .arrow import (
-    IDS_SCHEMA as IDS_SCHEMA,
-    TEXT_SCHEMA as TEXT_SCHEMA,
-    arrow_blocks as arrow_blocks,
-    arrow_writer as arrow_writer,
-    list_column as list_column,
-    text_block as text_block,
-    text_pairs as text_pairs,
-)
 from .datamodule import (
     STOPPING as STOPPING,
     UpdateDataModule as UpdateDataModule,
     accumulation as accumulation,
-    batch_of as batch_of,
-)
-from .manifest import (
-    FORMAT_VERSION as FORMAT_VERSION,
-    TOKENIZER as TOKENIZER,
-    Manifest as Manifest,
-    as_prepared as as_prepared,
-    check_ours as check_ours,
-    fingerprint as fingerprint,
-    read_manifest as read_manifest,
 )
 from .planning import (
     BatchPlanner as BatchPlanner,
@@ -30,13 +11,26 @@ from .planning import (
     stages as stages,
 )
 from .prepared import (
+    FORMAT_VERSION as FORMAT_VERSION,
+    IDS_SCHEMA as IDS_SCHEMA,
+    TOKENIZER as TOKENIZER,
     Batch as Batch,
     Domain as Domain,
+    Manifest as Manifest,
     PreparedCorpus as PreparedCorpus,
     PreparedSplit as PreparedSplit,
+    as_prepared as as_prepared,
+    check_ours as check_ours,
     corpus_of as corpus_of,
     dummy_batch as dummy_batch,
+    fingerprint as fingerprint,
     open_corpus as open_corpus,
+    read_manifest as read_manifest,
 )
 from .shuffling import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, splitmix as splitmix
-from .transforms import IdPair as IdPair, Transform as Transform, transforms_for as transforms_for
+from .transforms import (
+    IdPair as IdPair,
+    PlannedBatches as PlannedBatches,
+    Transform as Transform,
+    transforms_for as transforms_for,
+)

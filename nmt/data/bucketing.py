@@ -2,11 +2,11 @@
 
 Pairs are counted by source and target length, and the table of these counts is cut in two, recursively, along
 whichever length saves the most padding. Each group ends up with little padding or few micro-batches, but with enough
-of them to shuffle: a large corpus gets fine groups, a small one coarse groups.
+of them to shuffle: a large corpus gets fine groups, a small one coarse groups. The cells of the table are arrays:
+`widths` [2, cells] of source and target, and `counts` [cells] of pairs.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,99 +29,51 @@ def bucket_widths(lengths: NDArray[Any]) -> Ints:
     return widths
 
 
-@dataclass
-class Cells:
-    """Numbers of pairs by width."""
-
-    widths: Ints
-    """[2, cells]: source and target."""
-    counts: Ints
-
-    def __getitem__(self, chosen: Ints) -> "Cells":
-        return Cells(self.widths[:, chosen], self.counts[chosen])
-
-    @property
-    def padding(self) -> float:
-        """The share of padding when all pairs are padded to the widest."""
-        real = (self.counts * self.widths.sum(0)).sum()
-        return float(1 - real / (self.counts.sum() * self.widths.max(1).sum()))
-
-
-def count_cells(source_lengths: NDArray[Any], target_lengths: NDArray[Any]) -> tuple[Cells, NDArray[np.int32]]:
-    """A cell for every combination of widths, most of them with a count of 0, and the cell of each pair."""
-    widths, indices = [], []
-    for lengths in (source_lengths, target_lengths):
-        longest = int(lengths.max())
-        # Not wider than the longest sentence, which may fill a micro-batch by itself.
-        of_length = np.minimum(bucket_widths(np.arange(longest + 1)), longest)
-        side, index_of_length = np.unique(of_length, return_inverse=True)
-        widths.append(side)
-        indices.append(index_of_length)
-    columns = len(widths[0])
-    counts = np.zeros(columns * len(widths[1]), np.int64)
-    cell_of_pair = np.empty(len(source_lengths), np.int32)
-    for start in range(0, len(cell_of_pair), BLOCK_PAIRS):
-        block = slice(start, start + BLOCK_PAIRS)
-        cells = indices[1][target_lengths[block]] * columns + indices[0][source_lengths[block]]
-        counts += np.bincount(cells, minlength=len(counts))
-        cell_of_pair[block] = cells
-    grid = np.stack([np.tile(widths[0], len(widths[1])), np.repeat(widths[1], columns)])
-    return Cells(grid, counts), cell_of_pair
-
-
-def cost(counts: Ints, widths: Ints, budget: int) -> Ints:
+def cost(widths: Ints, counts: Ints, budget: int) -> Ints:
     """Twice the positions of pairs in micro-batches of these widths ([2, ...]), with empty rows counted half.
 
     Unlike padding, an empty row takes no time, but it makes its update smaller.
     """
     rows = budget // widths.max(0)
-    filled_up = -(-counts // rows) * rows
-    positions: Ints = (counts + filled_up) * widths.sum(0)
+    positions: Ints = (counts + -(-counts // rows) * rows) * widths.sum(0)
     return positions
 
 
-def best_cut(cells: Cells, side: int, budget: int) -> tuple[int, Ints, Ints] | None:
+def best_cut(widths: Ints, counts: Ints, side: int, budget: int) -> tuple[int, Ints, Ints] | None:
     """The best cut along one side's lengths: its cost, and the cells of both parts; None where there is no cut."""
-    order = np.argsort(cells.widths[side], kind="stable")
-    ordered = cells[order]
-    # A cut may follow the last cell of each width. The counts and widths of both parts, for all cuts at once:
-    last = np.flatnonzero(np.diff(ordered.widths[side]))
-    below = ordered.counts.cumsum()[last]
-    above = ordered.counts.sum() - below
-    widths_below = np.maximum.accumulate(ordered.widths, axis=1)[:, last]
-    widths_above = np.maximum.accumulate(ordered.widths[:, ::-1], axis=1)[:, ::-1][:, last + 1]
-    enough = [
-        counts >= MIN_MICRO_BATCHES * (budget // widths.max(0))
-        for counts, widths in ((below, widths_below), (above, widths_above))
-    ]
+    order = np.argsort(widths[side], kind="stable")
+    widths, counts = widths[:, order], counts[order]
+    # A cut may follow the last cell of each width. The widths and counts of both parts, for all cuts at once:
+    last = np.flatnonzero(np.diff(widths[side]))
+    below = np.maximum.accumulate(widths, axis=1)[:, last], counts.cumsum()[last]
+    above = np.maximum.accumulate(widths[:, ::-1], axis=1)[:, ::-1][:, last + 1], counts.sum() - below[1]
+    enough = [part[1] >= MIN_MICRO_BATCHES * (budget // part[0].max(0)) for part in (below, above)]
     allowed = np.flatnonzero(enough[0] & enough[1])
     if not len(allowed):
         return None
-    costs = cost(below, widths_below, budget) + cost(above, widths_above, budget)
+    costs = cost(*below, budget) + cost(*above, budget)
     best = allowed[costs[allowed].argmin()]
     return int(costs[best]), order[: last[best] + 1], order[last[best] + 1 :]
 
 
-def partition(cells: Cells, budget: int) -> list[Ints]:
+def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
     """Cut the cells into groups, as long as that saves padding; the cells of each group."""
-    groups, uncut = [], [np.arange(len(cells.counts))]
+    groups, uncut = [], [np.arange(len(counts))]
     while uncut:
         members = uncut.pop()
-        part = cells[members]
-        cuts = []
-        if part.padding > PADDING_SHARE:
-            cuts = [cut for side in (0, 1) if (cut := best_cut(part, side, budget))]
-        best = min(cuts, key=lambda cut: cut[0], default=None)
-        uncut_cost = cost(part.counts.sum(keepdims=True), part.widths.max(1, keepdims=True), budget)
-        if best and best[0] < int(uncut_cost[0]):
+        part = widths[:, members], counts[members]
+        total, widest = part[1].sum(keepdims=True), part[0].max(1, keepdims=True)
+        padding = 1 - (part[1] * part[0].sum(0)).sum() / (total[0] * widest.sum())
+        cuts = [best_cut(*part, side, budget) for side in (0, 1)] if padding > PADDING_SHARE else []
+        best = min(filter(None, cuts), key=lambda cut: cut[0], default=None)
+        if best and best[0] < int(cost(widest, total, budget)[0]):
             uncut += [members[best[2]], members[best[1]]]
         else:
             groups.append(members)
     return groups
 
 
-@dataclass
-class Groups:
+class Groups(NamedTuple):
     """The pairs of a corpus in groups."""
 
     order: NDArray[np.signedinteger[Any]]
@@ -134,17 +86,28 @@ class Groups:
 
 def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any], budget: int) -> Groups:
     """Group pairs for micro-batches of at most `budget` padded tokens on either side."""
-    grid, cell_of_pair = count_cells(source_lengths, target_lengths)
-    filled = np.flatnonzero(grid.counts)
-    cells = grid[filled]
-    groups = partition(cells, budget)
+    # Not wider than the longest sentence, which may fill a micro-batch by itself.
+    tables = [
+        np.unique(np.minimum(bucket_widths(np.arange(longest + 1)), longest), return_inverse=True)
+        for longest in (int(source_lengths.max()), int(target_lengths.max()))
+    ]
+    (source_widths, source_index), (target_widths, target_index) = tables
+    grid = np.stack([np.tile(source_widths, len(target_widths)), np.repeat(target_widths, len(source_widths))])
+    counts, cell_of_pair = np.zeros(grid.shape[1], np.int64), np.empty(len(source_lengths), np.int32)
+    for start in range(0, len(cell_of_pair), BLOCK_PAIRS):
+        block = slice(start, start + BLOCK_PAIRS)
+        cells = target_index[target_lengths[block]] * len(source_widths) + source_index[source_lengths[block]]
+        counts += np.bincount(cells, minlength=len(counts))
+        cell_of_pair[block] = cells
+    filled = np.flatnonzero(counts)
+    groups = [filled[members] for members in partition(grid[:, filled], counts[filled], budget)]
     # numpy sorts integers of up to 16 bits in linear time, and these suffice unless micro-batches are tiny.
-    group_of_cell = np.zeros(len(grid.counts), np.min_scalar_type(len(groups)))
+    group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
     for group, members in enumerate(groups):
-        group_of_cell[filled[members]] = group
+        group_of_cell[members] = group
     order = np.argsort(group_of_cell[cell_of_pair], kind="stable")
     return Groups(
         order=order.astype(np.min_scalar_type(-len(order))),
-        starts=np.cumsum([0, *(cells.counts[members].sum() for members in groups)]),
-        widths=np.stack([cells.widths[:, members].max(1) for members in groups], axis=1),
+        starts=np.cumsum([0, *(counts[members].sum() for members in groups)]),
+        widths=np.stack([grid[:, members].max(1) for members in groups], axis=1),
     )

@@ -1,7 +1,7 @@
 """From the planner to Lightning: each device's micro-batches, in order.
 
-The way of a batch: BatchPlanner chooses its pairs, UpdateDataset reads and pads them, DataLoader and Lightning move it
-to the device, TranslationModule.training_step computes its loss.
+The way of a batch: BatchPlanner chooses its pairs, PlannedBatches reads, transforms and pads them, DataLoader and
+Lightning move it to the device, TranslationModule.training_step computes its loss.
 """
 
 import signal
@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from nmt.config import ExperimentConfig, sources_of
 from nmt.data.planning import BatchPlanner, MicroBatch, Mixture, stages
-from nmt.data.prepared import Batch, PreparedCorpus, PreparedSplit
-from nmt.data.transforms import TransformedSplit, transforms_for
+from nmt.data.prepared import Batch, PreparedCorpus
+from nmt.data.transforms import PlannedBatches, transforms_for
 from nmt.errors import SameForAll
 
 # Ctrl-C, a scheduler's SIGTERM, and the signals by which SLURM announces it. Not every system has all of them.
@@ -29,19 +29,11 @@ def leave_signals_to_training(worker: int) -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def batch_of(split: PreparedSplit | TransformedSplit, planned: MicroBatch) -> Batch:
-    """The sentences of a micro-batch."""
-    batch = split.batch(planned) if isinstance(split, TransformedSplit) else split.batch(planned.indices)
-    return batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
-
-
 class UpdateDataset(IterableDataset[Batch]):
     """The endless stream of one rank's micro-batches, from update `start` on."""
 
-    def __init__(
-        self, split: PreparedSplit | TransformedSplit, planner: BatchPlanner, start: int, rank: int, world_size: int
-    ) -> None:
-        self.split, self.planner, self.start, self.rank, self.world_size = split, planner, start, rank, world_size
+    def __init__(self, batches: PlannedBatches, planner: BatchPlanner, start: int, rank: int, world_size: int) -> None:
+        self.batches, self.planner, self.start, self.rank, self.world_size = batches, planner, start, rank, world_size
 
     def plan(self) -> Iterator[MicroBatch]:
         for update in count(self.start):
@@ -51,8 +43,9 @@ class UpdateDataset(IterableDataset[Batch]):
         worker = get_worker_info()
         # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so every
         # worker plans all batches, but builds only its own.
-        plan = islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
-        return (batch_of(self.split, planned) for planned in plan)
+        return map(
+            self.batches.batch, islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
+        )
 
 
 class UpdateDataModule(LightningDataModule):
@@ -70,9 +63,7 @@ class UpdateDataModule(LightningDataModule):
                 stages(self.sources, np.diff(bounds).tolist(), config.data.temperature),
                 growth=np.prod([np.ones(len(self.sources)), *(transform.growth for transform in transforms)], axis=0),
             )
-        self.batches: PreparedSplit | TransformedSplit = self.split
-        if self.mixture and transforms:
-            self.batches = TransformedSplit(self.split, self.mixture.bounds, transforms)
+        self.batches = PlannedBatches(self.split, self.mixture.bounds if self.mixture else None, transforms)
         lengths = self.split.source_lengths, self.split.target_lengths
         self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window, self.mixture)
 
@@ -80,8 +71,7 @@ class UpdateDataModule(LightningDataModule):
         """The share of each source in the sentences of the stage that an update is in; empty without a mixture."""
         if self.mixture is None or len(self.sources) == 1:
             return {}
-        counts = self.mixture.stages[self.planner.stage_of(update)].copies * np.diff(self.mixture.bounds)
-        return self.by_source(counts / counts.sum())
+        return self.by_source(self.mixture.stages[self.planner.stage_of(update)].copies * np.diff(self.mixture.bounds))
 
     def realised_shares(self, updates: range) -> dict[str, float]:
         """The share of each source in the sentences of these updates; empty without a mixture."""
@@ -89,10 +79,11 @@ class UpdateDataModule(LightningDataModule):
             return {}
         rows = np.concatenate([planned.indices for update in updates for planned in self.planner.update(update)])
         # A row at the end of the last source would count as one of it, but there is none.
-        return self.by_source(np.histogram(rows, self.mixture.bounds)[0] / len(rows))
+        return self.by_source(np.histogram(rows, self.mixture.bounds)[0])
 
-    def by_source(self, values: NDArray[np.float64]) -> dict[str, float]:
-        return {source.name: value for source, value in zip(self.sources, values.tolist(), strict=True)}
+    def by_source(self, counts: NDArray[np.float64]) -> dict[str, float]:
+        shares = (counts / counts.sum()).tolist()
+        return {source.name: share for source, share in zip(self.sources, shares, strict=True)}
 
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer

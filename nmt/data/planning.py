@@ -14,7 +14,6 @@ whatever the number of copies, which need not be a whole number.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +30,7 @@ STAGE_PASSES = 2**32
 """Passes are numbered from a multiple of this on in each stage of a training, so that none has the order of another."""
 
 
-@dataclass
-class Stage:
+class Stage(NamedTuple):
     """A stretch of updates with the same sources."""
 
     start: int
@@ -41,8 +39,7 @@ class Stage:
     """For each source, the occurrences of each of its pairs in a pass, mostly 1 or more; 0 for one that is not used."""
 
 
-@dataclass
-class Mixture:
+class Mixture(NamedTuple):
     """The sources of a corpus, the stages of a training on them, and the lengths that transforms may give to pairs."""
 
     bounds: Ints
@@ -51,10 +48,6 @@ class Mixture:
     growth: NDArray[np.float64]
     """[sources]: sentences may get this many times longer."""
 
-    def grown(self, source: NDArray[Any], target: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The lengths to plan with."""
-        growth = np.repeat(self.growth, np.diff(self.bounds))
-        return np.ceil(source * growth).astype(np.int32), np.ceil(target * growth).astype(np.int32)
 
 
 def shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[float]:
@@ -78,10 +71,8 @@ def last_stage(sources: Sequence[SourceConfig]) -> int:
 
 def stages(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[Stage]:
     """The stages of a training, first to last."""
-    made = []
-    for start in sorted(
-        {0, *(bound for source in sources for bound in (source.start, source.stop) if bound is not None)}
-    ):
+    result = []
+    for start in sorted({0, *(source.start for source in sources), *(source.stop or 0 for source in sources)}):
         used = [n for n, source in enumerate(sources) if source.start <= start and (source.stop or start + 1) > start]
         if not used:
             raise NMTError(f"data.sources: none of them is used from update {start:,} on; raise stop of one")
@@ -96,8 +87,8 @@ def stages(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: f
             )
         copies = np.zeros(len(sources))
         copies[used] = taken / pairs
-        made.append(Stage(start, copies))
-    return made
+        result.append(Stage(start, copies))
+    return result
 
 
 class UpdateSize(NamedTuple):
@@ -123,6 +114,9 @@ class UpdateSize(NamedTuple):
         return 1 - (self.source_tokens + self.target_tokens) / self.positions
 
 
+NO_SIZE = UpdateSize(0, 0, 0, 0, 0, 0)
+
+
 def pairs_before(lengths: Ints, reach: int) -> int:
     """Number of pairs of a position and one of the `reach` positions before it, in sentences of these lengths."""
     seen = np.minimum(reach, lengths - 1)
@@ -142,8 +136,7 @@ def micro_batch_size(source: Ints, target: Ints, attention_window: int | None = 
     )
 
 
-@dataclass
-class MicroBatch:
+class MicroBatch(NamedTuple):
     """Sentences that go through the model together, and the size of the whole update they belong to."""
 
     indices: Ints
@@ -225,7 +218,9 @@ class BatchPlanner:
         self.source_lengths, self.target_lengths = source_lengths, target_lengths
         budget = batching.tokens_per_update // batching.micro_batches
         if mixture:
-            source_lengths, target_lengths = mixture.grown(source_lengths, target_lengths)
+            growth = np.repeat(mixture.growth, np.diff(mixture.bounds))
+            source_lengths = np.ceil(source_lengths * growth).astype(np.int32)
+            target_lengths = np.ceil(target_lengths * growth).astype(np.int32)
         longest = int(max(source_lengths.max(), target_lengths.max()))
         if longest > budget:
             raise NMTError(
@@ -254,15 +249,10 @@ class BatchPlanner:
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, len(stage), order_key)
         members = stage.pairs(self.seed, passes, parts)
-        sizes = [
-            micro_batch_size(
-                self.source_lengths[pairs].astype(np.int64),
-                self.target_lengths[pairs].astype(np.int64),
-                self.attention_window,
-            )
-            for pairs in members
+        lengths = [
+            [side[pairs].astype(np.int64) for side in (self.source_lengths, self.target_lengths)] for pairs in members
         ]
-        size = sum(sizes[1:], start=sizes[0])
+        size = sum((micro_batch_size(*sides, self.attention_window) for sides in lengths), NO_SIZE)
         widths = self.groups.widths[:, stage.group_of_part[parts]].T.tolist()
         return [
             MicroBatch(pairs, number, micro_batch, size, (source, target))

@@ -1,8 +1,11 @@
-"""A prepared corpus on disk: memory-mapped token ids through `datasets`.
+"""A prepared corpus on disk: its manifest, raw text of the held-out sets, and memory-mapped token ids.
 
 Shapes: B sentences, S source positions, T target positions.
 """
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,20 +17,146 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt.config import BOS, EOS, PAD, UNK, DataConfig, held_out_name, sources_of
-from nmt.data.arrow import IDS_SCHEMA
-from nmt.data.manifest import TOKENIZER, Manifest, read_manifest
+from nmt.config import (
+    BOS,
+    EOS,
+    IN_TRAINING,
+    LANGUAGE,
+    PAD,
+    UNK,
+    DataConfig,
+    build,
+    difference,
+    held_out_name,
+    sources_of,
+)
 from nmt.data.planning import UpdateSize
 from nmt.errors import NMTError, one_line
-from nmt.files import check_regular, sha256
+from nmt.files import LARGE, check_regular, check_version, parse_json, read_mapping, sha256, write_file
 from nmt.text import load_tokenizer, parallel, read_texts
+
+FORMAT_VERSION = 3
+TOKENIZER = "tokenizer.model"
+IDS_SCHEMA = pa.schema(
+    {
+        "source": pa.list_(pa.int32()),
+        "target": pa.list_(pa.int32()),
+        "source_length": pa.int32(),
+        "target_length": pa.int32(),
+        "line": pa.int64(),
+    }
+)
+
+
+def as_prepared(data: dict[str, Any]) -> dict[str, Any]:
+    """The keys of `data` that decide what is prepared."""
+    kept = {key: value for key, value in data.items() if key not in IN_TRAINING}
+    if isinstance(kept.get("sources"), list):
+        kept["sources"] = [as_prepared(part) if isinstance(part, dict) else part for part in kept["sources"]]
+    return kept
+
+
+def fingerprint(content: dict[str, Any]) -> str:
+    """SHA-256 of everything that determines the content of a prepared corpus."""
+    tree = {"format_version": FORMAT_VERSION, **content, "data": as_prepared(content["data"])}
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass
+class Manifest:
+    """`manifest.json` of a prepared corpus."""
+
+    format_version: int
+    fingerprint: str
+    content: dict[str, Any]
+    """The configuration of data and tokenizer, the seed, and the SHA-256 of the sources."""
+    counts: dict[str, Any]
+    """`Counts` of each split."""
+    vocabulary_size: int
+    tokenizer: str
+    """SHA-256 of tokenizer.model."""
+    versions: dict[str, str]
+    characters: dict[str, str] | None = None
+    """Characters of the training pairs for each side, sorted; None where they are not recorded."""
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """Lengths and characters of the training pairs, for warnings about input beyond them."""
+        characters = {} if self.characters is None else {"characters": self.characters}
+        return {"lengths": self.counts["train"]["lengths"], **characters}
+
+    @property
+    def is_treebank(self) -> bool:
+        """True if the targets are constituency trees."""
+        return bool(self.content["data"]["kind"] == "treebank")
+
+    def write(self, folder: Path) -> None:
+        write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
+
+    def difference(self, content: dict[str, Any]) -> str:
+        """The difference between the content of this corpus and another."""
+        old, new = ({**tree, "data": as_prepared(tree["data"])} for tree in (self.content, content))
+        return difference(old, new)
+
+
+@dataclass
+class Counts:
+    """Counts of one split in a manifest."""
+
+    read: int
+    dropped: dict[str, int]
+    """Reason -> pairs."""
+    kept: int
+    tokens: dict[str, int]
+    """Side -> tokens, end symbols included."""
+    lengths: dict[str, dict[str, int]]
+    """Side -> tokens of a line without the end symbol: the 99th percentile and the maximum."""
+    in_train: int = 0
+    """Pairs of this held-out set that the training text contains too."""
+    sources: dict[str, int] | None = None
+    """Pairs kept of each source, in the order of rows."""
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of the corpus prepared in `folder`; NMTError where there is none of this format."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise NMTError(f"{folder}: no prepared corpus there; run `nmt preprocess` with the same data=... first")
+    tree = read_mapping(path, parse_json, LARGE)
+    check_version(path, tree.get("format_version"), FORMAT_VERSION, "prepare the corpus again with overwrite=true")
+    manifest = build(Manifest, tree, str(path))
+    for split, counts in manifest.counts.items():
+        build(Counts, counts, f"{path}, counts, {split[:20]}")
+    groups = {key: value for key, value in manifest.content.items() if isinstance(value, dict)}
+    keys = (("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind"))
+    names = [groups.get(group, {}).get(key) for group, key in keys]
+    named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
+    if not named or "sources" not in groups or not 0 < manifest.vocabulary_size < 2**31:
+        raise NMTError(f"{path}: not what `nmt preprocess` writes; prepare the corpus again")
+    return manifest
+
+
+OUR_FILES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)/[\w-]+\.arrow")
+
+
+def check_ours(folder: Path) -> None:
+    """NMTError unless a folder that is to be replaced holds a prepared corpus, of any format, and nothing else."""
+    advice = "move it away, or pass prepared=FOLDER"
+    try:
+        keys = set(read_mapping(folder / "manifest.json", parse_json, LARGE))
+    except NMTError:
+        keys = set()
+    if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys:
+        raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}")
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        ours = name in ("train", "valid", "test") if path.is_dir() else path.is_file() and OUR_FILES.fullmatch(name)
+        if path.is_symlink() or not ours:
+            raise NMTError(f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")
 
 
 class Batch(NamedTuple):
-    """A padded micro-batch.
-
-    It is a plain tuple because Lightning then copies its tensors asynchronously, but waits for a `to` method of ours.
-    """
+    """A padded micro-batch. Lightning copies the tensors of a plain tuple asynchronously."""
 
     source: Tensor
     """[B, S], each sentence closed by the end symbol."""
@@ -63,20 +192,14 @@ def shift(target_out: Tensor) -> Tensor:
 def padded_batch(sources: pa.ListArray, targets: pa.ListArray) -> Batch:
     """Sentences without end symbols, padded to the longest."""
     source, target_out = pad(sources), pad(targets)
-    return Batch(
-        source=source,
-        target_in=shift(target_out),
-        target_out=target_out,
-        target_indices=(target_out.flatten() != PAD).nonzero()[:, 0],
-        padded=bool((source == PAD).any()),
-    )
+    real = (target_out.flatten() != PAD).nonzero()[:, 0]
+    return Batch(source, shift(target_out), target_out, real, padded=bool((source == PAD).any()))
 
 
 def dummy_batch(rows: int, source_width: int, target_width: int) -> Batch:
     """A batch of unknown tokens that takes as much memory as any of this shape, including the mask for padding."""
     target = torch.full((rows, target_width), UNK)
-    real_tokens = torch.arange(max(target.numel() - 1, 1))
-    return Batch(torch.full((rows, source_width), UNK), target, target, real_tokens, padded=True)
+    return Batch(torch.full((rows, source_width), UNK), target, target, torch.arange(max(target.numel() - 1, 1)))
 
 
 class PreparedSplit:
@@ -87,11 +210,8 @@ class PreparedSplit:
         from datasets.table import MemoryMappedTable, concat_tables
 
         self.folder = folder
-        files = [] if folder.is_symlink() else sorted(folder.glob("*.arrow"))
-        if not files:
-            raise NMTError(f"{folder}: no prepared corpus (no .arrow file, or a link)")
         tables = []
-        for file in files:
+        for file in [] if folder.is_symlink() else sorted(folder.glob("*.arrow")):
             check_regular(file)
             try:
                 tables.append(MemoryMappedTable.from_file(str(file)).replace_schema_metadata(None))
@@ -99,12 +219,18 @@ class PreparedSplit:
                 raise self.damaged(error) from error
             if tables[-1].schema != IDS_SCHEMA or any(column.null_count for column in tables[-1].columns):
                 raise NMTError(f"{file}: not the columns of a prepared corpus; prepare it again")
+        if not tables:
+            raise NMTError(f"{folder}: no prepared corpus (no .arrow file, or a link)")
         self.table = datasets.Dataset(concat_tables(tables)).with_format("arrow")
         self.source_lengths: NDArray[np.int32] = self.table.data.column("source_length").to_numpy()
         self.target_lengths: NDArray[np.int32] = self.table.data.column("target_length").to_numpy()
 
     def __len__(self) -> int:
         return len(self.source_lengths)
+
+    def __reduce__(self) -> tuple[type, tuple[Path]]:
+        # A worker process reopens the files, instead of receiving the lengths of a whole corpus.
+        return type(self), (self.folder,)
 
     def damaged(self, error: Exception) -> NMTError:
         return NMTError(f"{self.folder}: damaged, or no prepared corpus ({one_line(error)}); prepare it again")
@@ -128,24 +254,19 @@ class PreparedSplit:
         lines: NDArray[np.int64] = self.table[indices].column("line").to_numpy()
         return lines
 
-    def __reduce__(self) -> tuple[type, tuple[Path]]:
-        # A worker process reopens the files, instead of receiving the lengths of a whole corpus.
-        return type(self), (self.folder,)
-
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
         return padded_batch(*(rows.column(side).combine_chunks() for side in ("source", "target")))
 
 
-@dataclass
-class Domain:
+class Domain(NamedTuple):
     """The pairs of one source in a validation or test set."""
 
     name: str
     rows: range
     tag: str = ""
-    """The tag before each of its sources, with a blank."""
+    """The tag before each source line, with a blank."""
 
 
 @dataclass
@@ -229,10 +350,8 @@ class PreparedCorpus:
 
 def open_corpus(folder: Path) -> PreparedCorpus:
     """The corpus prepared in `folder`; NMTError where there is none, or its tokenizer is another."""
-    manifest = read_manifest(folder)
-    path = folder / TOKENIZER
-    same = path.is_file() and sha256(path) == manifest.tokenizer
-    tokenizer = load_tokenizer(path) if same else None
+    manifest, path = read_manifest(folder), folder / TOKENIZER
+    tokenizer = load_tokenizer(path) if path.is_file() and sha256(path) == manifest.tokenizer else None
     if tokenizer is None or tokenizer.vocabulary_size != manifest.vocabulary_size:
         raise NMTError(
             f"{path} is not the tokenizer that {folder} was prepared with, according to manifest.json there: "

@@ -1,11 +1,9 @@
 """Shuffles with random access: the item at any index of a shuffled range, without shuffling the range.
 
-An update is a few hundred pairs, and a run may start at any of them in any pass. A permutation of a pass of 40 million
-pairs would be 160 MB in each process that builds batches, made anew for each pass and each start.
-
-A cipher on the numbers below n is a permutation of them, and its key picks which. Ours is a Feistel network on the
-numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitrary finite domains"), repeated until it
-lands below n.
+A run may start at any update of any pass, and each process that builds batches would hold the order of a whole pass:
+160 MB for 40 million pairs. A cipher on the numbers below n is a permutation of them, and its key chooses which. This
+one is a Feistel network on the numbers below a square (method 3 of Black and Rogaway 2002, "Ciphers with arbitrary
+finite domains"), repeated until it lands below n.
 """
 
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -58,8 +56,7 @@ def encipher(values: Ints, side: Ints, key: Ints) -> Ints:
     left, right = np.divmod(values, side)
     for _ in range(ROUNDS):
         key = key + INCREMENT
-        below_side = shifted(splitmix((right ^ key) + INCREMENT), 32) * side >> 32
-        left, right = right, (left + below_side) % side
+        left, right = right, (left + (shifted(splitmix((right ^ key) + INCREMENT), 32) * side >> 32)) % side
     return left * side + right
 
 

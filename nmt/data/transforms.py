@@ -1,6 +1,7 @@
 """Changes of training pairs on their way into a micro-batch, such as noise; plugins register them as "transform"."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -19,16 +20,16 @@ IdPair = tuple[list[int], list[int]]
 
 
 class Transform(Protocol):
-    """What a factory `(tokenizer_file, sources, seed) -> Transform | None` makes, None where no source asks for it.
+    """Made by a factory `(tokenizer_file, sources, seed) -> Transform | None`; None where no source asks for it.
 
-    The factory raises NMTError where the vocabulary cannot do what is asked. Arrays are [sources].
+    The factory raises NMTError where the vocabulary does not suffice. Arrays are [sources].
     """
 
     growth: NDArray[np.float64]
     """Sentences may get this many times longer, in tokens: they are planned with these lengths."""
 
     def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
-        """The pairs of a micro-batch after the change, of which the seed and the numbers in `planned` decide."""
+        """The pairs of a micro-batch after the change, a function of the seed and the numbers in `planned`."""
 
 
 def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> list[Transform]:
@@ -37,14 +38,24 @@ def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: 
     return [transform for transform in made if transform is not None]
 
 
-class TransformedSplit:
-    """A split whose micro-batches pass through transforms."""
+@dataclass
+class PlannedBatches:
+    """The batches of planned micro-batches: pairs of a split, after all transforms."""
 
-    def __init__(self, split: PreparedSplit, bounds: Ints, transforms: list[Transform]) -> None:
-        self.split, self.bounds, self.transforms = split, bounds, transforms
+    split: PreparedSplit
+    bounds: Ints | None = None
+    """The first row of each source, and the end of the last one; None without transforms."""
+    transforms: Sequence[Transform] = ()
 
     def batch(self, planned: MicroBatch) -> Batch:
-        """The sentences of a micro-batch. A pair that would get longer than was planned for stays as it was."""
+        """The sentences of a micro-batch. A pair that would get longer than planned for stays as it was."""
+        return self.sentences(planned)._replace(
+            update=planned.update, micro_batch=planned.micro_batch, size=planned.size
+        )
+
+    def sentences(self, planned: MicroBatch) -> Batch:
+        if self.bounds is None:
+            return self.split.batch(planned.indices)
         rows = self.split.table[planned.indices]
         pairs = list(zip(*(rows.column(side).to_pylist() for side in ("source", "target")), strict=True))
         sources = np.searchsorted(self.bounds, planned.indices, side="right") - 1

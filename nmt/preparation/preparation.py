@@ -1,8 +1,6 @@
 """From raw pairs of lines to a prepared corpus, in an empty folder.
 
-    read -> clean and filter -> deduplicate, hold out -> learn the vocabulary -> encode -> Arrow
-
-Text and ids pass through memory in blocks; only a hash and a flag are kept for each pair.
+read -> clean and filter -> deduplicate, hold out -> learn the vocabulary -> encode -> Arrow
 """
 
 import re
@@ -19,12 +17,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nmt.config import DataConfig, ExperimentConfig, SourceConfig, TokenizerConfig, held_out_name, sources_of
-from nmt.data import IDS_SCHEMA, TOKENIZER, arrow_writer, list_column, stages, text_block, text_pairs, transforms_for
+from nmt.config import ExperimentConfig, SourceConfig, TokenizerConfig, held_out_name, sources_of
+from nmt.data import IDS_SCHEMA, TOKENIZER, stages, transforms_for
 from nmt.errors import NMTError
 from nmt.files import check_direction, find_model_directory, read_description, read_tokenizer
-from nmt.preparation.reading import EMPTY, HELD_OUT, Reading, Say, blocks, chosen_blocks
-from nmt.text import Encode, Pair, Tokenizer, fast_encode, load_tokenizer, train_tokenizer
+from nmt.preparation.reading import (
+    EMPTY,
+    HELD_OUT,
+    Reading,
+    Say,
+    arrow_writer,
+    blocks,
+    chosen_blocks,
+    list_column,
+    text_block,
+    text_pairs,
+)
+from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, train_tokenizer
 
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000
@@ -51,9 +60,8 @@ def learn_vocabulary(
 ) -> Tokenizer:
     """Train a tokenizer on these sides of sampled pairs: files of text, and True for each pair in the sample."""
     pairs = (pair for text, sample in samples for block in chosen_blocks(text, sample) for pair in text_pairs(block))
-    return train_tokenizer(
-        (pair[side] for block in blocks(pairs) for side in sides for pair in block), config, entries, tags
-    )
+    lines = (pair[side] for block in blocks(pairs) for side in sides for pair in block)
+    return train_tokenizer(lines, config, entries, tags)
 
 
 @lru_cache(maxsize=1)
@@ -76,12 +84,9 @@ def encode_block(
         tag_id = tokenizer.tag_id(tag)
         ids[0] = [[tag_id, *line] for line in ids[0]]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
-    encoded = pa.record_batch(
-        [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")],
-        schema=IDS_SCHEMA,
-    )
+    columns = [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")]
     short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
-    kept = encoded.filter(short)
+    kept = pa.record_batch(columns, schema=IDS_SCHEMA).filter(short)
     characters = [Counter("".join(column.to_pylist())) for column in block.filter(short).columns[:2]]
     return kept, len(block) - len(kept), characters
 
@@ -91,7 +96,7 @@ class Preparation:
 
     def __init__(self, config: ExperimentConfig, folder: Path, say: Say, pool: ProcessPoolExecutor) -> None:
         self.config, self.folder, self.say, self.pool = config, folder, say, pool
-        self.sources = sources_of(config.data)
+        self.tokenizer_file = folder / TOKENIZER
         self.counts: dict[str, Any] = {}
         self.characters: dict[str, str] | None = None
         """The characters of the training pairs by side; None if they are too many."""
@@ -102,6 +107,7 @@ class Preparation:
             check_direction(f"init={config.init}", read_description(model), config.data.source, config.data.target)
             self.initial = read_tokenizer(model)
         clean = (self.initial or Tokenizer).clean
+        self.sources = sources_of(config.data)
         self.readings = [
             Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, clean)
             for number, source in enumerate(self.sources)
@@ -131,16 +137,14 @@ class Preparation:
         stages(self.sources, [int(reading.keep.sum()) for reading in self.readings], self.config.data.temperature)
         if not any(reading.held_out["valid"] for reading in self.readings):
             raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
-        self.learn_vocabulary()
-        transforms_for(self.folder / TOKENIZER, self.sources, self.config.seed)
-        for split in HELD_OUT:
-            pairs = [pair for reading in self.readings for pair in reading.held_out[split]]
-            self.write_text(split, self.config.data, pairs)
-            for number, (source, reading) in enumerate(zip(self.sources, self.readings, strict=True)):
-                name = held_out_name(self.config.data, number, source, split)
-                if self.config.data.sources and reading.held_out[split] and name != "all":
-                    self.write_text(f"{split}.{name}", reading.data, reading.held_out[split])
+        if self.initial:
+            self.initial.save(self.tokenizer_file)
+        else:
+            self.learn_vocabulary()
+        transforms_for(self.tokenizer_file, self.sources, self.config.seed)
         for split in ("train", *HELD_OUT):
+            if split in HELD_OUT:
+                self.write_texts(split)
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
@@ -156,7 +160,7 @@ class Preparation:
             raise NMTError(f"data.sources, {source.name}: {error}") from error
 
     def compare_sources(self) -> None:
-        """Drop what is like a held-out line of another source, and count what train has of the sets that are given."""
+        """Drop lines like a held-out line of another source, count pairs of given sets in train, and check the tags."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:
@@ -172,21 +176,17 @@ class Preparation:
             self.counts[split] = {"read": sum(count["read"] for count in counts), "dropped": dropped}
             if any("in_train" in count for count in counts):
                 self.counts[split]["in_train"] = sum(count.get("in_train", 0) for count in counts)
+        self.tags = sorted({source.data.tag for source in self.sources if source.data.tag})
+        if self.initial and (missing := [tag for tag in self.tags if tag not in self.initial.tags]):
+            raise NMTError(
+                f"tag {missing[0]}: the vocabulary of init={self.config.init} has "
+                f"{', '.join(self.initial.tags) or 'no tags'}; leave the tag out, or begin with a model whose "
+                "corpus had it"
+            )
 
     def learn_vocabulary(self) -> None:
-        """Train the tokenizer on a sample of the kept pairs, or copy that of `init`."""
-        config, path = self.config.tokenizer, self.folder / TOKENIZER
-        tags = sorted({reading.data.tag for reading in self.readings if reading.data.tag})
-        if self.initial:
-            if missing := [tag for tag in tags if tag not in self.initial.tags]:
-                raise NMTError(
-                    f"tag {missing[0]}: the vocabulary of init={self.config.init} has "
-                    f"{', '.join(self.initial.tags) or 'no tags'}; leave the tag out, or begin with a model whose "
-                    "corpus had it"
-                )
-            self.initial.save(path)
-            return
-        keep = np.concatenate([reading.keep for reading in self.readings])
+        """Train the tokenizer on a sample of the kept pairs."""
+        config, keep = self.config.tokenizer, np.concatenate([reading.keep for reading in self.readings])
         indices = np.flatnonzero(keep)
         if len(indices) > config.sample:
             keep = np.zeros_like(keep)
@@ -204,14 +204,22 @@ class Preparation:
         }
         sides = (0,) if structured else (0, 1)
         # In a worker process, because the library ignores signals while it trains, and to free its memory.
-        self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), tags).result().save(path)
+        training = self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), self.tags)
+        training.result().save(self.tokenizer_file)
 
-    def write_text(self, name: str, data: DataConfig, pairs: list[Pair]) -> None:
-        """Write the raw lines of a held-out set, for `nmt translate` and `nmt score`."""
-        for side, language in enumerate((data.source, data.target)):
-            # Texts from JSON and the hub may contain line ends; here a line is a sentence.
-            lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
-            (self.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
+    def write_texts(self, split: str) -> None:
+        """Write the raw lines of a held-out set, and of its part from each source, for `nmt translate` and `score`."""
+        data = self.config.data
+        texts = [(split, data, [pair for reading in self.readings for pair in reading.held_out[split]])]
+        for number, (source, reading) in enumerate(zip(self.sources, self.readings, strict=True)):
+            name = held_out_name(data, number, source, split)
+            if data.sources and reading.held_out[split] and name != "all":
+                texts.append((f"{split}.{name}", reading.data, reading.held_out[split]))
+        for name, languages, pairs in texts:
+            for side, language in enumerate((languages.source, languages.target)):
+                # Texts from JSON and the hub may contain line ends; here a line is a sentence.
+                lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
+                (self.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
 
     def text_blocks(self, split: str, reading: Reading) -> Iterable[pa.RecordBatch]:
         """The clean pairs of a split of a source."""
@@ -224,30 +232,27 @@ class Preparation:
 
     def write_ids(self, split: str) -> None:
         """Encode, write and count clean pairs and their tokens; a split without pairs has no folder."""
-        lengths = {side: Counter[int]() for side in SIDES}
-        characters = {side: Counter[str]() for side in SIDES}
-        folder, too_long, kept_of = self.folder / split, 0, list[int]()
-        folder.mkdir()
-        with arrow_writer(folder / "pairs.arrow", IDS_SCHEMA) as write:
+        lengths, characters = [Counter[int](), Counter[int]()], [Counter[str](), Counter[str]()]
+        file, too_long, kept_of = self.folder / split / "pairs.arrow", 0, list[int]()
+        file.parent.mkdir()
+        with arrow_writer(file, IDS_SCHEMA) as write:
             for reading in self.readings:
                 limit, before = reading.data.filters.max_tokens if split == "train" else None, sum(kept_of)
-                encode = partial(
-                    encode_block, tokenizer_file=self.folder / TOKENIZER, limit=limit, tag=reading.data.tag
-                )
+                encode = partial(encode_block, tokenizer_file=self.tokenizer_file, limit=limit, tag=reading.data.tag)
                 for ids, dropped, block_characters in self.map(encode, self.text_blocks(split, reading)):
                     write(ids)
                     too_long += dropped
-                    for side, counted in zip(SIDES, block_characters, strict=True):
-                        lengths[side].update((ids.column(f"{side}_length").to_numpy() - 1).tolist())
-                        characters[side].update(counted)
-                    self.say(f"encoded {lengths['source'].total():,} pairs of {split}")
-                kept_of.append(lengths["source"].total() - before)
+                    for side in (0, 1):
+                        lengths[side].update((ids.column(f"{SIDES[side]}_length").to_numpy() - 1).tolist())
+                        characters[side].update(block_characters[side])
+                    self.say(f"encoded {lengths[0].total():,} pairs of {split}")
+                kept_of.append(lengths[0].total() - before)
         counts, kept = self.counts[split], sum(kept_of)
         if too_long:
             counts["dropped"]["too long (tokens)"] += too_long
         if not kept:
-            (folder / "pairs.arrow").unlink()
-            folder.rmdir()
+            file.unlink()
+            file.parent.rmdir()
         if split == "train":
             for reading, source_kept in zip(self.readings, kept_of, strict=True):
                 if not source_kept:
@@ -255,19 +260,19 @@ class Preparation:
                     raise reading.nothing_left()
             self.characters = self.recorded(characters)
         # Each pair has one end symbol per side.
-        tokens = {side: kept + sum(length * count for length, count in lengths[side].items()) for side in SIDES}
-        counts |= {"kept": kept, "tokens": tokens}
-        counts["lengths"] = {side: usual_and_longest(lengths[side]) for side in SIDES}
+        tokens = [kept + sum(length * count for length, count in side.items()) for side in lengths]
+        counts |= {"kept": kept, "tokens": dict(zip(SIDES, tokens, strict=True))}
+        counts["lengths"] = dict(zip(SIDES, map(usual_and_longest, lengths), strict=True))
         if self.config.data.sources:
             counts["sources"] = dict(zip([source.name for source in self.sources], kept_of, strict=True))
 
-    def recorded(self, characters: dict[str, Counter[str]]) -> dict[str, str] | None:
+    def recorded(self, characters: list[Counter[str]]) -> dict[str, str] | None:
         """The characters that the model can learn, sorted, for each side; None if they are too many."""
-        if max(map(len, characters.values())) > RECORDED_CHARACTERS:
+        if max(map(len, characters)) > RECORDED_CHARACTERS:
             return None
-        tokenizer = load_tokenizer(self.folder / TOKENIZER)
+        tokenizer = load_tokenizer(self.tokenizer_file)
         recorded = {}
-        for number, (side, counts) in enumerate(characters.items()):
-            spelled = set("".join(tokenizer.vocabulary(number)))
-            recorded[side] = "".join(sorted(c for c in counts if c == " " or c in spelled or counts[c] >= LEARNT))
+        for number, counts in enumerate(characters):
+            spelled = {" ", *"".join(tokenizer.vocabulary(number))}
+            recorded[SIDES[number]] = "".join(sorted(c for c in counts if c in spelled or counts[c] >= LEARNT))
         return recorded

@@ -29,29 +29,24 @@ from nmt.preparation.workers import ended_by_sigterm, worker_pool
 from nmt.text import load_tokenizer
 
 
-def existing(config: ExperimentConfig, content: dict[str, Any] | None) -> Manifest | None:
+def existing(config: ExperimentConfig, content: dict[str, Any] | None = None) -> Manifest | None:
     """The manifest of the corpus if it is prepared already, None if it is to be prepared; `content` may be unknown yet.
 
     Raises NMTError if the folder holds another corpus, without `config.overwrite`, or anything else.
     """
     folder = Path(config.prepared)
-    replaces = config.overwrite or not (folder / "manifest.json").is_file()
-    if replaces:
+    if config.overwrite or not (folder / "manifest.json").is_file():
         check_replaceable(folder)
-    if not folder.exists():
-        return None
-    if replaces:
-        check_ours(folder)
+        if folder.exists():
+            check_ours(folder)
         return None
     manifest = read_manifest(folder)
-    if content is None:
-        return manifest
-    if manifest.fingerprint != fingerprint(content):
+    if content is not None and manifest.fingerprint != fingerprint(content):
         raise NMTError(
             f"{folder} was prepared with another configuration ({manifest.difference(content)}): "
             "pass overwrite=true to replace it, or data.name=OTHER to keep both"
         )
-    if manifest.content != content:  # in keys that training alone reads
+    if content is not None and manifest.content != content:  # in keys that training alone reads
         manifest.content = content
         manifest.write(folder)
     return manifest
@@ -68,7 +63,7 @@ def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
         raise NMTError(f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
     folder = Path(config.prepared)
     with ended_by_sigterm():
-        existing(config, None)  # before the sources are read, which takes time
+        existing(config)  # before the sources are read, which takes time
         content = {
             "data": to_tree(config.data),
             "tokenizer": to_tree(config.tokenizer),
@@ -92,12 +87,10 @@ def initial(config: ExperimentConfig) -> dict[str, Any]:
     if config.init is None:
         require(config.tokenizer.kind != "marian", "tokenizer.kind=marian: it is not learnt; init=MODEL has one")
         return {}
-    folder = find_model_directory(config.init, "init")
-    description, tokenizer = read_description(folder), config.tokenizer
+    description = read_description(find_model_directory(config.init, "init"))
     if is_parser(description) != (config.data.kind == "treebank"):
         raise NMTError(f"init={config.init}: a parser and a translator cannot learn from one another's corpora")
-    given = {**asdict(tokenizer), "sample": None}
-    if changed := difference(tokenizer_settings(description), given):
+    if changed := difference(tokenizer_settings(description), {**asdict(config.tokenizer), "sample": None}):
         raise NMTError(f"init={config.init} has another vocabulary ({changed}): leave tokenizer out")
     return {"init": {"tokenizer": description.tokenizer}}
 
@@ -113,14 +106,13 @@ def prepare(config: ExperimentConfig, content: dict[str, Any], folder: Path, say
             "a worker process died, out of memory perhaps: try workers=1, or less of tokenizer.sample and "
             "tokenizer.vocabulary_size"
         ) from error
-    tokenizer = folder / TOKENIZER
     manifest = Manifest(
         format_version=FORMAT_VERSION,
         fingerprint=fingerprint(content),
         content=content,
         counts=preparation.counts,
-        vocabulary_size=load_tokenizer(tokenizer).vocabulary_size,
-        tokenizer=sha256(tokenizer),
+        vocabulary_size=load_tokenizer(folder / TOKENIZER).vocabulary_size,
+        tokenizer=sha256(folder / TOKENIZER),
         versions={name: version(name) for name in ("nmt-toolkit", "sentencepiece", "tokenizers", "datasets")},
         characters=preparation.characters,
     )

@@ -1,14 +1,14 @@
 """Reading one source of a corpus: its clean training pairs that pass the filters, and its validation and test sets.
 
-Text passes through memory in blocks; only a hash and a flag are kept for each pair.
+Text passes through memory in blocks of an Arrow file; only a hash and a flag are kept for each pair.
 """
 
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,12 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nmt.config import DataConfig
-from nmt.data import TEXT_SCHEMA, arrow_blocks, arrow_writer, text_block, text_pairs
 from nmt.errors import NMTError
 from nmt.preparation.corpora import Corpus, corpus_for
 from nmt.text import Pair, letters, reason_to_drop, words
 
 BLOCK_PAIRS = 5000
+TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
+HELD_OUT = ("valid", "test")
 Item = TypeVar("Item")
 Clean = Callable[[str], str]
 Say = Callable[[str], None]
@@ -30,7 +31,34 @@ Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 """`map` over the worker processes, in order."""
 Hashes = NDArray[np.uint64]
 EMPTY = np.empty(0, np.uint64)
-HELD_OUT = ("valid", "test")
+
+
+@contextmanager
+def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Open an Arrow stream file, and give a function that appends a block to it, unless the block is empty."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+        yield lambda block: writer.write_batch(block) if len(block) else None
+
+
+def arrow_blocks(path: Path) -> Iterator[pa.RecordBatch]:
+    """The blocks of an Arrow stream file, one by one. Not memory-mapped: its pages would count as our memory."""
+    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+        yield from reader
+
+
+def list_column(rows: list[list[int]], lengths: NDArray[np.int32]) -> pa.ListArray:
+    """An Arrow column of lists, built without checking the type of each number."""
+    ends = np.append(0, lengths.cumsum(dtype=np.int32))
+    return pa.ListArray.from_arrays(ends, np.fromiter(chain.from_iterable(rows), np.int32, ends[-1]))
+
+
+def text_block(pairs: list[Pair], lines: list[int]) -> pa.RecordBatch:
+    """Pairs and their line numbers in the corpus, as a block."""
+    return pa.record_batch([*([pair[side] for pair in pairs] for side in (0, 1)), lines], schema=TEXT_SCHEMA)
+
+
+def text_pairs(block: pa.RecordBatch | pa.Table) -> list[Pair]:
+    return list(zip(block.column(0).to_pylist(), block.column(1).to_pylist(), strict=True))
 
 
 def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
@@ -71,15 +99,11 @@ def clean_and_filter(
 
     There are no hashes unless `hashed`.
     """
-    kept, lines, dropped = [], [], Counter[str]()
-    for line, raw in numbered:
-        pair = corpus.as_read(raw, clean)
-        if reason := reason_to_drop(pair, corpus.data.filters):
-            dropped[reason] += 1
-        else:
-            kept.append(pair)
-            lines.append(line)
-    return text_block(kept, lines), pair_hashes(kept if hashed else []), dropped
+    pairs = [(corpus.as_read(raw, clean), line) for line, raw in numbered]
+    reasons = [reason_to_drop(pair, corpus.data.filters) for pair, _ in pairs]
+    kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
+    block = text_block([pair for pair, _ in kept], [line for _, line in kept])
+    return block, pair_hashes(pair for pair, _ in kept if hashed), Counter(filter(None, reasons))
 
 
 def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
@@ -88,69 +112,60 @@ def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> N
     return np.array([letters(source) in sides[0] or letters(target) in sides[1] for source, target in pairs], bool)
 
 
-@dataclass
 class Reading:
     """One source of a corpus, read by `read_held_out` and then `read_train`."""
 
-    data: DataConfig
-    seed: int
-    text: Path
-    """The file of clean training pairs that pass the filters."""
-    say: Say
-    map: Map
-    clean: Clean
-    """The tokenizer's."""
-    counts: dict[str, Any] = field(default_factory=dict)
-    """For each split, pairs read and dropped, by reason."""
-    given: dict[str, Hashes] = field(default_factory=dict)
-    """Split -> hashes of its pairs, for a validation or test set that is not drawn from train."""
-    held_out: dict[str, list[Pair]] = field(default_factory=dict)
-    """The raw pairs of valid and test."""
-    drawn: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
-    """The letters of both sides of the pairs that are drawn from train for these."""
-    in_given: Hashes = field(default_factory=lambda: EMPTY)
-    """Hashes of the training pairs that are in a set that is given."""
-    keep: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    """True for each pair of `text` that is trained on."""
-
-    def __post_init__(self) -> None:
-        self.corpus = corpus_for(self.data)
+    def __init__(self, data: DataConfig, seed: int, text: Path, say: Say, map: Map, clean: Clean) -> None:
+        """`text`: the file to write the clean training pairs to; `clean` is the tokenizer's."""
+        self.data, self.seed, self.text, self.say, self.map, self.clean = data, seed, text, say, map, clean
+        self.corpus = corpus_for(data)
+        self.counts: dict[str, Any] = {}
+        """For each split, pairs read and dropped, by reason."""
+        self.given: dict[str, Hashes] = {}
+        """Split -> hashes of its pairs, for a validation or test set that is not drawn from train."""
+        self.held_out: dict[str, list[Pair]] = {}
+        """The raw pairs of valid and test."""
+        self.drawn: tuple[set[str], set[str]] = (set(), set())
+        """The letters of both sides of the pairs that are drawn from train for these."""
+        self.in_given = EMPTY
+        """Hashes of the training pairs that are in a set that is given."""
+        self.keep = np.empty(0, np.bool_)
+        """True for each pair of `text` that is trained on."""
 
     def read_held_out(self) -> None:
         """Read all raw pairs of the validation and test sets that are given, unfiltered."""
         for split in HELD_OUT:
             dropped: Counter[str] = Counter()
-            pairs = self.corpus.read(split, dropped)
-            if pairs is None:
+            raw = self.corpus.read(split, dropped)
+            if raw is None:
                 continue
-            self.held_out[split] = list(pairs)
-            if split == "valid" and not self.held_out[split]:
+            pairs = self.held_out[split] = list(raw)
+            if split == "valid" and not pairs:
                 raise NMTError("data.valid holds no pair: training needs some to be validated on")
-            self.counts[split] = {"read": len(self.held_out[split]) + dropped.total(), "dropped": dropped}
-            self.given[split] = pair_hashes(self.corpus.as_read(pair, self.clean) for pair in self.held_out[split])
+            self.counts[split] = {"read": len(pairs) + dropped.total(), "dropped": dropped}
+            self.given[split] = pair_hashes(self.corpus.as_read(pair, self.clean) for pair in pairs)
 
     def read_train(self, given: Hashes) -> None:
         """Read train into `text`, and draw the sets that are not given; `given` are hashes of those of all sources."""
-        broken, dropped = Counter[str](), Counter[str]()
-        read, hashes, in_given, unique = 0, [EMPTY], [EMPTY], self.data.filters.deduplicate
-        pairs = self.corpus.read("train", broken)
+        dropped, reasons = Counter[str](), Counter[str]()
+        kept, hashes, in_given, unique = 0, [EMPTY], [EMPTY], self.data.filters.deduplicate
+        pairs = self.corpus.read("train", dropped)
         assert pairs is not None
         process = partial(clean_and_filter, corpus=self.corpus, clean=self.clean, hashed=unique or len(given) > 0)
-        kept = 0
         with arrow_writer(self.text, TEXT_SCHEMA) as write:
-            for block, block_hashes, reasons in self.map(process, blocks(enumerate(pairs, start=1))):
+            for block, block_hashes, block_reasons in self.map(process, blocks(enumerate(pairs, start=1))):
                 write(block)
                 in_given.append(np.intersect1d(block_hashes, given))
                 hashes += [block_hashes] if unique else []
                 kept += len(block)
-                read += len(block) + reasons.total()
-                dropped += reasons
-                self.say(f"read {read:,} pairs")
-        self.counts["train"] = {"read": read + broken.total(), "dropped": broken + dropped}
+                reasons += block_reasons
+                self.say(f"read {kept + reasons.total():,} pairs")
+        dropped += reasons
+        self.counts["train"] = {"read": kept + dropped.total(), "dropped": dropped}
         self.in_given = np.concatenate(in_given)
         self.keep = first_of_equals(np.concatenate(hashes)) if unique else np.ones(kept, dtype=bool)
         if repeated := int((~self.keep).sum()):
-            self.counts["train"]["dropped"]["duplicates"] = repeated
+            dropped["duplicates"] = repeated
         if not self.keep.any():
             raise self.nothing_left()
         if missing := [split for split in HELD_OUT if split not in self.given]:
@@ -179,16 +194,14 @@ class Reading:
             )
         for split in splits:
             rows = text.take(pa.array(drawn[split], pa.int64()))
-            if self.corpus.structured:
-                # Read the original pairs again, which `text` does not show.
+            self.held_out[split] = text_pairs(rows)
+            self.counts[split] = {"read": len(rows), "dropped": Counter()}
+            if self.corpus.structured:  # `text` does not show the original pairs
                 lines = rows.column("line").to_pylist()
                 drawn_lines = set(lines)
                 numbered = enumerate(self.corpus.read("train", Counter()) or (), start=1)
                 originals = {number: pair for number, pair in numbered if number in drawn_lines}
                 self.held_out[split] = [originals[line] for line in lines]
-            else:
-                self.held_out[split] = text_pairs(rows)
-            self.counts[split] = {"read": len(rows), "dropped": Counter()}
 
     def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
         """Drop the training pairs with these letters on either side; `held_out` of them are not lost."""

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from nmt.config import BatchingConfig
-from nmt.data import Batch, BatchPlanner, PreparedCorpus, PreparedSplit, accumulation, open_corpus
+from nmt.data import Batch, BatchPlanner, PlannedBatches, PreparedCorpus, PreparedSplit, accumulation, open_corpus
 from nmt.data.datamodule import UpdateDataset
 from nmt.errors import NMTError
 
@@ -30,7 +30,7 @@ def split(corpus: PreparedCorpus) -> PreparedSplit:
 @pytest.fixture(scope="module")
 def stream(split: PreparedSplit):
     planner = BatchPlanner(split.source_lengths, split.target_lengths, BatchingConfig(240, MICRO_BATCHES), seed=1)
-    return lambda start=0, rank=0, world_size=1: UpdateDataset(split, planner, start, rank, world_size)
+    return lambda start=0, rank=0, world_size=1: UpdateDataset(PlannedBatches(split), planner, start, rank, world_size)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ class CountingSplit(PreparedSplit):
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_worker_process_builds_no_batches_but_its_own(stream):
     counted = stream()
-    counted.split = CountingSplit(counted.split.folder)
+    counted.batches = PlannedBatches(CountingSplit(counted.batches.split.folder))
     loaded = islice(DataLoader(counted, batch_size=None, num_workers=3), 9)
     assert [int(batch.target_indices) for batch in loaded] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 

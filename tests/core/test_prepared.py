@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 
 from nmt.config import DataConfig, ExperimentConfig, TokenizerConfig
-from nmt.data import IDS_SCHEMA, PreparedCorpus, PreparedSplit, arrow_writer, corpus_of, open_corpus
+from nmt.data import IDS_SCHEMA, PreparedCorpus, PreparedSplit, corpus_of, open_corpus
 from nmt.data.prepared import pad, shift
 from nmt.errors import NMTError
-from nmt.preparation import preprocess
+from nmt.preparation import arrow_writer, preprocess
 
 PAD, START, END = 0, 1, 2
 WORDS = ["ein", "kleines", "Haus", "am", "See,", "das", "im", "Winter", "leer", "steht", "und", "friert"]

@@ -12,8 +12,9 @@ from preloaded import python
 from safetensors.torch import load_file
 
 from nmt.commands import compose
-from nmt.data import UpdateDataModule, arrow_blocks, arrow_writer, open_corpus
+from nmt.data import UpdateDataModule, open_corpus
 from nmt.files import read_description
+from nmt.preparation import arrow_blocks, arrow_writer
 from nmt.training import read_metrics
 
 SHORT = ("trainer.max_steps=6", "validation.every_steps=100", "validation.bleu_sentences=0")

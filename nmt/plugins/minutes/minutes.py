@@ -19,7 +19,7 @@ from rich.console import Console
 
 from nmt.commands import compose
 from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, shown
-from nmt.data import PreparedCorpus, UpdateDataModule, batch_of, open_corpus
+from nmt.data import PreparedCorpus, UpdateDataModule, open_corpus
 from nmt.errors import NMTError, is_out_of_memory
 from nmt.training import Trial, make_trainer, noam, read_config, require_one_process, settle_precision, synchronize
 
@@ -207,7 +207,7 @@ def measured(config: ExperimentConfig, corpus: PreparedCorpus) -> Pace:
             begin = time.monotonic()
         planned = data.planner.update(number + WARM_UP)
         for micro_batch in planned:
-            batch = move_data_to_device(batch_of(data.batches, micro_batch), trial.module.device)
+            batch = move_data_to_device(data.batches.batch(micro_batch), trial.module.device)
             trainer.strategy.backward(trainer.strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
         trial.optimizer.step()
         trial.optimizer.zero_grad()
