@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from nmt.data import PreparedSplit
-from nmt.files import find_model_directory, load_model
+from nmt.files import find_model_directory
+from nmt.model import load_model
 from nmt.search import model_attention, pad_inputs, pad_source
 
 Pair = tuple[list[int], list[int]]

@@ -178,8 +178,8 @@ def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:
 
     from nmt.commands import compose
     from nmt.config import BOS, EOS, PAD, UNK, TokenizerConfig
-    from nmt.files import ModelDescription, sha256, write_model_directory
-    from nmt.model import Transformer
+    from nmt.files import ModelDescription, sha256
+    from nmt.model import Transformer, write_model_directory
     from nmt.text import train_tokenizer
 
     draw = random.Random(1)

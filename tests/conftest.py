@@ -93,8 +93,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     import torch
 
     from nmt.config import ModelConfig, TokenizerConfig
-    from nmt.files import ModelDescription, sha256, write_model_directory
-    from nmt.model import Transformer
+    from nmt.files import ModelDescription, sha256
+    from nmt.model import Transformer, write_model_directory
     from nmt.text import train_tokenizer
 
     folder = tmp_path_factory.mktemp("translate")

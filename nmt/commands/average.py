@@ -72,7 +72,8 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 
 def run(config: AverageConfig) -> None:
     """Write the average as a model directory, and say what it is and what it replaced."""
-    from nmt.files import check_ours, only_process, read_description, weights_in_words
+    from nmt.files import only_process, read_description, weights_in_words
+    from nmt.model import check_ours
     from nmt.training import Average, check_skipped, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)

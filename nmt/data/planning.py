@@ -49,7 +49,6 @@ class Mixture(NamedTuple):
     """[sources]: sentences may get this many times longer."""
 
 
-
 def shares(sources: Sequence[SourceConfig], sizes: Sequence[int], temperature: float) -> list[float]:
     """The share of each source in the sentences of an update: as configured, or by its size (Arivazhagan et al. 2019).
 

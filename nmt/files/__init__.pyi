@@ -28,9 +28,11 @@ from .foreign import (
     LARGE as LARGE,
     SMALL as SMALL,
     block as block,
+    check_members as check_members,
     check_regular as check_regular,
     check_version as check_version,
     code as code,
+    load_plain as load_plain,
     opened as opened,
     parse_json as parse_json,
     parse_yaml as parse_yaml,
@@ -40,15 +42,6 @@ from .foreign import (
     read_mapping as read_mapping,
     read_text as read_text,
     sha256 as sha256,
-)
-from .weights import (
-    check_members as check_members,
-    check_ours as check_ours,
-    check_shapes as check_shapes,
-    count_parameters as count_parameters,
-    load_model as load_model,
-    load_plain as load_plain,
-    write_model_directory as write_model_directory,
 )
 from .whole import (
     cache_folder as cache_folder,
@@ -62,5 +55,4 @@ from .whole import (
     whole_file as whole_file,
     whole_folder as whole_folder,
     write_file as write_file,
-    write_zip as write_zip,
 )

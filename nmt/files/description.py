@@ -1,4 +1,4 @@
-"""The model directory: everything that translation needs, without any code. No torch: weights.py reads the weights.
+"""The model directory: everything that translation needs, without any code. No torch: nmt.model reads the weights.
 
 model.safetensors   weights
 config.json         format version, model configuration, languages, vocabulary
@@ -21,22 +21,15 @@ FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
 """Name of config.json in the folder of an exported model, where config.json belongs to another program."""
 TRAINING = {
-    "updates": int,
-    "averaged": list[int],
-    "candidates": dict[str, float],
-    "tokens": int,
-    "seconds": float,
-    "devices": str,
-    "versions": dict[str, str],
-    "score": dict[str, Any],
-    "corpus": str,
-    "config": dict[str, Any],
-    "init": str,
-    "length_penalty": float,
-    "length_penalty_kind": str,
-    "imported": str,
+    int: ("updates", "tokens"),
+    float: ("seconds", "length_penalty"),
+    str: ("devices", "corpus", "init", "length_penalty_kind", "imported"),
+    list[int]: ("averaged",),
+    dict[str, float]: ("candidates",),
+    dict[str, str]: ("versions",),
+    dict[str, Any]: ("score", "config"),
 }
-"""Optional entries of `training`, and their types."""
+"""Optional entries of `training`, by type."""
 
 
 @dataclass
@@ -65,12 +58,13 @@ def find_model_directory(path: str, key: str = "run") -> Path:
             return candidate
     if not folder.exists():
         hint = "train a model first: `nmt preprocess`, then `nmt train`" if path == "runs/latest" else "no such folder"
-        raise NMTError(f"{key}={path}: {hint}")
-    if any(folder.glob("checkpoints/*.ckpt")):
-        raise NMTError(f"{key}={path}: not averaged yet; run `nmt average run={path}`, or let `nmt train` finish")
-    if (folder / "config.yaml").is_file():
-        raise NMTError(f"{key}={path}: a run that has no checkpoint yet; `nmt train` makes its model, or name another")
-    raise NMTError(f"{key}={path}: neither a run nor a model directory (no config.json)")
+    elif any(folder.glob("checkpoints/*.ckpt")):
+        hint = f"not averaged yet; run `nmt average run={path}`, or let `nmt train` finish"
+    elif (folder / "config.yaml").is_file():
+        hint = "a run that has no checkpoint yet; `nmt train` makes its model, or name another"
+    else:
+        hint = "neither a run nor a model directory (no config.json)"
+    raise NMTError(f"{key}={path}: {hint}")
 
 
 def is_exported(folder: Path) -> bool:
@@ -87,9 +81,10 @@ def read_description(folder: Path) -> ModelDescription:
     build(ModelConfig, description.model, str(path), "model.")
     if "/" in description.source + description.target:
         raise NMTError(f"{path}: its languages are not names")  # these name files
-    for key, kind in TRAINING.items():
-        if key in description.training and not matches(description.training[key], kind):
-            raise NMTError(f"{path}, training: {key} is of another type")
+    for kind, keys in TRAINING.items():
+        for key in keys:
+            if key in description.training and not matches(description.training[key], kind):
+                raise NMTError(f"{path}, training: {key} is of another type")
     return description
 
 
@@ -139,9 +134,9 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
     if kind is None or alpha is None or decode.length_penalty_kind is not None:
         return decode
     if decode.length_penalty != DecodeConfig.length_penalty:
-        given = f"decode.length_penalty={decode.length_penalty}"
         raise NMTError(
-            f"{given}: the model expects {alpha} by kind {kind}; pass decode.length_penalty_kind=KIND with it"
+            f"decode.length_penalty={decode.length_penalty}: the model expects {alpha} by kind {kind}; "
+            "pass decode.length_penalty_kind=KIND with it"
         )
     return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
 
@@ -153,12 +148,12 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     if sha256(path) != description.tokenizer:
         raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
     size = description.vocabulary_size
-    described = size, ModelConfig(**description.model).source_vocabulary_size or size
+    sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
     entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
-    if entries != described:
+    if entries != sizes:
         raise NMTError(
             f"{path} has {entries[0]:,} target and {entries[1]:,} source entries, but config.json says "
-            f"{described[0]:,} and {described[1]:,}: copy the directory again"
+            f"{sizes[0]:,} and {sizes[1]:,}: copy the directory again"
         )
     return tokenizer
 

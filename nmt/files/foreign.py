@@ -8,8 +8,10 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import re
 import stat
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
@@ -18,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from nmt.errors import NMTError, one_line
+from nmt.errors import NMTError, is_out_of_memory, one_line
 
 SMALL = 2**20
 """Largest configuration, in bytes; real ones have a few thousand."""
@@ -26,6 +28,8 @@ LARGE = 2**26
 """Largest tokenizer or other file that is read at once, in bytes."""
 DEPTH = 32
 """Deepest nesting of lists and mappings, in levels."""
+VALUE_LIMIT = 2**20
+"""Most numbers, strings and tensors in a file of torch.save."""
 
 
 def check_regular(path: Path) -> None:
@@ -145,6 +149,56 @@ def check_version(path: Path, version: Any, current: int, advice: str = "use the
         raise NMTError(f"{path}: format version {repr(version)[:20]}, but this nmt reads {current}: {advice}")
 
 
+def load_plain(path: Path) -> Any:
+    """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values.
+
+    Such a file is an uncompressed zip archive of a pickle and the bytes of each tensor.
+    """
+    import torch
+
+    check_regular(path)
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is empty, cut, or a bare pickle, which is not run")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_members(archive, path.stat().st_size)
+        # With weights_only, a pickle can only construct tensors and containers.
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except pickle.UnpicklingError as error:  # whose message advises to run the pickle
+        raise ValueError("it holds more than plain tensors, numbers and strings") from error
+    except Exception as error:  # zipfile and torch raise all kinds for a damaged archive
+        if is_out_of_memory(error):
+            raise  # the archive may be whole
+        raise ValueError(f"it is cut or damaged: {one_line(error)}") from error
+
+    def parts(value: Any) -> Iterable[Any]:
+        if isinstance(value, dict):
+            return [*value, *value.values()]
+        if isinstance(value, torch.Tensor):
+            # With strides of 0, a few bytes can be a tensor of any size.
+            if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
+                raise ValueError("a tensor in it is larger than its bytes")
+        elif value is not None and not isinstance(value, int | float | str | list | tuple):
+            raise ValueError(f"it holds a {type(value).__name__}, which is not a tensor, number or string")
+        return value if isinstance(value, list | tuple) else ()
+
+    check_tree(content, parts, VALUE_LIMIT)
+    return content
+
+
+def check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """Raise ValueError where the archive in a file of `size` bytes is larger than the file, or damaged."""
+    members = archive.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError("its members are compressed, which torch.save does not do")
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("it claims to hold more than the file does")
+    if any(member.file_size > LARGE for member in members if member.filename.endswith("/data.pkl")):
+        raise ValueError(f"more than {LARGE:,} bytes of it are not tensors")
+    if damaged := archive.testzip():
+        raise ValueError(f"{damaged} within it is damaged: its check sum differs")
+
+
 SPECIAL = re.compile(r"([\\`*\[\]<>|~]|&(?=#?\w+;))")
 
 
@@ -158,29 +212,23 @@ def plain(text: object) -> str:
     return SPECIAL.sub(r"\\\1", printable(" ".join(str(text).split())))
 
 
+def fence(text: str, shortest: int) -> str:
+    """More backquotes in a row than the text has."""
+    return "`" * max(shortest, max(map(len, re.findall("`+", text)), default=0) + 1)
+
+
 def code(text: object) -> str:
     """Format a text as inline code, on one line; a table also needs `cell`."""
     line = " ".join(str(text).split())
-    marks = "`" * (longest_backquotes(line) + 1)
     blank = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{marks}{blank}{line}{blank}{marks}"
+    return f"{fence(line, 1)}{blank}{line}{blank}{fence(line, 1)}"
 
 
 def block(text: str) -> str:
     """Format a text as a code block."""
-    fence = "`" * max(3, longest_backquotes(text) + 1)
-    return f"{fence}\n{text}\n{fence}"
+    return f"{fence(text, 3)}\n{text}\n{fence(text, 3)}"
 
 
 def cell(markdown: str) -> str:
     """Escape Markdown for a table."""
     return markdown.replace("|", "\\|")
-
-
-def on_one_line(text: object) -> str:
-    return " ".join(str(text).split())
-
-
-def longest_backquotes(text: str) -> int:
-    """Length of the longest run of backquotes."""
-    return max(map(len, re.findall("`+", text)), default=0)

@@ -11,10 +11,8 @@ import re
 import secrets
 import shutil
 import time
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -89,30 +87,6 @@ def write_file(path: Path, content: str | bytes) -> None:
     """Write a whole file; NMTError where it cannot be written."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-def write_zip(
-    parts: Mapping[str, bytes | Path],
-    archive: Path | BytesIO,
-    compression: int = zipfile.ZIP_STORED,
-    comment: bytes = b"",
-) -> None:
-    """Write a zip archive of bytes and files by name, in which nothing depends on time or machine: dated 1980.
-
-    Uncompressed by default, because compressors differ. `archive` may be the temporary name of `whole_file`.
-    """
-    with zipfile.ZipFile(archive, "w") as output:
-        output.comment = comment
-        for name, part in parts.items():
-            member = zipfile.ZipInfo(name)
-            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, wherever it is written
-            member.compress_type = compression
-            if isinstance(part, bytes):
-                output.writestr(member, part)
-                continue
-            member.file_size = part.stat().st_size  # so that zipfile knows whether it needs the format for large files
-            with part.open("rb") as source, output.open(member, "w") as target:
-                shutil.copyfileobj(source, target)
 
 
 def check_replaceable(folder: Path) -> None:

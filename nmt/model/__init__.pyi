@@ -9,3 +9,10 @@ from .layers import (
 )
 from .positions import position_angles as position_angles, sinusoid_table as sinusoid_table
 from .transformer import Transformer as Transformer
+from .weights import (
+    check_ours as check_ours,
+    check_shapes as check_shapes,
+    count_parameters as count_parameters,
+    load_model as load_model,
+    write_model_directory as write_model_directory,
+)

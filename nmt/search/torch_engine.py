@@ -11,9 +11,9 @@ import torch
 
 from nmt.config import DecodeConfig, require
 from nmt.errors import NMTError
-from nmt.files import is_exported, load_model
+from nmt.files import is_exported
 from nmt.kernels import few_shapes, keep_freed_memory
-from nmt.model import Transformer
+from nmt.model import Transformer, load_model
 from nmt.search.beam_search import beam_search, pad_source
 from nmt.search.engine import Constraints, EngineOptions, Hypothesis, Pair, TokenScores, batches_by_length
 from nmt.search.forced import forced_decoding, next_log_probabilities

@@ -15,8 +15,8 @@ from nmt.config import CheckpointConfig, ModelConfig, difference, require
 from nmt.data import PreparedSplit
 from nmt.errors import NMTError, enough_memory_or
 from nmt.evaluation import Score
-from nmt.files import ModelDescription, model_card, sha256, write_model_directory
-from nmt.model import Transformer
+from nmt.files import ModelDescription, model_card, sha256
+from nmt.model import Transformer, write_model_directory
 from nmt.training.checkpoints import RunState, UnreadableCheckpoint, load_checkpoint, model_weights
 from nmt.training.run_folder import kept_checkpoints
 from nmt.training.validation import validation_loss

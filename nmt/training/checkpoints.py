@@ -21,7 +21,8 @@ from torch import Tensor
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches, require
 from nmt.data import STOPPING, PreparedCorpus
 from nmt.errors import NMTError, SameForAll, one_line
-from nmt.files import check_ours, check_shapes, check_version, load_plain, parse_json, whole_file
+from nmt.files import check_version, load_plain, parse_json, whole_file
+from nmt.model import check_ours, check_shapes
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
 from nmt.training.run_folder import (

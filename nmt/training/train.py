@@ -21,7 +21,6 @@ from nmt.files import (
     check_direction,
     find_model_directory,
     is_exported,
-    load_model,
     locked_file,
     only_process,
     read_description,
@@ -32,6 +31,7 @@ from nmt.files import (
 )
 from nmt.hardware import versions
 from nmt.kernels import forget_old_kernels, keep_freed_memory
+from nmt.model import load_model
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
 from nmt.training.averaging import check_skipped, delivered_model, write_average

@@ -114,7 +114,7 @@ def test_a_failed_write_leaves_the_old_model_directory_and_nothing_else(run, nmt
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nmt.files.weights.save_weights", fail)
+    monkeypatch.setattr("nmt.model.weights.save_weights", fail)
     nmt("average", f"run={run}", "last=1").refused(str(run / "model"), "No space left")
     assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == before
     assert not list(run.glob(".model*"))

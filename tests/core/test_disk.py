@@ -4,9 +4,7 @@ import fcntl
 import html
 import os
 import re
-import zipfile
 from dataclasses import asdict
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,6 @@ from nmt.files import (
     whole_file,
     whole_folder,
     write_file,
-    write_zip,
 )
 from nmt.files.foreign import block, cell, code
 
@@ -130,21 +127,6 @@ def test_a_file_has_many_readers_or_one_that_replaces_it(tmp_path):
         fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
     with locked_file(tmp_path / "missing", True, "refused"):
         pass
-
-
-def test_a_zip_has_the_same_bytes_whenever_it_is_written(tmp_path):
-    (tmp_path / "b").write_bytes(b"two")
-    contents = []
-    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        for time in (1, 2_000_000_000):
-            os.utime(tmp_path / "b", (time, time))
-            buffer = BytesIO()
-            write_zip({"x/a": b"one", "x/b": tmp_path / "b"}, buffer, compression, b"comment")
-            contents.append(buffer.getvalue())
-            with zipfile.ZipFile(buffer) as archive:
-                assert {name: archive.read(name) for name in archive.namelist()} == {"x/a": b"one", "x/b": b"two"}
-                assert archive.comment == b"comment"
-    assert contents[0] == contents[1] != contents[2] == contents[3]
 
 
 @pytest.mark.parametrize(

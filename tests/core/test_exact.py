@@ -103,7 +103,7 @@ def while_reporting() -> None:
 
 
 def while_averaging() -> None:
-    from nmt.files import weights
+    from nmt.model import weights
 
     die_at(weights, "save_weights", 1)
 

@@ -12,8 +12,8 @@ from options import translate_config, translator_options
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, sha256, write_model_directory
-from nmt.model import Transformer
+from nmt.files import ModelDescription, sha256
+from nmt.model import Transformer, write_model_directory
 from nmt.search import Hypothesis, TorchEngine
 from nmt.search.engine import length_penalty
 from nmt.text import Tokenizer, clean, split_sentences, train_tokenizer

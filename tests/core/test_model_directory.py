@@ -13,16 +13,9 @@ from safetensors.torch import load_file
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import (
-    ModelDescription,
-    find_model_directory,
-    load_model,
-    read_description,
-    sha256,
-    write_model_directory,
-)
+from nmt.files import ModelDescription, find_model_directory, read_description, sha256
 from nmt.files.description import FORMAT_VERSION
-from nmt.model import Transformer
+from nmt.model import Transformer, load_model, write_model_directory
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer, train_tokenizer
 from nmt.translation import Translator, load_translator

@@ -18,8 +18,8 @@ import torch
 from preloaded import python
 
 from nmt.config import ModelConfig, TokenizerConfig
-from nmt.files import ModelDescription, sha256, write_model_directory
-from nmt.model import Transformer
+from nmt.files import ModelDescription, sha256
+from nmt.model import Transformer, write_model_directory
 from nmt.text import train_tokenizer
 
 TEXT = [f"ka {a} lo {b} mi {a}{b}" for a in ("nu", "pe", "ri") for b in ("so", "tu", "va", "we")]

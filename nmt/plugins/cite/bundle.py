@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nmt.config import LANGUAGE
 from nmt.errors import NMTError, one_line
-from nmt.files import read_bytes, write_zip
+from nmt.files import read_bytes
 
 STATEMENT, SUMS = "bundle.json", "SHA256SUMS"
 CARD, DESCRIPTION = "README.md", "config.json"
@@ -40,9 +40,13 @@ def digest(content: bytes) -> str:
 
 
 def pack(files: dict[str, bytes]) -> bytes:
-    """The archive of these files, sorted by name."""
+    """The archive of these files, sorted by name; nothing in it depends on time or machine."""
     buffer = io.BytesIO()
-    write_zip(dict(sorted(files.items())), buffer)
+    with zipfile.ZipFile(buffer, "w") as archive:  # uncompressed, because compressors differ
+        for name, content in sorted(files.items()):
+            member = zipfile.ZipInfo(name)  # dated 1980
+            member.create_system, member.external_attr = 3, 0o100644 << 16  # as on Unix, wherever it is written
+            archive.writestr(member, content)
     return buffer.getvalue()
 
 

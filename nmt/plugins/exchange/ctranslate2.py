@@ -18,17 +18,8 @@ import numpy as np
 
 from nmt.config import ModelConfig, require
 from nmt.errors import NMTError, one_line
-from nmt.files import (
-    EXPORTED,
-    ModelDescription,
-    is_exported,
-    load_model,
-    plain,
-    read_description,
-    read_tokenizer,
-    whole_folder,
-)
-from nmt.model import Transformer, sinusoids
+from nmt.files import EXPORTED, ModelDescription, is_exported, plain, read_description, read_tokenizer, whole_folder
+from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange.ctranslate2_load import MAX_POSITIONS, check_model
 from nmt.plugins.exchange.foreign import Scores
 from nmt.plugins.exchange.names import layer_table

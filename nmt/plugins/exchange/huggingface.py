@@ -40,7 +40,6 @@ from nmt.files import (
     EMBEDDINGS,
     ModelDescription,
     expected_search,
-    load_model,
     parse_json,
     plain,
     read_description,
@@ -49,7 +48,7 @@ from nmt.files import (
     tied,
     whole_folder,
 )
-from nmt.model import Transformer
+from nmt.model import Transformer, load_model
 from nmt.plugins.exchange.foreign import Weights
 from nmt.plugins.exchange.marian_weights import COMPUTED_BY, VOCABULARY, ids_of, layers_to_transformers
 from nmt.plugins.exchange.names import halves

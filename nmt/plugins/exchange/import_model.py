@@ -56,7 +56,8 @@ class ImportConfig:
 
 def import_model(config: ImportConfig, status: Callable[[str], None]) -> Iterator[str]:
     """Write the model directory; yields lines to print. `status` is called with the current step."""
-    from nmt.files import ModelDescription, certified, check_ours, imported_card, sha256, write_model_directory
+    from nmt.files import ModelDescription, certified, imported_card, sha256
+    from nmt.model import check_ours, write_model_directory
 
     output = Path(config.output)
     check_ours(output)

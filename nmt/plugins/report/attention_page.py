@@ -18,7 +18,7 @@ from matplotlib.image import imsave
 
 from nmt.config import EOS, DecodeConfig
 from nmt.errors import NMTError
-from nmt.files import load_model
+from nmt.model import load_model
 from nmt.plugins.report.pages import render
 from nmt.search import (
     TorchEngine,

@@ -20,7 +20,8 @@ from nmt.config import (
 )
 from nmt.errors import NMTError
 from nmt.evaluation import Score, bleu_tokenizer, score
-from nmt.files import SMALL, count_parameters, read_text, within
+from nmt.files import SMALL, read_text, within
+from nmt.model import count_parameters
 from nmt.plugins.report.charts import CHARTS, PLOT, Chart, Curves, draw
 from nmt.plugins.report.pages import differences, length_bucket, length_label, render
 from nmt.plugins.report.run import Run

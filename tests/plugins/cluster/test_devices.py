@@ -16,8 +16,8 @@ from options import translate_config
 
 from nmt.config import DecodeConfig, ModelConfig, TranslateConfig
 from nmt.errors import NMTError
-from nmt.files import read_description, write_model_directory
-from nmt.model import Transformer
+from nmt.files import read_description
+from nmt.model import Transformer, write_model_directory
 from nmt.plugins.cluster.devices import DeviceTranslator, device_names, on_devices, result, translate_block
 from nmt.translation import load_translator
 

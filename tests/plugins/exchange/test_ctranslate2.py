@@ -13,8 +13,8 @@ pytest.importorskip("ctranslate2")
 
 from nmt.config import EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, load_model, read_description, sha256, write_model_directory
-from nmt.model import Transformer
+from nmt.files import ModelDescription, read_description, sha256
+from nmt.model import Transformer, load_model, write_model_directory
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_load import load_engine
 from nmt.search import TorchEngine

@@ -18,8 +18,8 @@ from options import translator_options
 
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import EXPORTED, ModelDescription, sha256, write_model_directory
-from nmt.model import Transformer
+from nmt.files import EXPORTED, ModelDescription, sha256
+from nmt.model import Transformer, write_model_directory
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_file import read_index
 from nmt.plugins.exchange.ctranslate2_load import converted_folder

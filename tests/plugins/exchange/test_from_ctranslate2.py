@@ -21,8 +21,8 @@ from ctranslate2.specs import Activation, TransformerSpec
 
 from nmt.config import BOS, EOS, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, read_description, sha256, write_model_directory
-from nmt.model import Transformer
+from nmt.files import ModelDescription, read_description, sha256
+from nmt.model import Transformer, write_model_directory
 from nmt.plugins.exchange.ctranslate2 import write
 from nmt.plugins.exchange.ctranslate2_reader import CTranslate2Model, read_model
 from nmt.text import train_tokenizer

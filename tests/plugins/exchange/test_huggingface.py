@@ -11,8 +11,8 @@ from torch.nn.functional import cross_entropy
 
 from nmt.config import BOS, EOS, PAD, UNK, DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, load_model, sha256, write_model_directory
-from nmt.model import Transformer
+from nmt.files import ModelDescription, sha256
+from nmt.model import Transformer, load_model, write_model_directory
 from nmt.plugins.exchange.huggingface import check, write
 from nmt.plugins.exchange.transformers_program import exported
 from nmt.search import pad_source

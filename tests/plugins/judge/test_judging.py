@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from nmt.config import BOS, EOS
-from nmt.files import load_model, read_tokenizer
+from nmt.files import read_tokenizer
+from nmt.model import load_model
 from nmt.plugins.judge.flags import flags
 
 SOURCES = ["ka lo mi", "so", "nu pe ri so tu va", "", "we  ka"]

@@ -1,32 +1,25 @@
-"""Weights: those of a model directory, written, checked and loaded with torch, and files of torch.save from anyone."""
+"""The weights of a model directory: written, checked against its description, and loaded."""
 
 import json
 import math
-import pickle
 import re
 import shutil
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_model as load_weights, save_file
-from torch import Tensor
 
 from nmt.config import ModelConfig, require
-from nmt.errors import NMTError, is_out_of_memory, one_line
-from nmt.files.description import ModelDescription, Shapes, read_description, stored_shapes, tied
-from nmt.files.foreign import LARGE, check_regular, check_tree
-from nmt.files.whole import TEMPORARY, check_replaceable, whole_folder
-from nmt.model import Transformer
+from nmt.errors import NMTError, one_line
+from nmt.files import ModelDescription, Shapes, check_replaceable, read_description, stored_shapes, tied, whole_folder
+from nmt.model.transformer import Transformer
 
 OUR_NAMES = re.compile(
-    rf"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|{TEMPORARY.pattern}"
+    r"model\.safetensors|config\.json|tokenizer\.model|README\.md|ctranslate2-.*|huggingface|\..*\.nmt-tmp"
 )
-"""Names in a model directory: the model's own, and those of its exports."""
-
+"""Names in a model directory: the model's files, and its exports."""
 TABLE_NUMBERS = 2**24
 """Most numbers in a table of sinusoids, unless a matrix of the model has more."""
 
@@ -34,9 +27,7 @@ TABLE_NUMBERS = 2**24
 def check_ours(folder: Path) -> None:
     """NMTError, before any work, unless a folder that is to be replaced is empty or holds a model directory of ours."""
     check_replaceable(folder)
-    if not folder.exists():
-        return
-    names = sorted(path.name for path in folder.iterdir())
+    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     for name in names:
         if not OUR_NAMES.fullmatch(name):
             raise NMTError(f"{folder} holds {name}, not nmt's, which would be lost: move it, or name another folder")
@@ -57,7 +48,7 @@ def save_weights(model: Transformer, path: Path) -> None:
 def write_model_directory(
     folder: Path, model: Transformer, tokenizer_file: Path, description: ModelDescription, card: str
 ) -> None:
-    """Write the directory under a temporary name, then rename it, replacing one that was there."""
+    """Write a whole model directory, replacing one that was there."""
     try:
         with whole_folder(folder) as temporary:
             save_weights(model, temporary / "model.safetensors")
@@ -109,58 +100,3 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Transformer:
     except (OSError, SafetensorError, RuntimeError) as error:
         raise NMTError(f"{path}: cannot be read, or not the weights of config.json ({one_line(error)})") from error
     return model.to(device).eval()
-
-
-VALUE_LIMIT = 2**20
-"""Most numbers, strings and tensors in an archive."""
-
-
-def load_plain(path: Path) -> Any:
-    """Load a file of torch.save, memory-mapped; ValueError where it is damaged or holds more than plain values.
-
-    Such a file is an uncompressed zip archive of a pickle and the bytes of each tensor.
-    """
-    check_regular(path)
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is empty, cut, or a bare pickle, which is not run")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_members(archive, path.stat().st_size)
-        # With weights_only, a pickle can only construct tensors and containers.
-        content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except pickle.UnpicklingError as error:  # whose message advises to run the pickle
-        raise ValueError("it holds more than plain tensors, numbers and strings") from error
-    except Exception as error:  # zipfile and torch raise all kinds for a damaged archive
-        if is_out_of_memory(error):
-            raise  # the archive may be whole
-        raise ValueError(f"it is cut or damaged: {one_line(error)}") from error
-    check_tree(content, parts, VALUE_LIMIT)
-    return content
-
-
-def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """Raise ValueError where the archive in a file of `size` bytes is larger than the file, or damaged."""
-    members = archive.infolist()
-    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise ValueError("its members are compressed, which torch.save does not do")
-    if sum(member.file_size for member in members) > size:
-        raise ValueError("it claims to hold more than the file does")
-    if any(member.file_size > LARGE for member in members if member.filename.endswith("/data.pkl")):
-        raise ValueError(f"more than {LARGE:,} bytes of it are not tensors")
-    if damaged := archive.testzip():
-        raise ValueError(f"{damaged} within it is damaged: its check sum differs")
-
-
-def parts(value: Any) -> list[Any]:
-    """The values in a mapping or a sequence, none in any other; ValueError for a value of a type that is not plain."""
-    if isinstance(value, dict):
-        return [*value, *value.values()]
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, Tensor):
-        # With strides of 0, a few bytes can be a tensor of any size.
-        if value.layout != torch.strided or value.numel() * value.element_size() > value.untyped_storage().nbytes():
-            raise ValueError("a tensor in it is larger than its bytes")
-    elif value is not None and not isinstance(value, int | float | str):
-        raise ValueError(f"it holds a {type(value).__name__}, which is not a tensor, number or string")
-    return []
