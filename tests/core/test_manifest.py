@@ -69,18 +69,12 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 NOT_OURS = "not what `nmt preprocess` writes"
 BROKEN: list[tuple[str, Any, str]] = [
-    ("fingerprint", None, "fingerprint"),
-    ("content", {}, NOT_OURS),
     ("content.data.kind", ["files"], NOT_OURS),
     ("content.data.source", "../../../etc/passwd", NOT_OURS),
-    ("content.data.target", 3, NOT_OURS),
-    ("content.tokenizer", {"kind": None}, NOT_OURS),
     ("content.sources", ["a"], NOT_OURS),
-    ("counts.train", {"read": 3}, "dropped"),
     ("counts.train.dropped", {"a": "b"}, "dropped"),
     ("vocabulary_size", 2**40, NOT_OURS),
     ("versions", {"datasets": 5}, "versions"),
-    ("unknown", 1, "unknown key"),
 ]
 
 
@@ -94,13 +88,5 @@ def test_a_manifest_of_anyone_is_checked_where_it_is_read(tmp_path: Path, key: s
     part[last] = value
     (tmp_path / "manifest.json").write_text(json.dumps(tree))
     with pytest.raises(NMTError, match=rf"manifest\.json.*{words}") as error:
-        read_manifest(tmp_path)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "[" * 10**5, '{"format_version": ' + "9" * 5000 + "}"])
-def test_what_is_no_manifest_is_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(NMTError, match=r"manifest\.json: cannot be read") as error:
         read_manifest(tmp_path)
     assert "\n" not in str(error.value)

@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
 from nmt.errors import NMTError
 from nmt.files import ModelDescription, find_model_directory, read_description, sha256
-from nmt.files.description import FORMAT_VERSION
 from nmt.model import Transformer, load_model, write_model_directory
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer, train_tokenizer
@@ -73,9 +72,8 @@ def assert_refused(folder: Path, file: str, *words: str) -> None:
         assert word in message
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_a_loaded_model_translates_as_the_written_one(tmp_path, kind):
-    model = write(tmp_path / "model", kind)
+def test_a_loaded_model_translates_as_the_written_one(tmp_path):
+    model = write(tmp_path / "model", "unigram")
     tokenizer = load_tokenizer(tmp_path / "tokenizer-model")
     expected = Translator(TorchEngine([model], DECODE), tokenizer).translate(LINES)
     assert load(tmp_path / "model").translate(LINES) == expected
@@ -124,14 +122,13 @@ def test_a_write_that_fails_leaves_the_old_directory_whole_and_nothing_else(writ
         assert (folder / path.name).read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, None, "1"])
-def test_another_format_version_is_refused_with_both_versions(folder, version):
-    change_config(folder, format_version=version)
-    assert_refused(folder, "config.json", f"format version {version!r}", f"reads {FORMAT_VERSION}")
+def test_another_format_version_is_refused_with_both_versions(folder):
+    change_config(folder, format_version=2)
+    assert_refused(folder, "config.json", "format version 2", "reads 1")
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.model"])
-@pytest.mark.parametrize("keep", [None, 0.0, 0.5, 0.98])
+@pytest.mark.parametrize("keep", [None, 0.0, 0.98])
 def test_a_missing_or_truncated_file_is_named(folder, file, keep):
     content = (folder / file).read_bytes()
     (folder / file).unlink()
@@ -146,11 +143,9 @@ def test_another_tokenizer_is_refused_even_where_its_size_is_the_same(folder, tm
     assert_refused(folder, "tokenizer.model", "not the tokenizer")
 
 
-@pytest.mark.parametrize(
-    "settings", [{"d_model": 32}, {"d_ff": 8}, {"decoder_layers": 1}, {"decoder_layers": 3}], ids=str
-)
-def test_weights_of_another_size_are_refused(folder, tmp_path, settings):
-    write(tmp_path / "other", **settings)
+@pytest.mark.parametrize(("key", "value"), [("d_ff", 8), ("decoder_layers", 3)])
+def test_weights_of_another_size_are_refused(folder, tmp_path, key, value):
+    write(tmp_path / "other", **{key: value})
     shutil.copy(tmp_path / "other" / "model.safetensors", folder)
     assert_refused(folder, "model.safetensors", "not the weights")
 
@@ -166,11 +161,11 @@ def test_a_vocabulary_of_another_size_is_refused(folder):
 def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tied_embeddings):
     entries = train_tokenizer(LINES, TokenizerConfig(kind="bpe", vocabulary_size=600)).vocabulary_size
     model = write(tmp_path / "model", source_vocabulary_size=entries, tied_embeddings=tied_embeddings)
-    found = load_model(tmp_path / "model")
-    assert not torch.equal(found.source_embedding.weight, found.target_embedding.weight)
-    assert (found.output.weight is found.target_embedding.weight) == tied_embeddings
+    loaded = load_model(tmp_path / "model")
+    assert not torch.equal(loaded.source_embedding.weight, loaded.target_embedding.weight)
+    assert (loaded.output.weight is loaded.target_embedding.weight) == tied_embeddings
     for name, tensor in model.state_dict().items():
-        assert torch.equal(found.state_dict()[name], tensor)
+        assert torch.equal(loaded.state_dict()[name], tensor)
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     config["model"]["source_vocabulary_size"] = entries + 1
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
@@ -182,10 +177,7 @@ def test_a_source_matrix_of_its_own_is_stored_beside_the_tied_ones(tmp_path, tie
     [
         ({"encoder_layers": 10**9}, "model.encoder_layers=1000000000: must be a whole number between"),
         ({"encoder_layers": 1000}, "'encoder_layers.1.self_attention.input' is nothing"),
-        ({"d_ff": 10**6}, "feed_forward"),
-        ({"d_model": None}, "model.d_model=null: must be"),
         ({"attention": "additive"}, "self_attention.v' is nothing"),
-        ({"unknown": 1}, "unknown key model.unknown"),
     ],
     ids=str,
 )
@@ -201,11 +193,8 @@ def test_a_described_model_takes_no_memory_before_its_file_agrees(folder, change
     ("changes", "words"),
     [
         ({"training": {"updates": "many"}}, "updates is of another type"),
-        ({"vocabulary_size": 354.5}, "vocabulary_size=354.5: must be a whole number"),
         ({"vocabulary_size": 2**62}, "vocabulary_size=4611686018427387904"),
-        ({"vocabulary_size": 0}, "vocabulary_size=0: must be positive"),
         ({"source": "../../etc"}, "its languages are not names"),
-        ({"model": 3}, "model=3: must be a mapping"),
     ],
     ids=str,
 )

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt.commands.console import talker
 from nmt.commands.words import one_run
 from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, choice, require
+from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from nmt.files import ModelDescription
@@ -54,7 +54,7 @@ def export(config: ExportConfig, status: Callable[[str], None]) -> Iterator[str]
     folder = find_model_directory(config.run)
     require(not is_exported(folder), f"run={config.run}: exported already; pass the run or model directory")
     description = read_description(folder)
-    sample = sample_of(config, description)
+    sample = sample_of(config, folder, description)
     decode = expected_search(replace(config.decode, n_best=1), description)
     name, precision = config.format, ""
     if config.format == "ctranslate2":
@@ -92,23 +92,21 @@ def write(config: ExportConfig, folder: Path, output: Path, decode: DecodeConfig
     return ctranslate2.CTranslate2Program(load_translator(settings, lambda words: None))
 
 
-def sample_of(config: ExportConfig, description: "ModelDescription") -> "Sample":
+def sample_of(config: ExportConfig, folder: Path, description: "ModelDescription") -> "Sample":
     """The lines to compare and where they come from, or no lines and the reason."""
-    from nmt.files import within
+    from nmt.data import corpus_of
     from nmt.plugins.exchange.foreign import Sample
     from nmt.text import read_texts
 
-    prepared = within(description.training, "config", "prepared")
-    path = config.sample
-    if path is None:
-        if not isinstance(prepared, str):
-            return Sample([], "the model does not say what it was trained on")
-        path = str(Path(prepared) / f"valid.{description.source}")
-        if not Path(path).is_file():
-            return Sample([], f"{path} is not there")
-    lines = list(islice(read_texts(path), None if config.sample else SAMPLE_LINES))
-    origin = config.sample or f"the first lines of {path}"
-    return Sample(lines, origin if lines else f"{path} is empty")
+    if config.sample is not None:
+        lines = list(read_texts(config.sample))
+        return Sample(lines, config.sample if lines else f"{config.sample} is empty")
+    try:
+        corpus = corpus_of(folder, description.training)
+        lines = corpus.text("valid")[0][:SAMPLE_LINES]
+    except NMTError as error:
+        return Sample([], str(error))
+    return Sample(lines, f"the first lines of {corpus.folder / f'valid.{description.source}'}")
 
 
 def run(config: ExportConfig) -> None:

@@ -1,6 +1,7 @@
 """`nmt synthesise`: pairs of lines for training, of which a model writes one side."""
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from nmt.config import (
     require,
     set_text,
 )
+from nmt.errors import NMTError
 
 if TYPE_CHECKING:
     from nmt.plugins.synthesize.synthesis import Summary
@@ -75,18 +77,17 @@ class SynthesiseConfig:
 
 def next_commands(config: SynthesiseConfig, summary: "Summary") -> list[str]:
     """The commands that train on the pairs; back-translations together with the text of the teacher's training."""
+    from nmt.data import corpus_of
     from nmt.files import tokenizer_settings, within
     from nmt.translation import find_models
 
-    teacher = find_models(config.translation.translator.run)[1][0]
-    trained = within(teacher.training, "config")
-    prepared, name, train = Path(str(within(trained, "prepared"))), Path(config.output).name, f"{config.output}/train"
+    [folder, *_], [teacher, *_], _ = find_models(config.translation.translator.run)
+    trained, name, train = within(teacher.training, "config"), Path(config.output).name, f"{config.output}/train"
     words = ["data=files", f"data.name={name}", f"data.source={summary.source}", f"data.target={summary.target}"]
-    words += [
-        set_text(f"data.{split}", f"{prepared}/{split}")
-        for split in ("valid", "test")
-        if all((prepared / f"{split}.{side}").is_file() for side in (summary.source, summary.target))
-    ]
+    with suppress(NMTError):
+        corpus = corpus_of(folder, teacher.training)
+        held_out = [split for split in ("valid", "test") if corpus.manifest.counts.get(split, {}).get("kept")]
+        words += [set_text(f"data.{split}", str(corpus.folder / split)) for split in held_out]
     if config.kind == "distillation":
         words += [set_text("data.train", train), set_text("init", config.translation.translator.run[0])]
     else:

@@ -123,18 +123,14 @@ def test_a_certificate_is_the_largest_difference_of_a_token():
         word_scores("-3\n", "file")
 
 
-def test_the_validation_set_is_the_sample_where_it_still_is(tmp_path):
-    filters = {"filters": {"max_tokens": 50}}
-    model = make(tmp_path, {"config": {"prepared": str(tmp_path / "prepared"), "data": filters}})
-    valid = tmp_path / "prepared" / "valid.en"
-    assert said(model)[1] == f"no sample was compared: {valid} is not there; pass sample=FILE"
-    valid.parent.mkdir()
-    valid.write_text("ka nu\n" * 300)
-    assert said(model)[2].startswith("200 of 200 lines (100.0%)")
-    assert said(make(tmp_path, {}))[1].startswith("no sample was compared: the model does not say what it was")
-    model = make(tmp_path, {"config": {"prepared": str(tmp_path / "prepared"), "data": filters}})
-    valid.write_text("")
-    assert said(model)[1] == f"no sample was compared: {valid} is empty; pass sample=FILE"
+def test_the_validation_set_is_the_sample_where_it_still_is(toy, tmp_path):
+    prepared = toy[-1].removeprefix("prepared=")
+    for folder, line, text in (
+        (prepared, 2, "40 of 40 lines (100.0%)"),
+        ("nowhere", 1, "no sample was compared: nowhere: no prepared corpus"),
+    ):
+        model = make(tmp_path, {"config": {"prepared": folder, "data": {"filters": {"max_tokens": 50}}}})
+        assert said(model)[line].startswith(text)
 
 
 def test_what_is_there_is_replaced_only_where_it_is_an_exported_model(model, tmp_path):
