@@ -113,9 +113,6 @@ class UpdateSize(NamedTuple):
         return 1 - (self.source_tokens + self.target_tokens) / self.positions
 
 
-NO_SIZE = UpdateSize(0, 0, 0, 0, 0, 0)
-
-
 def pairs_before(lengths: Ints, reach: int) -> int:
     """Number of pairs of a position and one of the `reach` positions before it, in sentences of these lengths."""
     seen = np.minimum(reach, lengths - 1)
@@ -248,10 +245,15 @@ class BatchPlanner:
         order_key = shuffle_key(self.seed, passes, len(self.groups.starts) - 1)
         parts = shuffled(indices, len(stage), order_key)
         members = stage.pairs(self.seed, passes, parts)
-        lengths = [
-            [side[pairs].astype(np.int64) for side in (self.source_lengths, self.target_lengths)] for pairs in members
+        sizes = [
+            micro_batch_size(
+                self.source_lengths[pairs].astype(np.int64),
+                self.target_lengths[pairs].astype(np.int64),
+                self.attention_window,
+            )
+            for pairs in members
         ]
-        size = sum((micro_batch_size(*sides, self.attention_window) for sides in lengths), NO_SIZE)
+        size = sum(sizes[1:], start=sizes[0])
         widths = self.groups.widths[:, stage.group_of_part[parts]].T.tolist()
         return [
             MicroBatch(pairs, number, micro_batch, size, (source, target))
