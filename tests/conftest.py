@@ -75,16 +75,26 @@ def other_text(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Trains with these overrides in this process, and returns the folder of the run."""
+
+    def trained(*options: str) -> Path:
+        from rich.console import Console
+
+        from nmt.commands import compose
+        from nmt.training import train
+
+        run = tmp_path_factory.mktemp("runs") / "finished"
+        assert train(compose("train", [*options, f"run={run}"]), Console(quiet=True)) is None
+        return run
+
+    return trained
+
+
+@pytest.fixture(scope="session")
+def finished(toy: list[str], trained: Callable[..., Path]) -> Path:
     """A run of 60 updates that nothing disturbed, with a checkpoint every 12."""
-    from rich.console import Console
-
-    from nmt.commands import compose
-    from nmt.training import train
-
-    run = tmp_path_factory.mktemp("runs") / "finished"
-    assert train(compose("train", [*toy, f"run={run}", "checkpoints.every_steps=12"]), Console(quiet=True)) is None
-    return run
+    return trained(*toy, "checkpoints.every_steps=12")
 
 
 @pytest.fixture(scope="session")

@@ -38,8 +38,6 @@ REPORT = (
 """The most important come first, because a narrow terminal cuts the line."""
 REPORT_SECONDS = 10
 """Least time between two lines where there is no terminal. The last report is always printed."""
-CROWDED = 0.1
-"""Share of the time that a thread waits for a core, above which other programs are blamed."""
 PEAKS: dict[str, float] = {}
 """Peak FLOP/s by setting, measured once in a process."""
 
@@ -203,9 +201,9 @@ class MetricsCallback(UpdateCallback):
         return int(tokens)
 
     def warn_of_other_programs(self) -> None:
-        """Print a notice, once, if since the last report this thread had to wait for a core."""
+        """Print a notice, once, if since the last report this thread had to wait for a core a tenth of the time."""
         before, self.waited = self.waited, seconds_waited()
-        if not self.warned and self.waited - before > CROWDED * max(self.elapsed, 1.0):
+        if not self.warned and self.waited - before > 0.1 * max(self.elapsed, 1.0):
             self.warned = True
             self.console.print(
                 "notice: other programs use the processor's cores; beside them fewer threads may be faster "

@@ -29,10 +29,6 @@ from nmt.errors import NMTError, is_out_of_memory, one_line
 from nmt.model import DecoderLayer, EncoderLayer, Transformer
 
 LAYERS = (EncoderLayer, DecoderLayer)
-HANGING_SECONDS = 10.0
-"""Time for this process to notice that another one has ended. With NCCL it would wait for minutes."""
-ENDING_SECONDS = 2.0
-"""A process may still be ending when its connections are closed already."""
 FIRST_PROCESS = "NMT_FIRST_PROCESS"
 """The variable that tells the processes that Lightning launches which process launched them."""
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
@@ -96,8 +92,10 @@ def quiet_lightning() -> Iterator[None]:
 
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
-    # With max_time, Lightning would stop in the middle of an update.
-    flags = {key: value for key, value in vars(config.trainer).items() if value is not None and key != "max_time"}
+    off = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
+    flags: dict[str, Any] = dict.fromkeys(off, False)
+    flags |= {key: value for key, value in vars(config.trainer).items() if value is not None}
+    flags.pop("max_time", None)  # with it, Lightning would stop in the middle of an update
     if flags.get("strategy") == "fsdp":  # Lightning's own needs GPUs; ours also runs on processors
         flags["strategy"] = Sharded(save_distributed_checkpoint=False)
     # In SLURM, Lightning would answer a signal with a checkpoint of another kind, and requeue the job.
@@ -105,16 +103,7 @@ def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -
         flags["plugins"] = [SLURMEnvironment(auto_requeue=False)]
     try:
         with quiet_lightning():
-            trainer = Trainer(
-                **{"enable_model_summary": False, **flags},
-                max_epochs=-1,
-                callbacks=list(callbacks),
-                logger=False,
-                enable_checkpointing=False,
-                enable_progress_bar=False,
-                use_distributed_sampler=False,
-                limit_val_batches=0,
-            )
+            trainer = Trainer(**flags, max_epochs=-1, limit_val_batches=0, callbacks=list(callbacks))
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
     check_precision(config.trainer.precision, on_processor=trainer.strategy.root_device.type == "cpu")
@@ -133,7 +122,7 @@ def how_one_ended(processes: Sequence[Popen[bytes]]) -> str:
     for rank, process in enumerate(processes, 1):
         if code := process.poll():
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            return f"process {rank} of this training (pid {process.pid}) {how}: the same command resumes"
+            return f"process {rank} of this training (pid {process.pid}) {how}"
     return ""
 
 
@@ -148,9 +137,10 @@ def watched(trainer: Trainer) -> Iterator[None]:
     def end_when(reason: Callable[[], str]) -> None:
         def look() -> None:
             while not over.wait(1):
-                if (message := reason()) and not over.wait(HANGING_SECONDS):
+                # Communication has ten seconds to fail by itself; with NCCL it would hang for minutes.
+                if (message := reason()) and not over.wait(10):
                     end_launched_processes(trainer)
-                    print(f"nmt: {message}", file=sys.stderr)
+                    print(f"nmt: {message}: the same command resumes", file=sys.stderr)
                     os._exit(2)
 
         Thread(target=look, daemon=True).start()
@@ -158,22 +148,22 @@ def watched(trainer: Trainer) -> Iterator[None]:
     observe_launched_processes(lambda processes: end_when(lambda: how_one_ended(processes)))
     first = os.environ.setdefault(FIRST_PROCESS, str(os.getpid()))
     if launched_by_lightning := first != str(os.getpid()):
-        ended = f"the first process of this training has ended (pid {first}): the same command resumes"
+        ended = f"the first process of this training has ended (pid {first})"
         end_when(lambda: "" if str(os.getppid()) == first else ended)
     try:
         yield
     except (RuntimeError, OSError) as error:
         if is_out_of_memory(error):
             raise
-        processes, deadline = launched_processes(trainer), time.monotonic() + ENDING_SECONDS
+        # A process may still be ending when its connections are closed already.
+        processes, deadline = launched_processes(trainer), time.monotonic() + 2
         while processes and not how_one_ended(processes) and time.monotonic() < deadline:
             time.sleep(0.05)
         message = how_one_ended(processes)
-        if not message and (isinstance(error, dist.DistError) or LOST.search(str(error))):
-            message = f"another process of this training has ended ({one_line(error)}): the same command resumes"
-        if message:
-            raise NMTError(message) from error
-        raise
+        if not message and not isinstance(error, dist.DistError) and not LOST.search(str(error)):
+            raise
+        reason = message or f"another process of this training has ended ({one_line(error)})"
+        raise NMTError(f"{reason}: the same command resumes") from error
     finally:
         over.set()
         if not launched_by_lightning:

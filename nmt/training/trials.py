@@ -35,8 +35,6 @@ from nmt.training.trainer import make_trainer
 PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
 IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
 """A measurement ends after so many rounds without a lower result, or so many seconds."""
-SPARE_BYTES, SPARE_SHARE = 2**26, 0.05
-"""Memory that the check leaves free: these bytes, and this share of the weights, gradients and moments."""
 HEADROOM = 1.25
 """A trial of max_tokens=auto is larger by this factor: a reserve for gradients in transit, and for fragmentation."""
 TIMED_SECONDS = 3.0
@@ -44,12 +42,8 @@ WORTHWHILE_UPDATES = 100
 """The time of fewer updates is not estimated."""
 LONG_SECONDS = 6 * 3600.0
 """For a training on a processor that takes longer, the report names a shorter one."""
-FEW_ROWS = 64
-TOKENS, LENGTH = 1024, 32
-"""Most target tokens, and those of a sentence, in the layer that is measured for trainer.precision=auto."""
-ROUNDS = 3
-LEAST_GAIN = 1.1
-"""What bf16-mixed must be faster by. The layer leaves out what both do in float32, such as Adam."""
+LENGTH = 32
+"""Tokens of a sentence in the layer that is measured for trainer.precision=auto."""
 Shape = tuple[int, int, int]
 """Rows, source width and target width of a micro-batch."""
 
@@ -117,8 +111,8 @@ def make_resident(module: TranslationModule, optimizer: Optimizer) -> None:
 def spare_memory(module: TranslationModule) -> Iterator[None]:
     """Hold some unused memory within the block, as a reserve for threads, buffers, and gaps between tensors."""
     local = [x.to_local() if isinstance(x, DTensor) else x for x in module.parameters()]
-    # Weights, gradients, and two moments.
-    size = SPARE_BYTES + int(SPARE_SHARE * 4 * sum(parameter.nbytes for parameter in local))
+    # 64 MiB, and 5 % of weights, gradients, and two moments.
+    size = 2**26 + int(0.05 * 4 * sum(parameter.nbytes for parameter in local))
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):
         on_device = torch.empty(0 if module.device.type == "cpu" else size, dtype=torch.uint8, device=module.device)
         yield
@@ -275,36 +269,34 @@ def settle_precision(config: ExperimentConfig, console: Console) -> ExperimentCo
     bf16-mixed where it pays in a short measurement, else 32-true. It is decided when a run begins; from then on it is
     read from config.yaml, also on another machine.
     """
-
-    def with_precision(precision: str) -> ExperimentConfig:
-        return replace(config, trainer=replace(config.trainer, precision=precision))
-
-    run = Path(config.run)
-    if (run / "config.yaml").exists():
-        return with_precision(str(read_config(run).get("trainer", {}).get("precision")))
+    if (Path(config.run) / "config.yaml").exists():
+        saved = str(read_config(Path(config.run)).get("trainer", {}).get("precision"))
+        return replace(config, trainer=replace(config.trainer, precision=saved))
     require_one_process("trainer.precision=auto", "32-true or bf16-mixed")
-    device = make_trainer(with_precision("32-true")).strategy.root_device
-    tokens = min(TOKENS, config.batching.tokens_per_update // (config.batching.micro_batches or 1))
-    rows, width = max(tokens // LENGTH, 1), config.model.d_model
-    factors = [torch.randn(n, width, device=device) for n in (FEW_ROWS, width)]
+    exact = replace(config, trainer=replace(config.trainer, precision="32-true"))
+    device, width = make_trainer(exact).strategy.root_device, config.model.d_model
+    tokens = min(1024, config.batching.tokens_per_update // (config.batching.micro_batches or 1))
+    rows, work = max(tokens // LENGTH, 1), "a product of 64 rows"
     # The small product first: where the device has none of bfloat16, large ones take torch seconds.
-    work = f"a product of {FEW_ROWS} rows"
+    factors = [torch.randn(n, width, device=device) for n in (64, width)]
     float32, bfloat16 = by_turns(lambda dtype: linear(*(x.to(dtype) for x in factors)), device)
     if bfloat16 <= 2 * float32:
         work = f"a decoder layer for {rows * LENGTH:,} tokens, with its gradients,"
         float32, bfloat16 = by_turns(layer_step(config.model, rows, device), device)
-    precision = "bf16-mixed" if float32 >= LEAST_GAIN * bfloat16 else "32-true"
+    # It has to be clearly faster: the layer leaves out what both do in float32, such as Adam.
+    pays = float32 >= 1.1 * bfloat16
+    precision = "bf16-mixed" if pays else "32-true"
     console.print(
         f"trainer.precision=auto: {precision}; {work} takes {1000 * float32:.2f} ms in float32 and "
         f"{1000 * bfloat16:.2f} ms in bfloat16"
     )
-    return with_precision(precision)
+    return replace(config, trainer=replace(config.trainer, precision="bf16-mixed")) if pays else exact
 
 
 def by_turns(work: Callable[[torch.dtype], object], device: torch.device) -> tuple[float, float]:
     """The least seconds of `work` with float32 and with bfloat16, after a first time that is not counted."""
     dtypes = (torch.float32, torch.bfloat16)
-    rounds = [[seconds_of(partial(work, dtype), device) for dtype in dtypes] for _ in range(1 + ROUNDS)]
+    rounds = [[seconds_of(partial(work, dtype), device) for dtype in dtypes] for _ in range(4)]
     float32, bfloat16 = (min(seconds) for seconds in zip(*rounds[1:], strict=True))
     return float32, bfloat16
 

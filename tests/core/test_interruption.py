@@ -75,15 +75,8 @@ LONG = ["trainer.max_steps=90", "validation.every_steps=30", "run=run"]
 
 
 @pytest.fixture(scope="module")
-def never_stopped(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from rich.console import Console
-
-    from nmt.commands import compose
-    from nmt.training import train
-
-    run = tmp_path_factory.mktemp("runs") / "never_stopped"
-    train(compose("train", [*toy, *LONG, f"run={run}"]), Console(quiet=True))
-    return run
+def never_stopped(toy: list[str], trained: Callable[..., Path]) -> Path:
+    return trained(*toy, *LONG)
 
 
 @pytest.fixture

@@ -18,12 +18,10 @@ from nmt.model import Transformer
 from nmt.training import list_checkpoints, load_checkpoint
 from nmt.training.run_folder import COLUMNS, Logbook
 
-PREPARED = "prepared="
-
 
 @pytest.fixture(scope="module")
 def corpus(toy):
-    return open_corpus(Path(toy[-1].removeprefix(PREPARED)))
+    return open_corpus(Path(toy[-1].removeprefix("prepared=")))
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +56,9 @@ def test_the_optimizer_used_the_learning_rate_that_is_reported(finished):
 
 def sums(logits: torch.Tensor, targets: torch.Tensor) -> list[float]:
     """The smoothed loss, the unsmoothed one, and the number of target tokens."""
-    flat, wanted = logits.flatten(0, 1), targets.flatten()
+    flat, labels = logits.flatten(0, 1), targets.flatten()
     losses = [
-        F.cross_entropy(flat, wanted, ignore_index=0, label_smoothing=smoothing, reduction="sum").item()
+        F.cross_entropy(flat, labels, ignore_index=0, label_smoothing=smoothing, reduction="sum").item()
         for smoothing in (0.1, 0.0)
     ]
     return [*losses, int((targets != 0).sum())]
@@ -83,17 +81,10 @@ def test_validation_loss_and_perplexity_are_those_of_the_checkpoint_sentence_by_
 
 
 @pytest.fixture(scope="module")
-def each_update(toy, tmp_path_factory) -> list[dict[str, str]]:
+def each_update(toy, trained) -> list[dict[str, str]]:
     """The rows of a run without dropout that reports every update."""
-    from rich.console import Console
-
-    from nmt.commands import compose
-    from nmt.training import train
-
-    run = tmp_path_factory.mktemp("runs") / "each_update"
     options = ["model.dropout=0", "trainer.max_steps=10", "trainer.log_every_n_steps=1", "validation.every_steps=100"]
-    train(compose("train", [*toy, *options, f"run={run}"]), Console(quiet=True))
-    return [row for row in read(run / "metrics.csv") if row["loss"]]
+    return [row for row in read(trained(*toy, *options) / "metrics.csv") if row["loss"]]
 
 
 @torch.no_grad()
@@ -130,7 +121,6 @@ def test_the_model_directory_tells_of_its_training_what_the_last_checkpoint_does
     assert training["seconds"] == pytest.approx(float(rows[-1]["seconds"] or rows[-2]["seconds"]), abs=1)
     assert {"nmt", "torch", "lightning"} <= training["versions"].keys()
     score = training["score"]
-    assert (score["metric"], score["name"], score["sentences"]) == ("bleu", "BLEU", 4)
     quality = f"validation BLEU {score['value']:.2f} on 4 sentences, `{score['signature']}`"
     assert quality.replace("|", "\\|") in (finished / "model" / "README.md").read_text()
 

@@ -1,12 +1,12 @@
 """Updates are whole, on any number of devices, and however a run was stopped before."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from nmt.commands import compose
 from nmt.training import list_checkpoints
 from nmt.training.run_folder import checkpoint_path
 
@@ -18,15 +18,9 @@ def toy(toy: list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(toy: list[str], trained: Callable[..., Path]) -> Path:
     """A run of 60 updates on one process."""
-    from rich.console import Console
-
-    from nmt.training import train
-
-    run = tmp_path_factory.mktemp("runs") / "finished"
-    train(compose("train", [*toy, f"run={run}", "checkpoints.every_steps=12"]), Console(quiet=True))
-    return run
+    return trained(*toy, "checkpoints.every_steps=12")
 
 
 def test_a_checkpoint_of_twice_as_many_devices_goes_on_with_whole_updates(toy, finished, nmt, training_state):

@@ -38,15 +38,8 @@ def test_updates_decide_which_checkpoints_are_averaged(updates, every, keep, wan
 
 
 @pytest.fixture(scope="module")
-def straight(toy, tmp_path_factory) -> Path:
-    from rich.console import Console
-
-    from nmt.commands import compose
-    from nmt.training import train
-
-    run = tmp_path_factory.mktemp("straight") / "run"
-    train(compose("train", [*toy, *OPTIONS, "trainer.max_steps=40", f"run={run}"]), Console(quiet=True))
-    return run
+def straight(toy, trained) -> Path:
+    return trained(*toy, *OPTIONS, "trainer.max_steps=40")
 
 
 def product(run: Path) -> dict[str, object]:
