@@ -1,8 +1,7 @@
 """A job over lines: its input, its output, progress, and resumption after a kill.
 
 An output file is whole or not there. Lines go to `.NAME.nmt-partial`, which is renamed at the end.
-`.NAME.nmt-partial.json` beside it says which input, model and options it is for, and how much of it is on
-the disk.
+`.NAME.nmt-partial.json` beside it records which input, model and options it is for, and how much of it is on the disk.
 """
 
 import fcntl
@@ -16,22 +15,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from nmt.config import JobConfig, TranslatorOptions, build, require, to_tree
 from nmt.errors import NMTError
-from nmt.files import (
-    LARGE,
-    cannot_write,
-    find_model_directory,
-    parse_json,
-    read_mapping,
-    sha256,
-    sync,
-    write_file,
-)
+from nmt.files import LARGE, cannot_write, find_model_directory, parse_json, read_mapping, sha256, sync, write_file
 from nmt.text import decoded, open_text, raw_lines, reading, without_end
 
 Result = TypeVar("Result")
@@ -49,14 +39,13 @@ def warn(words: str) -> None:
 def input_lines(file: Iterable[bytes], first: int = 1, notice: Callable[[str], None] = warn) -> Iterator[str]:
     """The texts of lines as they arrive, without a byte order mark; `first` is the number of the first line.
 
-    Only the first lines of invalid UTF-8 are named.
+    A notice names the first lines of invalid UTF-8.
     """
-    named = count(1)
+    endings = iter([""] * (NAMED_LINES - 1) + ["; more such lines are not named"])
 
     def name_first(words: str) -> None:
-        number = next(named)
-        if number <= NAMED_LINES:
-            notice(words if number < NAMED_LINES else f"{words}; more such lines are not named")
+        if (ending := next(endings, None)) is not None:
+            notice(words + ending)
 
     for number, text in enumerate(decoded(map(without_end, file), "", first, name_first), first):
         yield text.removeprefix("\ufeff") if number == 1 else text
@@ -114,8 +103,12 @@ class Output:
             raise cannot_write(Path(self.name), error) from error
         self.notes.lines, self.notes.bytes = lines, self.notes.bytes + len(content)
 
+    def close(self) -> None:
+        with suppress(OSError):  # `write` reported what could not be written
+            self.file.close()
 
-class Partial(Output):
+
+class PartialFile(Output):
     """An output file that is not whole yet; NMTError if it is a link, or another process is writing it."""
 
     def __init__(self, path: Path, identity: dict[str, Any] | None) -> None:
@@ -124,14 +117,13 @@ class Partial(Output):
         self.notes_file = path.with_name(f".{path.name}.nmt-partial.json")
         try:
             file = os.fdopen(os.open(self.partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
-        except OSError as error:
-            raise NMTError(f"{path}: {error.strerror}") from error
-        super().__init__(str(path), file)
-        try:
+            super().__init__(str(path), file)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.close()
             raise NMTError(f"output={path}: another nmt is writing it; name another file") from error
+        except OSError as error:
+            raise NMTError(f"{path}: {error.strerror}") from error
         if identity:
             self.notes.identity = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
             self.resume()
@@ -145,8 +137,7 @@ class Partial(Output):
             self.file.seek(max(notes.bytes - 1, 0))
             ends_line = notes.bytes > 0 and self.file.read(1) == b"\n"
             if notes.identity == self.notes.identity and notes.lines > 0 and ends_line:
-                self.notes = notes
-                self.notes.counts = Counter(notes.counts)
+                notes.counts, self.notes = Counter(notes.counts), notes
 
     def write(self, text: str | bytes, lines: int) -> None:
         # Notes are complete here: callers count a line after they have written it.
@@ -172,27 +163,22 @@ class Partial(Output):
 
 
 @contextmanager
-def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[Partial]:
+def output_file(path: Path, identity: dict[str, Any] | None) -> Iterator[PartialFile]:
     """A file that is whole at the end. After an error, a command with the same identity resumes."""
-    partial = Partial(path, identity)
+    output = PartialFile(path, identity)
     try:
-        yield partial
-        partial.finish()
+        yield output
+        output.finish()
     except BaseException:
         with suppress(NMTError):  # if the disk is full, the last save counts
-            if partial.notes.identity and partial.notes.lines:
-                partial.save()
+            if output.notes.identity and output.notes.lines:
+                output.save()
             else:
-                partial.partial.unlink(missing_ok=True)
-                partial.notes_file.unlink(missing_ok=True)
+                output.partial.unlink(missing_ok=True)
+                output.notes_file.unlink(missing_ok=True)
         raise
     finally:
-        close(partial.file)
-
-
-def close(file: BinaryIO) -> None:
-    with suppress(OSError):  # what could not be written was reported before
-        file.close()
+        output.close()
 
 
 def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitStack) -> Output:
@@ -200,20 +186,18 @@ def open_output(config: JobConfig, identity: dict[str, Any] | None, stack: ExitS
     path = Path(config.output)
     if config.output == "-":
         return Output("standard output", sys.stdout.buffer)
-    if path.exists() and not path.is_file():  # a device, or a pipe
-        try:
-            file = path.open("wb")
-        except OSError as error:
-            raise NMTError(f"{error.filename}: {error.strerror}") from error
-        stack.callback(close, file)
-        return Output(config.output, file)
-    return stack.enter_context(output_file(path, identity))
+    if path.is_file() or not path.exists():
+        return stack.enter_context(output_file(path, identity))
+    try:
+        output = Output(config.output, path.open("wb"))  # a device, or a pipe
+    except OSError as error:
+        raise NMTError(f"{error.filename}: {error.strerror}") from error
+    stack.callback(output.close)
+    return output
 
 
 def open_source(config: JobConfig, stack: ExitStack) -> BinaryIO:
     """The input; NMTError if it, or standard output, cannot be used, or if the output would replace it."""
-    no_input = config.input == "-" and config.text is None and sys.stdin is None
-    require(not no_input, "standard input is closed: name a file with input=FILE")
     no_output = config.output == "-" and sys.stdout is None
     require(not no_output, "standard output is closed: name a file with output=FILE")
     source = open_text(config.input) if config.text is None else io.BytesIO(config.text.encode())
@@ -222,23 +206,22 @@ def open_source(config: JobConfig, stack: ExitStack) -> BinaryIO:
     output = Path(config.output)
     if output.is_file() and config.text is None:  # a terminal may be both
         of_input = os.fstat(sys.stdin.fileno()) if config.input == "-" else Path(config.input).stat()
-        if os.path.samestat(of_input, output.stat()):
-            raise NMTError(f"output={output} is the input, which would be lost: name another file")
+        is_input = os.path.samestat(of_input, output.stat())
+        require(not is_input, f"output={output} is the input, which would be lost: name another file")
     return source
 
 
 def open_document(config: JobConfig, stack: ExitStack) -> tuple[bytes, Output]:
     """The content of a document, and an output for its translation; NMTError if that fails."""
     name = "standard input" if config.input == "-" else config.input
-    source = open_source(config, stack)
     with reading(name):
-        content = source.read(LARGE + 1)
+        content = open_source(config, stack).read(LARGE + 1)
     require(len(content) <= LARGE, f"{name}: larger than the {LARGE:,} bytes that a document may have")
     return content, open_output(config, None, stack)
 
 
 def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stack: ExitStack) -> Callable[[int], None]:
-    """Shows the number of lines done, and the time left if `total` is known.
+    """Shows the number of lines done, and the time left if `total` is given.
 
     It shows nothing unless standard error is a terminal and the output is not.
     """
@@ -248,14 +231,10 @@ def progress_of(config: JobConfig, verb: str, done: int, total: int | None, stac
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     of_total = "" if total is None else " of {task.total:,.0f}"
-    bar = stack.enter_context(
-        Progress(
-            TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines"),
-            *(BarColumn(), TimeRemainingColumn()),
-            console=Console(stderr=True),
-            speed_estimate_period=600,  # lines come in blocks
-        )
-    )
+    lines = TextColumn("{task.description}: {task.completed:,.0f}" + of_total + " lines")
+    columns = (lines, BarColumn(), TimeRemainingColumn())
+    # Lines come in blocks, so the speed is that of a long period.
+    bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), speed_estimate_period=600))
     task = bar.add_task(verb, completed=done, total=total)
     return lambda number: bar.update(task, completed=number)
 
@@ -282,31 +261,23 @@ class Job:
             self.show(number)
 
 
-def read_through(name: str) -> tuple[int, str]:
-    """The number of lines of a file, and the SHA-256 of its text."""
-    lines, digest = 0, hashlib.sha256()
-    with open_text(name) as file:
-        for line in raw_lines(file, name):
-            digest.update(line)
-            lines += 1
-    return lines, digest.hexdigest()
-
-
 def open_job(config: JobConfig, what: dict[str, Any], stack: ExitStack) -> Job:
     """Open input and output; NMTError if that fails.
 
     `what` decides what is written, together with models, keys and input: the command resumes a partial output file only
     if all of it is the same.
     """
-    source = open_source(config, stack)
+    source, name = open_source(config, stack), "standard input" if config.input == "-" else config.input
     on_terminal = sys.stderr is not None and sys.stderr.isatty()
     total, identity = None, None
     if Path(config.input).is_file() and (config.output != "-" or on_terminal):
-        total, digest = read_through(config.input)
-        identity = {"input": digest, **what_decides(config), **what}
+        total, digest = 0, hashlib.sha256()
+        with open_text(config.input) as file:
+            for total, line in enumerate(raw_lines(file, name), 1):  # noqa: B007
+                digest.update(line)
+        identity = {"input": digest.hexdigest(), **what_decides(config), **what}
     output = open_output(config, identity, stack)
-    lines = raw_lines(source, "standard input" if config.input == "-" else config.input)
-    done = output.notes.lines
+    lines, done = raw_lines(source, name), output.notes.lines
     deque(islice(lines, done), maxlen=0)
     if done:
         warn(f"{done:,} of {total:,} lines were done before: going on from there")

@@ -7,14 +7,7 @@ from pathlib import Path
 
 from nmt.config import JobConfig, TranslatorOptions, require, shown
 from nmt.errors import NMTError
-from nmt.files import (
-    ModelDescription,
-    expected_search,
-    find_model_directory,
-    read_description,
-    read_tokenizer,
-    within,
-)
+from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, read_tokenizer, within
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.search import Engine, EngineOptions
 from nmt.text import Tokenizer, scripts_of_characters, scripts_of_language
@@ -126,11 +119,11 @@ def with_engine(options: TranslatorOptions, notice: Callable[[str], None]) -> Tr
     compute = options.compute
     if compute.engine != "auto":
         return options
-    engines = automatic_engines(compute.precision)
+    engines, reasons = automatic_engines(compute.precision), list[str]()
     require(bool(engines), f"precision={compute.precision}: the engine for it is not installed; see engine")
     if len(engines) == 1 or compute.devices > 1:
         return replace(options, compute=replace(compute, engine=engines[-1].name))
-    folders, reason = [find_model_directory(name) for name in options.run], ""
+    folders = [find_model_directory(name) for name in options.run]
     needed = engine_options(options, read_description(folders[0]))
     for entry in engines:
         problem = import_attribute(entry.facts["suits"])(folders, needed) if "suits" in entry.facts else ""
@@ -138,15 +131,14 @@ def with_engine(options: TranslatorOptions, notice: Callable[[str], None]) -> Tr
             problem = "split=never"  # a line may have more tokens than the engine has positions
         if not problem:
             break
-        reason = reason or f" ({problem})"
-    notice(f"engine={entry.name}{reason}")
+        reasons.append(f" ({problem})")
+    notice(f"engine={entry.name}{''.join(reasons[:1])}")
     return replace(options, compute=replace(compute, engine=entry.name))
 
 
 def engine_options(options: TranslatorOptions, description: ModelDescription) -> EngineOptions:
     """What an engine has to know of the options of a translation by such a model."""
     facts = [entry.facts["constrains"] for entry in entries_of("stage").values() if "constrains" in entry.facts]
-    constraining = [getattr(options.plugins.get(group), key, None) for group, key in facts]
     return EngineOptions(
         expected_search(options.decode, description),
         options.compute.device,
@@ -154,5 +146,5 @@ def engine_options(options: TranslatorOptions, description: ModelDescription) ->
         options.compute.threads,
         scores=options.results != "text",
         target_prefix=options.target_prefix,
-        constraints=any(constraining),
+        constraints=any(getattr(options.plugins.get(group), key, None) for group, key in facts),
     )

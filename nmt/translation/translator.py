@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -71,10 +72,7 @@ class Translator:
 
         Raises RefusedLine for the first line that the model has no positions or no tag for.
         """
-        translations, refused = self.translate_block(lines)
-        if refused:
-            raise refused
-        return translations
+        return list(lines_of([self.translate_block(lines)]))
 
     def translate_block(self, lines: list[str]) -> Block:
         """The translations of a block of lines."""
@@ -109,33 +107,35 @@ class Translator:
 
     def search_at_once(self, lines: list[Line]) -> list[Outcome]:
         rows = self.segmenter.segment(lines)
-        problems = [self.segmenter.too_long(row) for row in rows]
-        searched = [(line, row) for line, row, problem in zip(lines, rows, problems, strict=True) if not problem]
-        hypotheses = self.hypotheses([row for _, row in searched], [line.align for line, _ in searched])
-        joined = iter([self.join(*pair, parts) for pair, parts in zip(searched, hypotheses, strict=True)])
-        return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
+        outcomes: list[Outcome] = [RefusedLine(0, self.segmenter.too_long(row)) for row in rows]
+        fitting = [index for index, row in enumerate(rows) if not self.segmenter.too_long(row)]
+        results = self.hypotheses([rows[index] for index in fitting], [lines[index].align for index in fitting])
+        for index, hypotheses in zip(fitting, results, strict=True):
+            outcomes[index] = self.join(lines[index], rows[index], hypotheses)
+        return outcomes
 
     def hypotheses(self, rows: Sequence[Sequence[Segment]], align: Sequence[bool]) -> list[list[list[Hypothesis]]]:
         """The hypotheses of each segment of each line, best first; a segment that is copied has an empty one.
 
         Those of the lines to `align` have token scores.
         """
-        parts = [(part, aligned) for row, aligned in zip(rows, align, strict=True) for part in row if not part.copied]
-        segments = [part for part, _ in parts]
+        segments = [part for row in rows for part in row if not part.copied]
         constraints = next(filter(None, (stage.constraints(segments) for stage in self.stages)), None)
-        results = self.engine.search([part.ids for part in segments], [self.prefix] * len(parts), constraints)
+        results = self.engine.search([part.ids for part in segments], [self.prefix] * len(segments), constraints)
+        remaining, nothing = iter(results), [Hypothesis([], 0.0, 0.0)]
+        hypotheses = [[nothing if part.copied else next(remaining) for part in row] for row in rows]
         aligned = [
             (part.ids, hypothesis)
-            for (part, is_aligned), row in zip(parts, results, strict=True)
-            for hypothesis in row
-            if is_aligned
+            for row, parts, is_aligned in zip(rows, hypotheses, align, strict=True)
+            for part, best in zip(row, parts, strict=True)
+            for hypothesis in best
+            if is_aligned and not part.copied
         ]
         if aligned:
             scores = self.engine.token_scores([(ids, hypothesis.tokens) for ids, hypothesis in aligned])
             for (_, hypothesis), token_scores in zip(aligned, scores, strict=True):
                 hypothesis.token_scores = token_scores
-        remaining, nothing = iter(results), [Hypothesis([], 0.0, 0.0)]
-        return [[nothing if part.copied else next(remaining) for part in row] for row in rows]
+        return hypotheses
 
     def join(self, line: Line, segments: list[Segment], hypotheses: list[list[Hypothesis]]) -> list[Translation]:
         """The translations of a line; the n-th one consists of the n-th hypotheses of its segments."""
@@ -153,14 +153,12 @@ class Translator:
                 score, log_probability = parts[0].score, parts[0].log_probability
             else:
                 log_probability = sum((part.log_probability for part in parts), start=0.0)
-                length = sum(
-                    len(part.tokens) + 1 for part, segment in zip(parts, segments, strict=True) if not segment.copied
-                )
+                lengths = [len(part.tokens) + 1 for part, at in zip(parts, segments, strict=True) if not at.copied]
                 # Of a line that is only copied, nothing has a length.
-                score = log_probability / penalty(max(length, 1), self.engine.config)
+                score = log_probability / penalty(max(sum(lengths), 1), self.engine.config)
             details = describe(self.tokenizer, words, segments, parts, joined) if words else None
             translations.append(
-                Translation(joined.text, score, log_probability, details, [*copied], notes=notes.copy())
+                Translation(joined.text, score, log_probability, details, copied.copy(), notes=notes.copy())
             )
         # The length penalty of the joined translation may rank the second hypotheses above the first.
         return sorted(translations, key=lambda translation: -translation.score)
@@ -206,20 +204,16 @@ def arriving_blocks(lines: Iterable[str], size: int, patience: float = 0.05) -> 
     An exception from `lines` is raised here, after the lines before it.
     """
     arrived = read_by_thread(lines, size)
-    for first in iter(arrived.get, None):
-        block, item = list[str](), first
-        deadline = time.monotonic() + patience
-        while isinstance(item, str):
-            block.append(item)
-            if len(block) == size:
-                break
-            try:
-                item = arrived.get(timeout=max(deadline - time.monotonic(), 0.001))
-            except queue.Empty:
-                break
-        if block:
-            yield block
-        if isinstance(item, BaseException):
-            raise item
-        if item is None:
-            return
+    item = arrived.get()
+    while isinstance(item, str):
+        block, deadline = [item], time.monotonic() + patience
+        with suppress(queue.Empty):
+            while len(block) < size and isinstance(
+                item := arrived.get(timeout=max(deadline - time.monotonic(), 0.001)), str
+            ):
+                block.append(item)
+        yield block
+        if isinstance(item, str):
+            item = arrived.get()
+    if item is not None:
+        raise item

@@ -7,68 +7,63 @@ arrive exactly once is flagged.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import accumulate, count, islice, pairwise
 from typing import Any
 
 from nmt.config import TranslatorOptions
 from nmt.errors import NMTError
 from nmt.text import Finder, Items, Stretch, Tokenizer, is_counted, replaced
-from nmt.translation import Details, Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused
+from nmt.translation import Limits, Line, Outcome, RefusedLine, Rest, Stage, Translation, with_refused
 
 NOTES = {
     "cut": "cut at what is protected, as that did not arrive otherwise, and translated in parts",
     "protected": "what is protected did not arrive exactly once; look at it",
 }
 """How a line came out: cut at its items, or with one that is not there exactly once, which is a flag, too."""
-MARKS = frozenset(map(chr, range(0x10F000, 0x10F800)))
+MARKS = "".join(map(chr, range(0x10F000, 0x10F800)))
 """Characters for private use, at which a line is cut."""
 WITH_MARKS = re.compile("[^\\w\\s\0]*+\0+(?:[^\\w\\s\0]*+\0+)*+[^\\w\\s\0]*+")
 STAND_INS: tuple[Callable[[int], str], ...] = ("A{}".format, "[{}]".format)
 """Words that models copy well: docs/protect.md has how well."""
 
 
-@dataclass
 class HeldLine:
     """A line with something protected in it."""
 
-    line: Line
-    stretches: list[Stretch]
-
-    @cached_property
-    def items(self) -> Items:
-        return Items(self.line.text, self.stretches)
+    def __init__(self, line: Line, stretches: list[Stretch]) -> None:
+        self.line, self.stretches, self.items = line, stretches, Items(line.text, stretches)
 
     @property
     def is_bare(self) -> bool:
         """True if nothing else in it has a letter or digit."""
-        return not any(map(str.isalnum, Masked(self, [" "] * len(self.stretches)).text))
+        return not any(map(str.isalnum, replaced(self.line.text, self.stretches, [" "] * len(self.stretches))[0]))
 
-    @property
-    def wide(self) -> "HeldLine":
-        """The line whose stretches also hold the marks beside them, such as quotes."""
-        mask = Masked(self, ["\0" * (stretch.end - stretch.start) for stretch in self.stretches])
-        return HeldLine(self.line, [Stretch(*match.span()) for match in WITH_MARKS.finditer(mask.text)])
+    def masked(self, stand_in: Callable[[int], str] | None) -> "Masked | None":
+        """The line with names that are not in it in place of its items; None if there are too few, or nothing else.
 
-    def masked(self, names: Iterable[str]) -> "Masked | None":
-        """The line with names that are not in it; None if there are too few."""
-        unused = list(islice((name for name in names if name not in self.line.text), len(self.stretches)))
-        return Masked(self, unused) if len(unused) == len(self.stretches) else None
+        Without a `stand_in`, the names are marks to cut at, in place of quotes and the like beside items, too.
+        """
+        held = self
+        if stand_in is None:
+            nulls = ["\0" * (stretch.end - stretch.start) for stretch in self.stretches]
+            text, _ = replaced(self.line.text, self.stretches, nulls)
+            held = HeldLine(self.line, [Stretch(*match.span()) for match in WITH_MARKS.finditer(text)])
+        elif self.is_bare:
+            return None
+        names = (name for name in (map(stand_in, count(1)) if stand_in else MARKS) if name not in self.line.text)
+        unused = list(islice(names, len(held.stretches)))
+        return Masked(held, unused) if len(unused) == len(held.stretches) else None
 
 
 class Masked:
-    """A line with names in place of its items."""
+    """A line with names in place of its items; `items` are the names, as items of the masked line."""
 
     def __init__(self, held: HeldLine, names: Sequence[str]) -> None:
         self.held, self.names = held, names
-        self.text, self.places = replaced(held.line.text, held.stretches, names)
-
-    @cached_property
-    def items(self) -> Items:
-        """The names, as items of the masked line."""
-        return Items(self.text, self.places)
+        self.text, places = replaced(held.line.text, held.stretches, names)
+        self.items = Items(self.text, places)
 
     def unmasked(self, text: str) -> str:
         return self.items.replaced(text, self.held.items.texts)
@@ -82,96 +77,90 @@ class Masked:
         if sorted(names) != sorted(self.names) or counted[0] != counted[1] or self.leaves(text):
             return None
         if details := translation.details:
-            sources, targets = self.first_words(self.text), self.first_words(text)
+            # The first word that each word of a masked text becomes, and the number of words.
+            sources, targets = (
+                [0, *accumulate(len(self.unmasked(word).split()) for word in side.split())]
+                for side in (self.text, text)
+            )
             lengths = [after - first for first, after in pairwise(targets)]
             probabilities = zip(details.word_log_probabilities, lengths, strict=True)
-            details = Details(
-                details.tokens,
-                details.token_log_probabilities,
-                [(sources[source], targets[target]) for source, target in details.alignment],
-                [probability for probability, length in probabilities for _ in range(length)],
+            details = replace(
+                details,
+                alignment=[(sources[source], targets[target]) for source, target in details.alignment],
+                word_log_probabilities=[probability for probability, length in probabilities for _ in range(length)],
             )
         copied = [self.unmasked(copy) for copy in translation.copied]
         return replace(translation, text=self.unmasked(text), details=details, copied=copied)
 
     def leaves(self, text: str) -> bool:
         """True for a digit, half a character, or a name's beginning, that is none of the source's: a garbled name."""
+        if not any(map(str.isdigit, self.names[0])):  # marks leave nothing
+            return False
         source, target = (self.items.replaced(side, [" "] * len(self.names)) for side in (self.text, text))
-        named = any(map(str.isdigit, self.names[0]))  # marks leave nothing
         stem = re.escape(re.split(r"\d", self.names[0])[0])
-        remains = re.findall(rf"{stem}\d", target) if stem else []
-        strange = [character for character in target if character.isdigit() or character == "\ufffd"] + remains
-        return named and any(part not in source for part in strange)
-
-    def first_words(self, text: str) -> list[int]:
-        """The index of the first word that each word of a masked text becomes, and their number."""
-        return [0, *accumulate(len(self.unmasked(word).split()) for word in text.split())]
+        parts = [character for character in target if character.isdigit() or character == "\ufffd"]
+        return any(part not in source for part in parts + re.findall(rf"{stem}\d", target))
 
     def aligned(self, translation: Translation) -> Translation:
         """A translation with each lost name where a word is aligned to it, if there is one.
 
         A word that is aligned to nothing else is taken for the name in another form, and replaced.
         """
-        details, words, there = translation.details, translation.text.split(), self.items.find(translation.text)
-        lost = [name for name in self.names if name not in there]
+        details, words, arrived = translation.details, translation.text.split(), self.items.find(translation.text)
+        lost = [name for name in self.names if name not in arrived]
         if not details or not lost:
             return translation
-        targets, sources, holders = (defaultdict[Any, list[int]](list) for _ in range(3))
+        targets, sources, words_of = (defaultdict[Any, list[int]](list) for _ in range(3))
         for source, target in details.alignment:
             targets[source].append(target)
             sources[target].append(source)
         for number, word in enumerate(self.text.split()):
             for name in self.items.find(word):
-                holders[name].append(number)
+                words_of[name].append(number)
         taken = {number for number, word in enumerate(words) if self.items.find(word)}
         behind = dict[int, list[int]]()
         """Of a word that a name was put behind, the source words of that name."""
         for name in lost:
-            words_of_name = holders[name]
-            if free := [target for source in words_of_name for target in targets[source] if target not in taken]:
-                marks = re.fullmatch(r"(\W*).*?(\W*)", words[free[0]])
+            place = next((target for word in words_of[name] for target in targets[word] if target not in taken), None)
+            if place is None:
+                continue
+            if {*sources[place]} <= {*words_of[name]}:
+                marks = re.fullmatch(r"(\W*).*?(\W*)", words[place])
                 assert marks
-                if {*sources[free[0]]} <= {*words_of_name}:
-                    words[free[0]] = f"{marks[1]}{name}{marks[2]}"
-                else:
-                    words[free[0]], behind[free[0]] = f"{words[free[0]]} {name}", words_of_name
-                taken.add(free[0])
+                words[place] = f"{marks[1]}{name}{marks[2]}"
+            else:
+                words[place], behind[place] = f"{words[place]} {name}", words_of[name]
+            taken.add(place)
         first = [0, *accumulate(1 + (number in behind) for number in range(len(words)))]
         pairs = [(source, first[target]) for source, target in details.alignment]
-        pairs += [(source, first[word] + 1) for word, holding in behind.items() for source in holding]
-        scores = details.word_log_probabilities
-        scores = [
-            score_or_none
-            for number, score in enumerate(scores)
-            for score_or_none in [score, *[None] * (number in behind)]
-        ]
+        pairs += [(source, first[word] + 1) for word, of_name in behind.items() for source in of_name]
+        scores = list[float | None]()
+        for number, score in enumerate(details.word_log_probabilities):
+            scores += [score, None] if number in behind else [score]
         details = replace(details, alignment=sorted(pairs), word_log_probabilities=scores)
         return replace(translation, text=" ".join(words), details=details)
 
 
-def by_masks(masks: list[Masked | None], rest: Rest, **changes: Any) -> list[list[Translation] | None]:
+def translate_masked(masks: list[Masked | None], rest: Rest, cutting: bool) -> list[list[Translation] | None]:
     """The translations of masked lines, with the items; None where the best one fails.
 
-    Lost names are put by the word alignment, if it is there.
+    Lost names are put by the word alignment, if it is there. With `cutting`, lines are cut at the names.
     """
+    changes: dict[str, Any] = {"cut_at": frozenset(MARKS)} if cutting else {"align": True}
     outcomes = iter(rest([replace(mask.held.line, text=mask.text, **changes) for mask in masks if mask]))
     results = list[list[Translation] | None]()
     for mask in masks:
         row = next(outcomes) if mask else None
-        whole = [mask.with_items(mask.aligned(one)) for one in row] if mask and isinstance(row, list) else [None]
-        results.append([translation for translation in whole if translation] if whole[0] else None)
+        if not mask or not isinstance(row, list):
+            results.append(None)
+            continue
+        with_items = [mask.with_items(mask.aligned(translation)) for translation in row]
+        results.append([translation for translation in with_items if translation] if with_items[0] else None)
         for translation in results[-1] or []:
-            translation.details = translation.details if mask and mask.held.line.align else None
-    return results
-
-
-def by_cutting(lines: list[HeldLine], rest: Rest) -> list[list[Translation] | None]:
-    """The lines cut at the items, and their parts translated each by itself."""
-    results = by_masks([held.wide.masked(sorted(MARKS)) for held in lines], rest, cut_at=MARKS)
-    for held, row in zip(lines, results, strict=True):
-        for translation in row or []:
-            translation.notes |= {} if held.is_bare else {"cut": NOTES["cut"]}
-            translation.copied = []
+            translation.details = translation.details if mask.held.line.align else None
+            if cutting:
+                translation.notes |= {} if mask.held.is_bare else {"cut": NOTES["cut"]}
+                translation.copied = []
     return results
 
 
@@ -181,7 +170,10 @@ class Protection(Stage):
     name = "protected"
 
     def __init__(self, finder: Finder, characters: frozenset[str] | None) -> None:
-        self.finder, self.characters = finder, characters
+        self.finder = finder
+        # Where the model does not know the words, it would copy them.
+        usable = [name for name in STAND_INS if characters is None or characters.issuperset(name(1))]
+        self.ways = [*usable, None]
 
     def spans(self, line: str, translation: str) -> list[tuple[int, int]]:
         stretches = self.finder.stretches(line)
@@ -190,15 +182,6 @@ class Protection(Stage):
     def report(self, line: str, translations: list[Translation], counts: dict[str, int]) -> dict[str, Any]:
         kinds = [kind for kind in NOTES if kind in translations[0].notes]
         return {"protection": kinds[0]} if kinds else {}
-
-    def ways(self, rest: Rest) -> Iterator[Callable[[list[HeldLine]], list[list[Translation] | None]]]:
-        for name in STAND_INS:
-            # Where the model does not know the words, it would copy them.
-            if self.characters is None or self.characters.issuperset(name(1)):
-                yield lambda lines, name=name: by_masks(  # type: ignore[misc]
-                    [None if held.is_bare else held.masked(map(name, count(1))) for held in lines], rest, align=True
-                )
-        yield lambda lines: by_cutting(lines, rest)
 
     def translate(self, lines: list[Line], rest: Rest) -> list[Outcome]:
         checked, held = list[Line | RefusedLine](lines), dict[int, HeldLine]()
@@ -211,11 +194,17 @@ class Protection(Stage):
         results = with_refused(checked, rest)
         rows = {index: row for index in held if isinstance(row := results[index], list)}
         todo = [index for index, row in rows.items() if not held[index].items.arrive(row[0].text)]
-        for way in self.ways(rest):
-            for index, better in zip(todo, way([held[index] for index in todo]) if todo else (), strict=True):
-                if better and held[index].items.arrive(better[0].text):
-                    results[index] = rows[index] = better
-            todo = [index for index in todo if not held[index].items.arrive(rows[index][0].text)]
+        for way in self.ways:
+            masks = [held[index].masked(way) for index in todo]
+            better = translate_masked(masks, rest, cutting=way is None) if todo else []
+            arrived = {
+                index: row
+                for index, row in zip(todo, better, strict=True)
+                if row and held[index].items.arrive(row[0].text)
+            }
+            for index, row in arrived.items():
+                results[index] = rows[index] = row
+            todo = [index for index in todo if index not in arrived]
         for index, row in rows.items():
             for translation in row:
                 if not held[index].items.arrive(translation.text):
