@@ -69,14 +69,12 @@ class Finished:
         """
         length = tokens_BCT.shape[2]
         scores = torch.cat((self.scores[sentences], log_probabilities_BC / penalty(length + 1, config)), dim=1)
-        n_best = self.scores.shape[1]
-        ranked, order = scores.sort(dim=1, descending=True, stable=True)
-        order = order[:, :n_best]
-        self.scores[sentences] = ranked[:, :n_best]
-        both = torch.cat((self.log_probabilities[sentences], log_probabilities_BC), dim=1)
-        self.log_probabilities[sentences] = both.gather(1, order)
-        pool = torch.cat((self.tokens[sentences, :, :length], tokens_BCT), dim=1)
-        self.tokens[sentences, :, :length] = pool.gather(1, order[:, :, None].expand(-1, -1, length))
+        order = scores.argsort(dim=1, descending=True, stable=True)[:, : self.scores.shape[1]]
+        self.scores[sentences] = scores.gather(1, order)
+        log_probabilities = torch.cat((self.log_probabilities[sentences], log_probabilities_BC), dim=1)
+        self.log_probabilities[sentences] = log_probabilities.gather(1, order)
+        tokens = torch.cat((self.tokens[sentences, :, :length], tokens_BCT), dim=1)
+        self.tokens[sentences, :, :length] = tokens.gather(1, order[:, :, None].expand(-1, -1, length))
 
     def hypotheses(self) -> list[list[Hypothesis]]:
         """The hypotheses of each sentence, best first. Padding follows those that are shorter than the longest."""
@@ -214,12 +212,11 @@ class Search:
         width = self.beam_size
         ended = ends[:, :width] & best[:, :width].isfinite()
         rows = ended.any(dim=1).nonzero()[:, 0]
-        if not len(rows):
-            return
-        log_probabilities = best[rows, :width].masked_fill(~ended[rows], -torch.inf)
-        parents = parents[rows, :width, None].expand(-1, -1, self.tokens.shape[2] - 1)
-        tokens = self.tokens[rows, :, 1:].gather(1, parents)
-        self.finished.add(self.sentences[rows], log_probabilities, tokens, self.config)
+        if len(rows):
+            log_probabilities = best[rows, :width].masked_fill(~ended[rows], -torch.inf)
+            parents = parents[rows, :width, None].expand(-1, -1, self.tokens.shape[2] - 1)
+            tokens = self.tokens[rows, :, 1:].gather(1, parents)
+            self.finished.add(self.sentences[rows], log_probabilities, tokens, self.config)
 
     def unfinished(self) -> Tensor:
         """True for the sentences in which an unfinished hypothesis may still beat a finished one, [B].

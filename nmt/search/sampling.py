@@ -32,14 +32,10 @@ def sentence_keys(source_BS: Tensor, count: int, seed: int) -> Tensor:
     return torch.from_numpy(keys).to(source_BS.device)
 
 
-def signed(number: int) -> int:
-    """The signed 64-bit integer with the lowest 64 bits of a number."""
-    return (number + 2**63) % 2**64 - 2**63
-
-
 def gumbel(keys_BK: Tensor, position: int, tokens: Tensor) -> Tensor:
     """Gumbel noise for each of `tokens`, which are [C], or [B, K, C] if they differ by row: [B, K, C]."""
-    rows = splitmix(keys_BK + signed(position * INCREMENT))
+    # The signed 64-bit integer with the lowest 64 bits.
+    rows = splitmix(keys_BK + ((position * INCREMENT + 2**63) % 2**64 - 2**63))
     hashes = splitmix(rows[:, :, None] + tokens * INCREMENT)
     uniform = (shifted(hashes, 64 - HASH_BITS).float() + 0.5) * 2.0**-HASH_BITS
     # Large noise, which decides, comes from small numbers, where floating point is finest; 1 would give -inf.

@@ -15,13 +15,7 @@ from nmt.files import parse_json
 from nmt.registry import entries_of
 from nmt.text import Tokenizer, is_text
 from nmt.translation.job import open_job, warn
-from nmt.translation.load import (
-    find_models,
-    language_tag,
-    load_translator,
-    target_scripts,
-    with_engine,
-)
+from nmt.translation.load import find_models, language_tag, load_translator, target_scripts, with_engine
 from nmt.translation.stages import Stage, Translation
 from nmt.translation.translator import Translator
 
@@ -98,13 +92,8 @@ def render(
         # A translation holds no tab: its white space is single blanks.
         return "".join(f"{number}\t{t.score:.4f}\t{t.text}\n" for t in translations)
     records = [
-        {
-            "text": t.text,
-            "score": t.score,
-            "log_probability": t.log_probability,
-            "flags": t.flags,
-            **(vars(t.details) if t.details else {}),
-        }
+        {"text": t.text, "score": t.score, "log_probability": t.log_probability, "flags": t.flags}
+        | (vars(t.details) if t.details else {})
         for t in translations
     ]
     line = {"line": number, "source": source, "translations": records, **(more or {})}

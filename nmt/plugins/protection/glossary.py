@@ -102,7 +102,11 @@ def folded(words: Sequence[str]) -> tuple[str, ...]:
 
 def entry(line: str) -> tuple[str, str, bool]:
     """Source, target and whether case counts, of a line; NMTError that says what is wrong."""
-    columns = [clean(unquoted(column)) for column in line.split("\t")]
+    columns = [
+        # Spreadsheets put quotes around cells.
+        clean(cell[1:-1].replace('""', '"') if re.fullmatch(r'".+"', cell) else cell)
+        for cell in line.split("\t")
+    ]
     if len(columns) == 1:
         raise NMTError("no tab: a term, a tab and its translation, please; a spreadsheet exports it as TSV")
     if len(columns) > 3 or columns[2:] not in ([], ["case"], [""]):
@@ -111,16 +115,6 @@ def entry(line: str) -> tuple[str, str, bool]:
         if not WORD.search(text):
             raise NMTError(f"the {side} is empty")
     return columns[0], columns[1], columns[2:] == ["case"]
-
-
-def unquoted(column: str) -> str:
-    """A cell without the quotes that spreadsheets put around it."""
-    return column[1:-1].replace('""', '"') if re.fullmatch(r'".+"', column) else column
-
-
-def is_heading(source: str, target: str) -> bool:
-    pair = source.casefold(), target.casefold()
-    return pair in HEADINGS or (LANGUAGES.issuperset(pair) and pair[0] != pair[1])
 
 
 def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None) -> Glossary:
@@ -133,7 +127,8 @@ def read_glossary(name: str, notice: Callable[[str], None] = lambda words: None)
                 if not text.strip() or text.startswith("#"):
                     continue
                 term = entry(text)
-                if not entries and is_heading(*term[:2]):
+                pair = term[0].casefold(), term[1].casefold()
+                if not entries and (pair in HEADINGS or (LANGUAGES.issuperset(pair) and pair[0] != pair[1])):
                     notice(f"{name}, line {number}: taken for a heading, and left out; below another it is a term")
                 else:
                     entries.append(term)

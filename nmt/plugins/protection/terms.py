@@ -1,6 +1,7 @@
 """Terms of a glossary in translations: as constraints of the search, and in a report."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from typing import Any
@@ -73,15 +74,12 @@ class Terms(Stage):
 
     def constraints(self, segments: Sequence[Segment]) -> PhraseConstraints | None:
         """The constraints of segments, None if there are none; a term that a cut goes through counts nowhere."""
-        if not self.glossary:
-            return None
-        rows = [self.constraints_of(segment) for segment in segments]
-        return PhraseConstraints(rows, kinds(self.tokenizer)) if any(rows) else None
-
-    def constraints_of(self, segment: Segment) -> list[Constraint]:
-        text = self.tokenizer.decode(segment.ids, SOURCE) if segment.part else self.tokenizer.clean(segment.text)
-        constraints = [constraint_of(self.tokenizer, match, text[:1].isupper()) for match in self.find(text)]
-        return [constraint for constraint in constraints if constraint]
+        tokenizer, rows = self.tokenizer, list[list[Constraint]]()
+        for segment in segments if self.glossary else ():
+            text = tokenizer.decode(segment.ids, SOURCE) if segment.part else tokenizer.clean(segment.text)
+            constraints = [constraint_of(tokenizer, match, text[:1].isupper()) for match in self.find(text)]
+            rows.append([constraint for constraint in constraints if constraint])
+        return PhraseConstraints(rows, kinds(tokenizer)) if any(rows) else None
 
     @cached_property
     def lemma(self) -> Lemmatiser | None:
@@ -91,36 +89,29 @@ class Terms(Stage):
         """The terms of a line, and what became of each."""
         if not self.glossary:
             return {}
-        matches = self.find(clean(line))
-        verdicts = judge(matches, translations[0].text, self.lemma)
-        for match, verdict in zip(matches, verdicts, strict=True):
-            key = f"{verdict}\t{match.term.source}"
+        terms, matches = list[dict[str, Any]](), self.find(clean(line))
+        for (term, *_), verdict in zip(matches, judge(matches, translations[0].text, self.lemma), strict=True):
+            key = f"{verdict}\t{term.source}"
             counts[key] = counts.get(key, 0) + 1
-        terms = [
-            {"source": match.term.source, "targets": list(match.term.targets), "verdict": verdict}
-            for match, verdict in zip(matches, verdicts, strict=True)
-        ]
+            terms.append({"source": term.source, "targets": list(term.targets), "verdict": verdict})
         return {"terms": terms}
 
     def summary(self, counts: Mapping[str, int]) -> str:
         """How many terms were used, and those that were missed most."""
         if not self.glossary:
             return ""
-        kinds, missed, every = dict.fromkeys(("used", "inflected", "missed"), 0), dict[str, int](), dict[str, int]()
+        by_verdict = defaultdict[str, Counter[str]](Counter)
         for key, count in counts.items():
-            kind, tab, term = key.partition("\t")
-            if tab:
-                kinds[kind] += count
-                every[term] = every.get(term, 0) + count
-                missed[term] = missed.get(term, 0) + count * (kind == "missed")
-        worst = sorted((term for term in missed if missed[term]), key=lambda term: (-missed[term], term))[:WORST]
-        total = sum(kinds.values())
-        words = f"terms: {total:,} in the lines, {kinds['used']:,} used, {kinds['inflected']:,} inflected, "
-        words += f"{kinds['missed']:,} missed"
-        if worst:
+            verdict, _, term = key.partition("\t")
+            by_verdict[verdict][term] += count
+        used, inflected, missed = (by_verdict[verdict] for verdict in ("used", "inflected", "missed"))
+        every = used + inflected + missed
+        words = f"terms: {every.total():,} in the lines, {used.total():,} used, {inflected.total():,} inflected, "
+        words += f"{missed.total():,} missed"
+        if worst := sorted(missed, key=lambda term: (-missed[term], term))[:WORST]:
             words += ": " + ", ".join(f"{term} ({missed[term]:,} of {every[term]:,})" for term in worst)
-        if kinds["missed"] and not self.lemma:
-            words += f" (simplemma would find inflected forms of {self.language}; {how_to_install('terms')})"
+            if not self.lemma:
+                words += f" (simplemma would find inflected forms of {self.language}; {how_to_install('terms')})"
         return words
 
 
