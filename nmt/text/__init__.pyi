@@ -41,7 +41,6 @@ from .items import (
     form as form,
     is_counted as is_counted,
     replaced as replaced,
-    same_directives as same_directives,
 )
 from .remembered_words import (
     KEPT_LETTERS as KEPT_LETTERS,

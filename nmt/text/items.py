@@ -14,49 +14,6 @@ from nmt.errors import NMTError
 from nmt.text.tokenizers import single_blanks
 
 USUAL = "usual"
-PRINTF = (
-    r"%(?:%|\{\w{1,60}+\}|(?:\d{1,3}+\$|\([^()%]{1,60}+\)|<(?!PRI)\w{1,60}+>)?+[-+#0' ,I]{0,5}+"
-    r"(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+(?:\.(?:\d{1,9}+|\*(?:\d{1,3}+\$)?+)?+)?+(?:hh|ll|[hlLqjzZt])?"
-    r"(?:[A-Za-z@]|<PRI\w{1,20}+>))"
-)
-BRACES = r"\{\{|\}\}|\{(?:[^{}]|\{[^{}]{0,60}+\}){0,100}+\}"
-DIRECTIVES = {
-    **dict.fromkeys(("python-brace", "csharp"), (BRACES, "{}")),
-    "java": (BRACES, "{}'"),
-    "perl-brace": (r"\{[A-Za-z_]\w{0,60}+\}", ""),
-    "sh": (r"\$(?:\w{1,60}+|\{\w{1,60}+\})", "$"),
-    **dict.fromkeys(("qt", "qt-plural", "kde"), (r"%L?+(?:\d{1,2}+|n)", "")),
-    "kde-kuit": (r"%L?+(?:\d{1,2}+|n)|</?\w[^<>]{0,200}+>", "<&"),
-    **dict.fromkeys(("lisp", "scheme"), (r"~(?:'.|[-+#\w,]){0,20}?[:@]{0,2}(?:[^\w\s#,:@+'-]|[A-Za-z\n])", "~")),
-    "object-pascal": (r"%(?:%|(?:(?:\d{1,9}+|\*)?:)?-?(?:\d{1,9}+|\*)?+(?:\.(?:\d{1,9}+|\*))?+[A-Za-z])", "%"),
-    **dict.fromkeys(("gcc-internal", "gfc-internal"), (rf"{PRINTF}|%[<>'{{}}]", "%")),
-    "perl": (rf"%V[A-Za-z]|{PRINTF}|%v?_", "%"),
-    "ruby": (rf"%[-+#0 ]{{0,5}}+(?:\d{{1,9}}+)?+(?:\.\d{{1,9}}+)?+\{{\w{{1,60}}+\}}|{PRINTF}", "%"),
-    "ycp": (r"%(?:%|\d)", "%"),
-}
-"""The directives of gettext's formats, and characters of which no more may stand outside of them than in the source.
-
-Any other format is taken for one of printf's (https://www.gnu.org/software/gettext/manual, section Formatted Strings).
-"""
-LITERAL = ("%%", "{{", "}}", "%m")
-"""Directives that stand for none of the arguments."""
-IN_ORDER = ("gcc-internal", "gfc-internal", "kde-kuit", "lisp", "scheme")
-"""Formats whose directives open and close or go back to arguments: all of them stay, in their order."""
-
-
-def same_directives(format: str, source: str, translation: str) -> bool:
-    """True if a translation takes the same arguments as its source, by the rules of `msgfmt --check`."""
-    pattern, alone = DIRECTIVES.get(format, (PRINTF, "%"))
-    literal = () if format in IN_ORDER else LITERAL
-    sides = [[one for one in re.findall(pattern, text) if one not in literal] for text in (source, translation)]
-    before, after = (re.sub(pattern, "", text) for text in (source, translation))
-    return (
-        (sides[0] == sides[1] if format in IN_ORDER else Counter(sides[0]) == Counter(sides[1]))
-        and [one for one in sides[0] if is_counted(one)] == [one for one in sides[1] if is_counted(one)]
-        and all(after.count(character) <= before.count(character) for character in alone)
-    )
-
-
 PLACEHOLDERS = (
     *(r"``(?:[^`]|`(?!`)){1,400}+``", r"`(?!\s)[^`]{1,400}+(?<!\s)`(?![\w%])"),  # code, but not `%s' or `%s'
     *(r"\{\{[^{}]{0,200}+\}\}", r"\{%[^{}%]{0,200}+%\}", r"\{#[^{}#]{0,200}+#\}"),  # {{ x }}, {% if x %}, {# x #}
@@ -246,17 +203,20 @@ def one_form(measure: str) -> str:
 
 def edges(line: str, stretch: Stretch) -> tuple[str, str]:
     """What must not stand before, and after, an item in a translation, unless the source has it there as well."""
-    first, last = line[stretch.start], line[stretch.end - 1]
-    classes = [f"[{PART_OF if re.match('[A-Za-z0-9_]', edge) else re.escape(edge)}]" for edge in (first, last)]
-    before, after = f"(?<!{classes[0]})", f"(?!\\.?{classes[1]})"
-    text = item(line, stretch)
+    first, last = (
+        f"[{PART_OF if re.match('[A-Za-z0-9_]', line[at]) else re.escape(line[at])}]"
+        for at in (stretch.start, stretch.end - 1)
+    )
+    before, after, text = f"(?<!{first})", f"(?!\\.?{last})", item(line, stretch)
     if text.startswith("--") or ADDRESS.fullmatch(text):  # https://a.org/api is another one in https://a.org/api-Server
         after += r"(?!-\w)"
     if MEASURE.fullmatch(text):
         before, after = BEFORE_MEASURE, after + AFTER_MEASURE
-    return before * bool(re.compile(before).match(line, stretch.start)), after * bool(
-        re.compile(after).match(line, stretch.end)
+    holds_before, holds_after = (
+        re.compile(before).match(line, stretch.start),
+        re.compile(after).match(line, stretch.end),
     )
+    return before * bool(holds_before), after * bool(holds_after)
 
 
 class Items:

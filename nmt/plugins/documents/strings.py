@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import polib
 
 from nmt.errors import NMTError
+from nmt.plugins.documents.directives import same_directives
 from nmt.plugins.documents.document import Direction, Document, Part, Spliced, Text, Translated, decoded
 from nmt.plugins.documents.markup import Sentence, Token
-from nmt.text import same_directives
 
 ESCAPED = "\ue000"
 """Stands for the backslash of escapes of C that polib would lose."""
