@@ -235,18 +235,6 @@ def test_every_translation_begins_with_the_target_prefix_once(bpe, prefix, longe
             assert translation.text.count(clean(prefix)) == bool(line.strip())
 
 
-@pytest.mark.parametrize("buffer", [1, 2, 3, 100])
-def test_a_line_without_positions_is_named_after_those_before_it(bpe, buffer):
-    model = random_model(bpe, positions="learned", max_positions=12)
-    ours = Translator(TorchEngine([model], DecodeConfig(beam_size=1)), bpe, Limits(positions=11))
-    stream = ours.stream(iter(["ka", "", "lo mi", "ka " * 12, "nu"]), buffer)
-    found, expected = [next(stream) for _ in range(3)], ours.translate(["ka", "", "lo mi"])
-    assert [translations[0].text for translations in found] == [translations[0].text for translations in expected]
-    with pytest.raises(NMTError, match=r"^line 4: 12 tokens .*model\.max_positions=12.*split=auto"):
-        next(stream)
-    assert len(ours.translate(["ka " * 11])) == 1
-
-
 @pytest.mark.parametrize("split", [True, False])
 def test_learned_positions_split_a_line_or_name_it(bpe, tmp_path, split):
     folder = model_directory(tmp_path, bpe, positions="learned", max_positions=12)

@@ -1,6 +1,5 @@
 """Which words answer which, token by token, in lines as users see them."""
 
-import json
 import random
 from dataclasses import replace
 
@@ -15,7 +14,6 @@ from nmt.text import META, Tokenizer, clean, train_tokenizer
 from nmt.translation import Details, Segment, Translation, Translator
 from nmt.translation.segments import Limits, join
 from nmt.translation.token_scores import SourceWords, describe, words_of_tokens
-from nmt.translation.translate import render
 
 WORDS = ["ka", "lo", "mi", "nu.", "Pe", "ri", "so,", "tu", "va", "we"]
 ODD = [
@@ -160,23 +158,3 @@ def test_token_log_probabilities_add_up_to_that_of_the_translation(tokenizer, se
         for one, other in zip(before, after, strict=True):
             assert one == Translation(other.text, other.score, other.log_probability)
             assert sum(other.details.token_log_probabilities) == pytest.approx(other.log_probability, abs=1e-4)
-
-
-def test_jsonl_holds_the_details():
-    translation = Translation("zwei", -1.0, -2.0, Details(["\u2581zw", "ei"], [-0.5, -0.5, -1.0], [(1, 0)], [-1.0]))
-    assert json.loads(render(1, "one two", [translation], "jsonl")) == {
-        "line": 1,
-        "source": "one two",
-        "translations": [
-            {
-                "text": "zwei",
-                "score": -1.0,
-                "log_probability": -2.0,
-                "flags": [],
-                "tokens": ["\u2581zw", "ei"],
-                "token_log_probabilities": [-0.5, -0.5, -1.0],
-                "alignment": [[1, 0]],
-                "word_log_probabilities": [-1.0],
-            }
-        ],
-    }

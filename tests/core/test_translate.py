@@ -114,17 +114,6 @@ def test_the_empty_translation_has_its_line(format, expected):
     assert render(3, "", [Translation("", 0.0, 0.0)], format) == expected
 
 
-@pytest.mark.parametrize("buffer", [1, 3, 2000])
-@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-def test_a_file_of_lines_becomes_a_file_of_as_many(checkpoint, tmp_path, buffer, end):
-    lines = ["", *LINES[:4], "  ", "a\u2028b\x85c\x0bd", "☃ 漢字", "last"]
-    expected = load_translator(
-        translator_options(checkpoint, device="cpu", decode=DecodeConfig(beam_size=2, max_extra_length=3)), print
-    ).translate(lines)
-    output = run(checkpoint, tmp_path, "\n".join(lines).encode() + end, buffer=buffer)
-    assert output.decode().split("\n") == [*(translations[0].text for translations in expected), ""]
-
-
 def test_jsonl_and_text_hold_the_same_translations(checkpoint, tmp_path):
     content = "\n".join(LINES).encode()
     records = [

@@ -115,14 +115,6 @@ def test_an_empty_or_blank_line_has_one_translation_the_empty_one(model, tokeniz
     assert translator(model, tokenizer, n_best=2).translate([blank]) == [EMPTY]
 
 
-def test_a_line_depends_on_no_other_line(model, tokenizer):
-    before = translator(model, tokenizer).translate(LINES)
-    for changed, replacement in ((0, "ba " * 40), (7, ""), (23, "漢字 \ufffd ☃")):
-        lines = [*LINES[:changed], replacement, *LINES[changed + 1 :]]
-        after = translator(model, tokenizer).translate(lines)
-        assert_same(after[:changed] + after[changed + 1 :], before[:changed] + before[changed + 1 :])
-
-
 def test_a_line_is_cleaned_as_the_training_text_was(model, tokenizer):
     lines = ["\ufb01ne  \uff57ords\u00a0here ", "fine words here"]
     found = translator(model, tokenizer).translate(lines)
@@ -144,13 +136,6 @@ def test_a_line_longer_than_learned_positions_is_an_error_that_names_them(tokeni
     model = random_model(tokenizer, positions="learned", max_positions=8)
     with pytest.raises(NMTError, match=r"model\.max_positions=8"):
         translator(model, tokenizer).translate(["ba ki lo nu " * 10])
-
-
-@pytest.mark.parametrize("buffer", [1, 2, 5, 1000])
-def test_a_stream_gives_what_its_lines_give(model, tokenizer, buffer):
-    lines = [*LINES, "", *LINES[:3], " "]
-    streamed = list(translator(model, tokenizer).stream(iter(lines), buffer))
-    assert_same(streamed, translator(model, tokenizer).translate(lines))
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 8])
