@@ -127,7 +127,7 @@ def remark(translation: Translation, where: str, counts: dict[str, int], notice:
     if translation.copied:
         copied = shown(", ".join(map(repr, translation.copied)))
         notes["copied"] = f"characters that the model was not trained on, copied as they are: {copied}"
-    for kind in summaries():
+    for kind in summaries() if notes else ():
         if words := notes.get(kind):
             if not counts[kind]:
                 notice(f"{where}: {words}")

@@ -107,12 +107,11 @@ class Translator:
 
     def search_at_once(self, lines: list[Line]) -> list[Outcome]:
         rows = self.segmenter.segment(lines)
-        outcomes: list[Outcome] = [RefusedLine(0, self.segmenter.too_long(row)) for row in rows]
-        fitting = [index for index, row in enumerate(rows) if not self.segmenter.too_long(row)]
-        results = self.hypotheses([rows[index] for index in fitting], [lines[index].align for index in fitting])
-        for index, hypotheses in zip(fitting, results, strict=True):
-            outcomes[index] = self.join(lines[index], rows[index], hypotheses)
-        return outcomes
+        problems = [self.segmenter.too_long(row) for row in rows]
+        searched = [(line, row) for line, row, problem in zip(lines, rows, problems, strict=True) if not problem]
+        hypotheses = self.hypotheses([row for _, row in searched], [line.align for line, _ in searched])
+        joined = (self.join(*pair, parts) for pair, parts in zip(searched, hypotheses, strict=True))
+        return [RefusedLine(0, problem) if problem else next(joined) for problem in problems]
 
     def hypotheses(self, rows: Sequence[Sequence[Segment]], align: Sequence[bool]) -> list[list[list[Hypothesis]]]:
         """The hypotheses of each segment of each line, best first; a segment that is copied has an empty one.
