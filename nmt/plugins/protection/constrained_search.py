@@ -45,7 +45,7 @@ class ConstrainedSearch(Search):
     ) -> None:
         self.trackers = [Tracker(row, constraints.kinds) for row in constraints.rows]
         self.likeliest_kept = config.beam_size
-        self.widths = [min(2 * config.beam_size + tracker.left[0], 4 * config.beam_size) for tracker in self.trackers]
+        self.widths = [min(2 * config.beam_size + one.left[0], 4 * config.beam_size) for one in self.trackers]
         """The beam of each sentence of the search, which does not depend on the others."""
         super().__init__(models, source_BS, replace(config, beam_size=max(self.widths)), prefixes)
         self.states = [[0] * self.beam_size for _ in self.trackers]
@@ -62,24 +62,42 @@ class ConstrainedSearch(Search):
     def next_tokens(self) -> Tensor:
         logp_BKN = super().next_tokens()
         rows = self.living(logp_BKN.shape[1])
-        if unmet := [(row, k) for row, tracker, slots in rows for k, state in slots if tracker.left[state]]:
-            at, parents = torch.tensor(unmet, device=logp_BKN.device).unbind(1)
-            logp_BKN[at, parents, EOS] = -torch.inf
+        unmet = [(row, k) for row, tracker, slots in rows for k, state in slots if tracker.left[state]]
+        if unmet:
+            at, slots = torch.tensor(unmet, device=logp_BKN.device).unbind(1)
+            logp_BKN[at, slots, EOS] = -torch.inf
         return logp_BKN
 
     def best(self, logp_BKN: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The hypotheses that end and those that stay in the beam: log probabilities, parents and tokens, [B, 2 K].
+        """The hypotheses that end and those that stay in the beam: log probabilities, parents and tokens, [B, 2 K]."""
+        usual, best = self.likeliest(logp_BKN)
+        advancing = self.advancing(logp_BKN)
+        rooms = (self.max_lengths - 1 - self.tokens.shape[2]).tolist()
+        none = Candidate(-math.inf, 0, PAD)
+        rows = []
+        for row, index in enumerate(self.sentences.tolist()):
+            parts = usual[row][: 2 * self.widths[index]], best[row], advancing[row]
+            candidates = {candidate[1:]: candidate for part in parts for candidate in part}
+            sides = self.select(list(candidates.values()), index, rooms[row])
+            rows.append([one for side in sides for one in side + [none] * (self.beam_size - len(side))])
+        device = logp_BKN.device
+        return (
+            torch.tensor([[candidate.log_probability for candidate in row] for row in rows], device=device),
+            torch.tensor([[candidate.parent for candidate in row] for row in rows], device=device),
+            torch.tensor([[candidate.token for candidate in row] for row in rows], device=device),
+        )
 
-        Candidates are those of a search without constraints, the likeliest of each hypothesis, and those that continue
-        constraints, or end with all of them met.
-        """
+    def likeliest(self, logp_BKN: Tensor) -> list[list[list[Candidate]]]:
+        """The candidates of a search without constraints, and the likeliest of each hypothesis, by sentence."""
         best, tokens = logp_BKN.max(dim=2)
         slots = torch.arange(best.shape[1], device=best.device).expand_as(best)
-        of_hypotheses = best + self.log_probabilities[:, : best.shape[1]], slots, tokens
-        usual, likeliest = (
-            [list(map(Candidate, *row)) for row in zip(*(column.tolist() for column in columns), strict=True)]
-            for columns in (super().best(logp_BKN), of_hypotheses)
-        )
+        of_hypotheses = (best + self.log_probabilities[:, : best.shape[1]], slots, tokens)
+        columns = [[part.tolist() for part in parts] for parts in (super().best(logp_BKN), of_hypotheses)]
+        return [[list(map(Candidate, *row)) for row in zip(*parts, strict=True)] for parts in columns]
+
+    def advancing(self, logp_BKN: Tensor) -> list[list[Candidate]]:
+        """The candidates that continue constraints, or end with all of them met."""
+        candidates: list[list[Candidate]] = [[] for _ in self.sentences]
         places = [
             (row, k, token)
             for row, tracker, slots in self.living(logp_BKN.shape[1])
@@ -87,24 +105,11 @@ class ConstrainedSearch(Search):
             for token in (sorted(tracker.advancing(state)) if tracker.left[state] else [EOS])
         ]
         if places:
-            at, parents, tokens = torch.tensor(places, device=logp_BKN.device).unbind(1)
-            values = (self.log_probabilities[at, parents] + logp_BKN[at, parents, tokens]).tolist()
+            at, slots, tokens = torch.tensor(places, device=logp_BKN.device).unbind(1)
+            values = (self.log_probabilities[at, slots] + logp_BKN[at, slots, tokens]).tolist()
             for value, (row, k, token) in zip(values, places, strict=True):
-                likeliest[row].append(Candidate(value, k, token))
-        rooms = (self.max_lengths - 1 - self.tokens.shape[2]).tolist()
-        none = Candidate(-math.inf, 0, PAD)
-        rows = []
-        for row, index in enumerate(self.sentences.tolist()):
-            candidates = {
-                candidate[1:]: candidate for candidate in usual[row][: 2 * self.widths[index]] + likeliest[row]
-            }
-            sides = self.select(list(candidates.values()), index, rooms[row])
-            rows.append([candidate for side in sides for candidate in side + [none] * (self.beam_size - len(side))])
-        values, parents, tokens = (
-            torch.tensor([[candidate[n] for candidate in row] for row in rows], device=logp_BKN.device)
-            for n in range(3)
-        )
-        return values, parents, tokens
+                candidates[row].append(Candidate(value, k, token))
+        return candidates
 
     def select(self, candidates: list[Candidate], index: int, room: int) -> tuple[list[Candidate], list[Candidate]]:
         """The candidates of a sentence that end, among the best that lack nothing, and those that fill the beam.
@@ -125,7 +130,7 @@ class ConstrainedSearch(Search):
         turns = [
             (turn, left, candidate)
             for left, bank in banks.items()
-            for turn, candidate in enumerate(item for item in bank if item.token != EOS and item not in kept)
+            for turn, candidate in enumerate(one for one in bank if one.token != EOS and one not in kept)
         ]
         return ended, kept + [candidate for _, _, candidate in sorted(turns)[: width - len(kept)]]
 
