@@ -26,7 +26,6 @@ from .segments import (
     Segment as Segment,
     Segmenter as Segmenter,
     join as join,
-    positive_numbers as positive_numbers,
     text as text,
 )
 from .stages import (
