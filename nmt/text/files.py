@@ -101,7 +101,7 @@ def open_text(name: str) -> BinaryIO:
     `raw_lines` reads it. Of a terminal the first bytes are not read, which would wait for the first line.
     """
     if name == "-" and sys.stdin is None:
-        raise NMTError("standard input is closed: name a file")
+        raise NMTError("standard input is closed: name a file, as with input=FILE")
     try:
         if name != "-":
             return open_binary(Path(name))

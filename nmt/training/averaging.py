@@ -23,7 +23,7 @@ from nmt.training.validation import validation_loss
 
 
 class Average:
-    """The mean of checkpoints of one model, summed in float64.
+    """The mean of checkpoints of one model (section 6.1), summed in float64.
 
     `updates` are those after which the checkpoints were saved. `state` and `skipped` are of the last checkpoint, saved
     after update `made`; where validation chose the checkpoints, of the run's newest one, and `losses` are the

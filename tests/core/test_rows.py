@@ -27,11 +27,11 @@ def test_the_commands_of_a_row_are_the_papers_protocol():
     assert (train.model.d_model, train.model.dropout, train.trainer.max_steps) == (1024, 0.1, 300_000)
     assert (train.checkpoints.keep, train.checkpoints.every_steps, train.checkpoints.every_minutes) == (20, 600, None)
     assert (train.batching.tokens_per_update, train.optim.warmup, train.seed) == (25_000, 4000, 3)
-    decode = found["translate"].decode
+    decode = found["translate"].translator.decode
     assert (decode.beam_size, decode.length_penalty, decode.max_extra_length) == (4, 0.6, 50)
     assert (found["score"].metrics, found["score"].language) == (["bleu", "tokenised"], "fr")
     assert found["preprocess"].prepared == train.prepared
-    assert found["translate"].run == [train.run]
+    assert found["translate"].translator.run == [train.run]
     assert found["translate"].output == found["score"].hypothesis
 
 

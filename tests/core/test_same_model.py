@@ -136,7 +136,7 @@ def test_a_checkpoint_that_lightning_cannot_go_on_from_is_named(toy, nmt, finish
     del content["optimizer_states"][0]["param_groups"]
     content["global_step"] = 48
     torch.save(content, last)
-    nmt("train", *toy, "run=run", "checkpoints.every_steps=12").failed("step=00000060.ckpt", "cannot go on from it")
+    nmt("train", *toy, "run=run", "checkpoints.every_steps=12").failed("step=00000060.ckpt", "cannot resume from it")
 
 
 def test_a_run_without_any_readable_checkpoint_says_so(toy, nmt, finished):

@@ -70,7 +70,7 @@ def refused(command: str, *words: str) -> str:
 )
 def test_a_file_a_text_and_a_run_are_told_apart(command, words, run, input, text):
     config = compose(command, words)
-    assert (config.run, config.input, config.text) == (run, input, text)
+    assert (config.translator.run, config.input, config.text) == (run, input, text)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import nmt
 ROOT = Path(nmt.__file__).parent
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 LAYERS = (
-    *("version", "errors", "registry", "compat", "hardware", "config", "kernels", "model", "files", "text", "data"),
+    *("version", "errors", "registry", "compat", "hardware", "config", "kernels", "files", "model", "text", "data"),
     *("evaluation", "search", "preparation", "translation", "training", "commands", "api", "cli"),
 )
 """The parts of the core from the bottom up: each imports only from those before it."""
@@ -28,33 +28,33 @@ BETWEEN_PLUGINS = {
 BUDGETS = {
     "config": 1680,
     "kernels": 240,
-    "model": 570,
-    "files": 920,
-    "text": 1430,
-    "data": 1180,
+    "files": 760,
+    "model": 680,
+    "text": 1390,
+    "data": 1060,
     "evaluation": 230,
-    "search": 790,
-    "preparation": 840,
-    "translation": 1700,
-    "training": 2510,
+    "search": 780,
+    "preparation": 850,
+    "translation": 1610,
+    "training": 2370,
     "commands": 660,
-    "augment": 560,
+    "augment": 500,
     "cite": 670,
     "cluster": 500,
-    "compare": 1060,
-    "documents": 1800,
-    "exchange": 2640,
+    "compare": 1040,
+    "documents": 1850,
+    "exchange": 2430,
     "judge": 530,
     "minutes": 260,
-    "parse": 670,
-    "protection": 1050,
+    "parse": 660,
+    "protection": 1010,
     "quickstart": 180,
     "report": 980,
     "serve": 1980,
     "sweep": 370,
     "synthesize": 440,
-    "nmt": 27330,
-    "tests": 23580,
+    "nmt": 26130,
+    "tests": 22960,
 }
 """Most lines of each part and plugin, and of the tests. A commit that needs more changes this table openly."""
 
@@ -100,7 +100,8 @@ def test_hydra_is_known_to_config_alone():
 
 
 def test_the_model_can_be_lifted_out():
-    names = {name for module, names in IMPORTS.items() if part(module) == "model" for name in names}
+    modules = [module for module in MODULES if part(module) == "model" and module.name != "weights.py"]
+    names = {name for module in modules for name in IMPORTS[module]}
     libraries = {*sys.stdlib_module_names, "torch", "numpy", "lazy_loader"}
     outside = {name for name in names if name.split(".")[0] not in libraries}
     ours = ("nmt.config.", "nmt.errors.", "nmt.compat.", "nmt.kernels.", "nmt.model.")

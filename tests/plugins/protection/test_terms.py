@@ -2,12 +2,15 @@
 
 import random
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 import torch
+from fastapi import UploadFile
 from hypothesis import given, settings, strategies as st
 
-from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig
+import nmt.translation
+from nmt.config import DecodeConfig, ModelConfig, TokenizerConfig, TranslatorOptions
 from nmt.model import Transformer
 from nmt.plugins.protection.constraints import BEGINS, CONTINUES, EDGE, FOLLOWS, GLUED
 from nmt.plugins.protection.glossary import ENDS, Glossary, judge
@@ -171,12 +174,13 @@ def test_lines_without_terms_and_a_prefix_of_the_target():
         assert "Haus" in each.text.replace(",", " ").split()
 
 
-def test_a_request_brings_its_own_terms():
+def test_a_request_brings_its_own_terms(monkeypatch):
     asked = {"q": "a house", "source": "en", "target": "de"}
     pairs, mapping = [["a", "Tür"], ["house", "New York"], ["b", " "]], {"a": "Tür", "house": "New York", "b": " "}
     terms = [check(TranslateRequest, {**asked, "glossary": given}).terms for given in (pairs, mapping)]
     assert terms[0] == terms[1]
-    tasks = ModelTasks(translator(max_extra_length=20))
+    monkeypatch.setattr(nmt.translation, "load_translator", lambda options, notice: translator(max_extra_length=20))
+    tasks = ModelTasks(TranslatorOptions())
     [found] = tasks.translate(Search(glossary=terms[0]), ["a house"])
     assert judge(Glossary([(*pair, False) for pair in terms[0]]).find("a house"), found.texts[0], None) == ["used"] * 2
     [plain] = tasks.translate(Search(), ["a house"])
@@ -187,7 +191,7 @@ def test_a_request_brings_its_own_terms():
 def test_a_form_has_terms_as_json():
     for form in (TranslateRequest, FileRequest):
         for text in ('{"a": "\\u0162\\u00fcr"}', '[["a", "\u0162ür"]]'):
-            asked = {"q": "a house", "source": "en", "target": "de", "glossary": text}
+            asked = {"q": "a house", "source": "en", "target": "de", "glossary": text, "file": UploadFile(BytesIO())}
             assert check(form, asked).terms == (("a", "\u0162ür"),)
         for wrong in ("{", "1", '{"a": 1}', '{"\\ud800": "a"}', "[" * 2**20):
             with pytest.raises(Failed, match=r"^glossary: "):

