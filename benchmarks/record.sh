@@ -5,9 +5,9 @@
 #   diff -r BEFORE/weights AFTER/weights, and so for texts and corpora
 set -euo pipefail
 out=$(realpath -m "$1") text=$(realpath "$2")
-export OMP_NUM_THREADS=1 XDG_CACHE_HOME=$out/work/cache
-mkdir -p "$out/work" "$out/weights" "$out/texts" "$out/corpora"
-cd "$out/work"
+export OMP_NUM_THREADS=1 XDG_CACHE_HOME=$out/scratch/cache
+mkdir -p "$out/scratch" "$out/weights" "$out/texts" "$out/corpora"
+cd "$out/scratch"
 common=(trainer.max_steps=600 validation.every_steps=300 validation.bleu_sentences=20 checkpoints.every_steps=200 trainer.accelerator=cpu trainer.devices=1 trainer.log_every_n_steps=100)
 head -n 8000 "$text/train.en" > train.en; head -n 8000 "$text/train.de" > train.de
 printf 'house\tHaus\ndog\tHund\nman\tMann\nshirt\tHemd\n' > glossary.tsv

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 def register(add: Callable[..., None]) -> None:
     add("command", "preprocess", "nmt.commands.preprocess:COMMAND", summary="Prepare a parallel corpus for training.")
-    add("command", "train", "nmt.commands.train:COMMAND", summary="Train a model, or go on where it stopped.")
+    add("command", "train", "nmt.commands.train:COMMAND", summary="Train a model, or resume a run.")
     add("command", "translate", "nmt.commands.translate:COMMAND", summary="Translate raw text, line by line.")
     add(
         "command",

@@ -46,7 +46,7 @@ def run(config: ExperimentConfig) -> int | None:
 
 
 def compose_plans(tree: "DictConfig", keys: list[str]) -> None:
-    """Let plugins change the tree that the command line has composed; `keys` are those that it sets."""
+    """Let plugins change the composed tree; `keys` are the keys that the command line sets."""
     plans = entries_of("plan").values()
     require(bool(plans) or tree.minutes is None, "minutes= needs the plugin nmt/plugins/minutes")
     for plan in plans:

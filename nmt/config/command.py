@@ -64,7 +64,7 @@ class Command:
 
     @property
     def all_options(self) -> dict[str, Option]:
-        """The options of the command, and those that plugins add."""
+        """The options of the command, including options from plugins."""
         start = f"{self.name} "
         added = {name: entry for name, entry in entries_of("option").items() if name.startswith(start)}
         return {**self.options, **{name.removeprefix(start): entry.load() for name, entry in added.items()}}

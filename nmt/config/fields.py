@@ -2,7 +2,7 @@
 
 An option record is a dataclass. The type and the metadata of a field, set by `number`, `choice` and `inline`, say which
 values its key takes; the string literal below a field is its help. `build` checks every value, so no key needs a check
-or a message of its own, and `__post_init__` contains the rules between keys only.
+or a message of its own, and `__post_init__` contains only rules that involve several keys.
 
 Plugins add records of keys to a record of the core that has a field `plugin_options("OWNER")`: an entry of kind
 "options" called "OWNER.NAME" becomes the group NAME, or with `inline=True` its keys stand beside those of the owner. At
@@ -100,7 +100,7 @@ def all_members(cls: Any) -> tuple[Member, ...]:
 
 
 def members_of(cls: Any, offered: tuple[str, ...] = ()) -> Iterator[Member]:
-    """The members of a record that users can set: all of them, or those that `offered` names or that contain one."""
+    """The members of a record that users can set: all, or the keys in `offered` and the records that contain them."""
     for member in all_members(cls):
         if not offered or member.name in offered:
             yield member

@@ -70,7 +70,7 @@ class TrainerConfig:
         listed = self.devices if isinstance(self.devices, list) else [0]
         require(
             self.devices != 0 and len(set(listed)) == len(listed) > 0 and min(listed) >= 0,
-            f"trainer.devices={in_words(self.devices)}: a number of devices, -1 for all, or a list of which, as [0,1]",
+            f"trainer.devices={in_words(self.devices)}: must be a number, -1 for all devices, or a list such as [0,1]",
         )
         self.precision = SHORT_PRECISIONS.get(self.precision, self.precision)
         self.max_time = None if self.max_time is None else duration("trainer.max_time", self.max_time)

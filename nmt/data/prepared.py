@@ -369,7 +369,7 @@ def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = 
 
     `folder` is a run or a model directory, and `training` the record in its description or in a checkpoint: `config`
     with the folder's name, relative to here or to a folder above the run, and `corpus`, the fingerprint. Raises
-    NMTError where no corpus is there, or another one.
+    Raises NMTError if the corpus is missing or is a different one.
     """
     config = training.get("config")
     name = prepared or (config.get("prepared") if isinstance(config, dict) else None)

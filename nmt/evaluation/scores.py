@@ -34,7 +34,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Scoring:
-    """What a metric is told beside hypotheses and references."""
+    """The options of a metric."""
 
     metric: str
     """Its name in the registry."""

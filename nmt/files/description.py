@@ -166,7 +166,7 @@ EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weig
 
 
 def tied(model: ModelConfig) -> tuple[str, ...]:
-    """The matrices that are one: not that of the source, if it has a vocabulary of its own."""
+    """The names of the tied matrices. A source side with a separate vocabulary is not tied."""
     return () if not model.tied_embeddings else EMBEDDINGS[model.source_vocabulary_size is not None :]
 
 

@@ -60,7 +60,7 @@ def cite(config: CiteConfig, console: Console) -> tuple[Path, str, str]:
         processors = torch.cuda.get_device_name(device)
     scores = score(hypotheses, test.references, config.metrics, language, config.lowercase, config.tokenize)
     usual, decode = asdict(DecodeConfig()), asdict(search)
-    words = [f"run={run or folder}", *([f"target={config.target}"] if config.target else [])]
+    words = [f"run={run or folder}", "engine=torch", *([f"target={config.target}"] if config.target else [])]
     words += [f"decode.{key}={value}".lower() for key, value in decode.items() if value != usual[key]]
     keys = f"metrics=[{','.join(config.metrics)}] language={language}"
     keys += f" tokenize={config.tokenize}" * bool(config.tokenize) + " lowercase=true" * config.lowercase

@@ -1,4 +1,4 @@
-"""A corpus as numbered blocks of lines, each of which becomes a Parquet file: written whole, skipped if it exists."""
+"""A corpus as numbered blocks of lines, one Parquet file each: written atomically, skipped if it exists."""
 
 import hashlib
 import json
