@@ -27,7 +27,6 @@ from .fields import (
     MISSING as MISSING,
     as_list as as_list,
     build as build,
-    check_name as check_name,
     choice as choice,
     difference as difference,
     flatten as flatten,

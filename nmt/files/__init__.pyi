@@ -33,7 +33,6 @@ from .foreign import (
     check_version as check_version,
     code as code,
     load_plain as load_plain,
-    opened as opened,
     parse_json as parse_json,
     parse_yaml as parse_yaml,
     plain as plain,

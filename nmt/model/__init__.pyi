@@ -7,7 +7,6 @@ from .layers import (
     FeedForward as FeedForward,
     Residual as Residual,
 )
-from .positions import position_angles as position_angles, sinusoid_table as sinusoid_table
 from .transformer import Transformer as Transformer
 from .weights import (
     check_ours as check_ours,

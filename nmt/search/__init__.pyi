@@ -6,7 +6,6 @@ from .engine import (
     EngineOptions as EngineOptions,
     Hypothesis as Hypothesis,
     Pair as Pair,
-    Scorer as Scorer,
     TokenScores as TokenScores,
     aligning_layer as aligning_layer,
     batches_by_length as batches_by_length,

@@ -1,6 +1,6 @@
 """Types that the search engines share, the length penalty, and batches of similar length. No torch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,10 +26,6 @@ class TokenScores:
     """One for each token, and one for the end symbol."""
     attention: npt.NDArray[np.float32] | None = None
     """Weights from each target token to each source token, both without end symbols."""
-
-
-Scorer = Callable[[Sequence[Pair]], list[TokenScores]]
-"""Forced decoding, as `Engine.token_scores`."""
 
 
 @dataclass(frozen=True)

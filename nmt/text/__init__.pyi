@@ -33,12 +33,10 @@ from .filters import (
     words as words,
 )
 from .items import (
-    MEASURE as MEASURE,
     USUAL as USUAL,
     Finder as Finder,
     Items as Items,
     Stretch as Stretch,
-    form as form,
     is_counted as is_counted,
     replaced as replaced,
 )

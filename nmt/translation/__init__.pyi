@@ -40,7 +40,6 @@ from .stages import (
 from .test_set import (
     SPLITS as SPLITS,
     TestSet as TestSet,
-    corpus_of_model as corpus_of_model,
     held_out_text as held_out_text,
     kind_of_corpus as kind_of_corpus,
     read_test_set as read_test_set,

@@ -108,9 +108,7 @@ def too_short(line: Line, text: str) -> bool:
 
 
 FAULTS = (
-    Fault(
-        "a number is lost", lambda line, text: bool(line.numbers - numbers_of(text)), lambda line: bool(line.numbers)
-    ),
+    Fault("a number is lost", is_lost, lambda line: bool(line.numbers)),
     Fault("a number of its own", is_added),
     Fault("words repeated", is_repeated),
     Fault(f"under-translated: shorter than {SHORT:.0%} of the reference", too_short),

@@ -14,7 +14,7 @@ from nmt.config import Command, JobConfig, TranslatorOptions, inline
 class ParseConfig(JobConfig):
     """The tree of `nmt parse`."""
 
-    translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "vmap", "decode")
+    translator: TranslatorOptions = inline(TranslatorOptions(split="never"), "run", "compute", "decode")
     input: str = "-"
     """File of sentences, words and punctuation separated by blanks as in the Penn Treebank; -: standard input."""
     output: str = "-"
