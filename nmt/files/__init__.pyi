@@ -8,6 +8,7 @@ from .card import (
 from .description import (
     EMBEDDINGS as EMBEDDINGS,
     EXPORTED as EXPORTED,
+    MODEL_FILES as MODEL_FILES,
     ModelDescription as ModelDescription,
     Shapes as Shapes,
     architecture as architecture,

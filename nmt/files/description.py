@@ -161,6 +161,8 @@ def read_tokenizer(folder: Path) -> Tokenizer:
 Shapes = dict[str, tuple[int, ...]]
 """Name of a parameter -> its shape."""
 FLOATS = {"F64", "F32", "F16", "BF16"}
+MODEL_FILES = ("config.json", "tokenizer.model", "model.safetensors")
+"""The files of a model directory that determine its translations."""
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight", "output.weight")
 """The matrices that may be one (section 3.4)."""
 

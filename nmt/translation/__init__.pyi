@@ -9,7 +9,6 @@ from .job import (
 )
 from .likelihood import encode_pairs as encode_pairs, encode_tagged as encode_tagged, score_pairs as score_pairs
 from .load import (
-    CONVERTED_FILES as CONVERTED_FILES,
     find_models as find_models,
     language_of as language_of,
     language_tag as language_tag,

@@ -15,9 +15,6 @@ from nmt.translation.segments import Limits, limits
 from nmt.translation.stages import LANGUAGE_TAG, Stage
 from nmt.translation.translator import Translator
 
-CONVERTED_FILES = ("config.json", "tokenizer.model", "model.safetensors")
-"""The files of a model directory that decide what its conversion to CTranslate2 contains."""
-
 
 def find_models(names: list[str]) -> tuple[list[Path], list[ModelDescription], Tokenizer]:
     """The model directories behind names given for `run`, their descriptions, and their common tokenizer.

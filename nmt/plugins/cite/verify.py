@@ -21,6 +21,7 @@ from nmt.config import (
 from nmt.errors import NMTError, one_line
 from nmt.evaluation import Score, score, signature_tokenizer
 from nmt.files import (
+    MODEL_FILES,
     ModelDescription,
     check_version,
     find_model_directory,
@@ -35,7 +36,7 @@ from nmt.hardware import versions
 from nmt.plugins.cite.bundle import CARD, DESCRIPTION, MODEL_AND_RUN, STATEMENT, SUMS, digest, read_bundle
 from nmt.plugins.cite.command import VerifyConfig
 from nmt.text import decoded, read_texts
-from nmt.translation import CONVERTED_FILES, language_of
+from nmt.translation import language_of
 
 FORMAT_VERSION = 2
 SAME, DIFFERS, UNCHECKED, MISSING = "same", "DIFFERS", "unchecked", "MISSING"
@@ -43,7 +44,7 @@ UNPROVEN = ("run", "test_set", "commands", "device", "versions")
 """Keys of the statement that nothing can show again."""
 PARTS = {
     "texts": ("source", "reference"),
-    "model": CONVERTED_FILES,
+    "model": MODEL_FILES,
     "decode": tuple(field.name for field in fields(DecodeConfig)),
 }
 """The keys in each mapping of the statement."""
@@ -120,7 +121,7 @@ def model_to_cite(run: str) -> tuple[Path, ModelDescription]:
 
 
 def model_digests(folder: Path) -> dict[str, str]:
-    return {name: sha256(folder / name) for name in CONVERTED_FILES}
+    return {name: sha256(folder / name) for name in MODEL_FILES}
 
 
 @dataclass

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.config import DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, cache_folder, is_exported, is_parser, read_description, read_tokenizer, sha256
+from nmt.files import (
+    MODEL_FILES,
+    ModelDescription,
+    cache_folder,
+    is_exported,
+    is_parser,
+    read_description,
+    read_tokenizer,
+    sha256,
+)
 from nmt.search import EngineOptions
 from nmt.text import SOURCE, TARGET, Tokenizer
-from nmt.translation import CONVERTED_FILES
 from nmt.version import __version__
 
 if TYPE_CHECKING:
@@ -128,7 +136,7 @@ def converted_folder(folder: Path, precision: str) -> Path:
     Its name is a hash of the model's files. A conversion that lies in the model directory is not trusted: it may hold
     other weights.
     """
-    parts = [__version__, CONVERSION, *(sha256(folder / name) for name in CONVERTED_FILES)]
+    parts = [__version__, CONVERSION, *(sha256(folder / name) for name in MODEL_FILES)]
     return cache_folder() / "ctranslate2" / f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()}-{precision}"
 
 
