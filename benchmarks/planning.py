@@ -57,7 +57,7 @@ def measure_planning(lengths: Lengths, micro_batches: int) -> None:
     print(
         f"{micro_batches} micro_batches: {planned:.1f} s to the first update, {update * 1000:.2f} ms for any other, "
         f"{shapes:.2f} s for the largest shapes; {planner.micro_batches_per_pass:,} micro-batches in "
-        f"{len(planner.parts):,} groups; padding {padding(planner, lengths):.1%}"
+        f"{len(planner.stages[0].parts):,} groups; padding {padding(planner, lengths):.1%}"
     )
 
 
@@ -88,7 +88,7 @@ def measure_batches(lengths: Lengths) -> None:
         split = PreparedSplit(Path(temporary) / "train")
         print(f"a split of {len(split):,} pairs opens in {time.perf_counter() - start:.2f} s")
         start = time.perf_counter()
-        split.check(VOCABULARY)
+        split.check((VOCABULARY, VOCABULARY))
         print(f"a look at all its ids takes {time.perf_counter() - start:.2f} s")
         for micro_batches in (8, 1):
             planner = BatchPlanner(

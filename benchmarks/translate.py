@@ -7,14 +7,12 @@ MODEL is a run or a model directory, TEXT a file of source lines; `base` and `sm
 random weights, whose translations are 20 tokens long, and random sentences. Each contender is a process of its own;
 they translate the first LINES (400) lines by turns, ROUNDS (3) times, with a beam of 4 and greedily:
 
-- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count; torch with its
-  workers, and in one process alone;
+- nmt torch, nmt ctranslate2: raw lines in, translations out, so that tokenising and ordering count;
 - CTranslate2: its own call on tokens that are ready, sorted by length, with two threads, or two workers of one thread,
   in batches of the size that was found to be fastest;
 - Hugging Face: `generate` of transformers on the exported model, sorted by length, in batches of 32.
 
-Prints medians of sentences/s and output tokens/s, loading excluded, the most memory (with what workers
-have of their own), and the ratios to Hugging Face and
+Prints medians of sentences/s and output tokens/s, loading excluded, the peak memory, and the ratios to Hugging Face and
 to CTranslate2 in float32. Then the whole command, cold, on 32 lines.
 """
 
@@ -29,7 +27,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
@@ -39,7 +36,6 @@ RANDOM_TOKENS, VOCABULARIES = 20, {"base": 32_000, "small": 8_000}
 THREADS = os.cpu_count() or 1
 CONTENDERS = [
     "nmt torch",
-    "nmt torch alone",
     "nmt ctranslate2 float32",
     "nmt ctranslate2 int8",
     f"CTranslate2 float32, 1 x {THREADS}",
@@ -48,9 +44,7 @@ CONTENDERS = [
     f"CTranslate2 int8, {THREADS} x 1",
     "Hugging Face",
 ]
-REFERENCES = ["Hugging Face", CONTENDERS[4], CONTENDERS[5]]
-WORKERS = ExitStack()
-"""Ends the workers of a contender."""
+REFERENCES = ["Hugging Face", CONTENDERS[3], CONTENDERS[4]]
 Translate = Callable[[list[str]], int]
 """Raw lines, or tokens joined by blanks, to the number of tokens that came out."""
 
@@ -64,13 +58,10 @@ def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
 
 def nmt_translator(folder: Path, beam: int, engine: str, precision: str) -> Translate:
     from nmt.commands import compose
-    from nmt.translation import open_translator
-    from nmt.translation.translate import load_translator
+    from nmt.translation import load_translator
 
-    alone, precision = precision == "alone", precision.replace("alone", "float32")
     options = [f"run={folder}", f"engine={engine}", f"precision={precision}", f"decode.beam_size={beam}"]
-    config = compose("translate", options)
-    translator = load_translator(config.translator, print) if alone else open_translator(config, WORKERS)
+    translator = load_translator(compose("translate", options).translator, print)
 
     def translate(lines: list[str]) -> int:
         start = time.perf_counter()
@@ -157,19 +148,16 @@ def contend(name: str, folder: Path, text: Path, lines: int) -> None:
         start = time.perf_counter()
         tokens = translate(source)
         seconds = vars(translate).get("seconds", time.perf_counter() - start)
-        print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": memory()}), flush=True)
-    WORKERS.close()
-
-
-def memory() -> float:
-    """Gigabytes: the most of this process, and what its workers do not share with it."""
-    from multiprocessing import active_children
-
-    private = 0
-    for worker in active_children():
-        rows = Path(f"/proc/{worker.pid}/smaps_rollup").read_text().split("\n")
-        private += sum(int(row.split()[1]) for row in rows if row.startswith("Private_"))
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + private) / 1e6
+        print(
+            json.dumps(
+                {
+                    "seconds": seconds,
+                    "tokens": tokens,
+                    "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+                }
+            ),
+            flush=True,
+        )
 
 
 def make_random(shapes: str, folder: Path, lines: int) -> tuple[str, Path]:

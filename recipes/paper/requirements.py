@@ -135,6 +135,7 @@ def expected_flops(row: Row) -> float:
     tokens = config.batching.tokens_per_update
     pairs = tokens * SENTENCE_TOKENS, tokens * SENTENCE_TOKENS // 2, tokens * SENTENCE_TOKENS
     flops = training_flops(config.model, config.tokenizer.vocabulary_size, (tokens, tokens), pairs)
+    assert config.trainer.max_steps is not None
     return float(flops * config.trainer.max_steps)
 
 
