@@ -10,7 +10,6 @@ from .module import TranslationModule as TranslationModule
 from .optimizers import noam as noam
 from .processes import is_first_process as is_first_process
 from .run_folder import (
-    Texts as Texts,
     check_configuration as check_configuration,
     check_corpus as check_corpus,
     check_no_links as check_no_links,
@@ -20,7 +19,6 @@ from .run_folder import (
     point_latest_to as point_latest_to,
     read_config as read_config,
     read_metrics as read_metrics,
-    read_validation as read_validation,
 )
 from .train import train as train
 from .trainer import make_trainer as make_trainer

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, shown, to_tree
 from nmt.data import Manifest, as_prepared
 from nmt.errors import NMTError, one_line
-from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, read_text, write_file
+from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, write_file
 
 if TYPE_CHECKING:
     from lightning.fabric.loggers.tensorboard import TensorBoardLogger
@@ -27,15 +26,11 @@ DECISIVE_IN_GROUP = {
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
-VALIDATION = "validation.jsonl"
-"""Translations of the last validation, with their references."""
 VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")
 COLUMNS = (
     *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
     *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
 )
-Texts = tuple[list[str], list[str]]
-"""Translations, and references."""
 
 
 def checkpoint_step(path: Path) -> int:
@@ -142,22 +137,6 @@ def point_latest_to(run: Path, beside: Path | None = None) -> None:
     temporary.unlink(missing_ok=True)  # left by a killed process with the same id, as happens in containers
     temporary.symlink_to(run.relative_to(link.parent))
     temporary.replace(link)
-
-
-def write_validation(run: Path, texts: Texts) -> None:
-    """Keep the translations of a validation, replacing the previous ones."""
-    pairs = zip(*texts, strict=True)
-    lines = (json.dumps({"translation": t, "reference": r}, ensure_ascii=False) + "\n" for t, r in pairs)
-    write_file(run / VALIDATION, "".join(lines))
-
-
-def read_validation(run: Path) -> Texts | None:
-    """The translations of the last validation, and their references; None where they are missing or unreadable."""
-    try:
-        records = [parse_json(line) for line in read_text(run / VALIDATION).split("\n")[:-1]]
-        return [str(x["translation"]) for x in records], [str(x["reference"]) for x in records]
-    except (NMTError, ValueError, LookupError, TypeError):
-        return None
 
 
 def read_metrics(run: Path) -> list[dict[str, str]]:

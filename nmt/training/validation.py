@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import zip_longest
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -27,11 +26,12 @@ from nmt.text import load_tokenizer
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
-from nmt.training.run_folder import Texts, write_validation
 from nmt.training.trainer import whole_weights
 from nmt.translation import Translator, kind_of_corpus
 
 BATCH_TOKENS = 4000
+Texts = tuple[list[str], list[str]]
+"""Translations, and references."""
 
 
 def translated(
@@ -52,15 +52,11 @@ def translated(
     return texts
 
 
-def together(parts: list[Texts]) -> Texts:
-    """The translations and references of several domains, one after another."""
-    hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
-    return hypotheses, references
-
-
 def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None) -> Score:
     """The score of translations and references of several domains together."""
-    return score(*together(parts), [kind_of_corpus(corpus).metric], corpus.target_language, tokenize=tokenize)[0]
+    hypotheses, references = ([line for part in parts for line in part[side]] for side in (0, 1))
+    metrics = [kind_of_corpus(corpus).metric]
+    return score(hypotheses, references, metrics, corpus.target_language, tokenize=tokenize)[0]
 
 
 def batches_of(split: PreparedSplit, rows: range) -> list[list[int]]:
@@ -99,7 +95,7 @@ class Validation(UpdateCallback):
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
         self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
-        self.run, self.split, self.kind = Path(config.run), corpus.split("valid"), kind_of_corpus(corpus)
+        self.split, self.kind = corpus.split("valid"), kind_of_corpus(corpus)
         references = corpus.text("valid")[1]  # so that damage is found before training
         if self.config.bleu_sentences != 0 and self.kind.metric == "bleu":  # a missing tokenizer package is refused
             bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
@@ -161,8 +157,6 @@ class Validation(UpdateCallback):
         if self.config.bleu_sentences != 0:
             translator = Translator(TorchEngine([module.model], self.decode), self.tokenizer)
             texts = translated(translator, self.corpus, self.domains, self.config.bleu_sentences)
-            if trainer.is_global_zero:
-                write_validation(self.run, together(texts))
             joint = joint_score(self.corpus, texts, self.config.tokenize)
             metrics[self.kind.column] = joint.value
             words += f", {joint.name} {joint.value:.1f}"

@@ -22,7 +22,6 @@ UPWARDS = {
 BETWEEN_PLUGINS = {
     ("compare", "report"): "both write pages of the same style",
     ("serve", "documents"): "the server translates files",
-    ("sweep", "compare"): "a sweep's table says which runs differ from the best",
     ("synthesize", "cluster"): "pairs are written in the blocks of a corpus",
 }
 BUDGETS = {

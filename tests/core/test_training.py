@@ -188,4 +188,4 @@ def test_latest_points_at_the_newest_run(toy, nmt):
 
 def test_a_run_directory_holds_what_is_promised_and_no_more(finished):
     names = {"config.yaml", "metrics.csv", "tensorboard", "checkpoints", "model", "tokenizer.model", "environment.json"}
-    assert {path.name for path in finished.iterdir()} == {*names, "validation.jsonl", ".lock"}
+    assert {path.name for path in finished.iterdir()} == {*names, ".lock"}

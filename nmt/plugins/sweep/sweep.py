@@ -138,11 +138,8 @@ def conclude(points: "list[Point]", stopped_by: int | None, console: "Console") 
     """Print and write the table, point `latest` to the best point, and say what is left to do."""
     folder = points[0].run.parent
     table = rows(points)
-    said = mark_different(table)
     write_table(folder, table)
     print_table(table)
-    if said:
-        console.print(said)
     for point, row in zip(points, table, strict=True):
         if row["best"]:
             from nmt.training import point_latest_to
@@ -161,7 +158,7 @@ def conclude(points: "list[Point]", stopped_by: int | None, console: "Console") 
 
 
 def rows(points: "list[Point]") -> list[dict[str, str]]:
-    """The table: swept values, updates, figures of the last validation, state, best, differs (not tested yet), run."""
+    """The table: swept values, updates, figures of the last validation, state, best, run."""
     from nmt.training import checkpoint_step, list_checkpoints, read_metrics
 
     table = []
@@ -171,31 +168,12 @@ def rows(points: "list[Point]") -> list[dict[str, str]]:
         saved = [str(checkpoint_step(path)) for path in list_checkpoints(point.run)]
         updates = (saved or [report["step"] for report in reports] or ["0"])[-1]
         figures = {key: validated.get(key, "") for key in FIGURES}
-        about = {"state": point.state, "best": "", "differs": "", "run": str(point.run)}
+        about = {"state": point.state, "best": "", "run": str(point.run)}
         table.append({**point.values, "updates": updates, **figures, **about})
     done = [row for row in table if row["state"] == "done" and row["valid_loss"]]
     if done:
         max(done, key=quality)["best"] = "best"
     return table
-
-
-def mark_different(table: list[dict[str, str]]) -> str:
-    """Test the finished points against the best, where validation translated; returns what that means in words."""
-    from nmt.plugins.compare.best_of_sweep import differ_from_best
-
-    best = next((row for row in table if row["best"]), None)
-    others = [row for row in table if row["state"] == "done" and row is not best]
-    if best is None:
-        return ""
-    for row, mark in zip(others, differ_from_best(best, others), strict=True):
-        row["differs"] = mark
-    tested = [row["differs"] for row in others if row["differs"]]
-    if not tested:
-        return ""
-    return (
-        f"{tested.count('*')} of {len(tested)} other points differ significantly from the best in BLEU (*: both paired "
-        "bootstrap and approximate randomisation of the last validation have p < 0.05; not corrected for their number)"
-    )
 
 
 def quality(row: dict[str, str]) -> tuple[float, float]:
@@ -216,8 +194,7 @@ def write_table(folder: Path, table: list[dict[str, str]]) -> None:
 
 def print_table(table: list[dict[str, str]]) -> None:
     """Print the table with rounded numbers, without figures that no point has."""
-    sparse = (*FIGURES, "differs")
-    keys = [key for key in table[0] if key != "run" and (key not in sparse or any(row[key] for row in table))]
+    keys = [key for key in table[0] if key != "run" and (key not in FIGURES or any(row[key] for row in table))]
     lines = [[key.removeprefix("valid_") for key in keys]]
     for row in table:
         shown = {key: f"{float(row[key]):.{digits}f}" for key, digits in FIGURES.items() if row.get(key)}

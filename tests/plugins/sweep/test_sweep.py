@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-import sacrebleu
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from preloaded import python
@@ -22,7 +21,6 @@ from nmt.config import set_text, to_tree
 from nmt.errors import NMTError
 from nmt.plugins.sweep.points import common_folder, expand, folder_name, plan
 from nmt.plugins.sweep.sweep import command_lines, quality
-from nmt.training.run_folder import write_validation
 
 
 def words(*overrides: str) -> list[list[str]]:
@@ -286,25 +284,6 @@ def test_a_failed_point_is_named_and_tried_again_and_finished_ones_are_not(toy, 
     ]
     assert "\x1b" not in ended.out
     assert Path("runs/latest").readlink() == Path("mine/seed-3")
-
-
-@pytest.mark.usefixtures("fake")
-def test_a_star_marks_what_differs_significantly_from_the_best(toy, nmt):
-    Path("mended").touch()
-    command = ["train", "--sweep", *toy, "seed=range(1,4)", "name=mine"]
-    assert "differs" not in nmt(*command).out
-    folder, references = Path("runs/mine"), [f"das Haus {n} ist alt und {n * n} Meter hoch ." for n in range(50)]
-    for seed, every in ((1, 2), (2, 20), (3, 25)):
-        texts = [line.replace("alt", "neu") if n % every == 0 else line for n, line in enumerate(references)]
-        write_validation(folder / f"seed-{seed}", (texts, references))
-        report = f"60,,2,7,{sacrebleu.corpus_bleu(texts, [references]).score}"
-        header = "step,loss,valid_loss,valid_perplexity,valid_bleu"
-        (folder / f"seed-{seed}" / "metrics.csv").write_text(f"{header}\n{report}\n")
-    ended = nmt(*command)
-    assert "1 of 2 other points differ significantly from the best in BLEU (*: both paired bootstrap and" in ended.err
-    assert [(row["best"], row["differs"]) for row in table(folder)] == [("", "*"), ("", "no"), ("best", "")]
-    assert ended.out.splitlines()[0].split()[-2:] == ["best", "differs"]
-    assert ended.out.splitlines()[1].split()[-1] == "*"
 
 
 @pytest.mark.usefixtures("fake")
