@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from nmt.config import DecodeConfig
-from nmt.files import find_model_directory, read_tokenizer
+from nmt.files import find_model_directory
 from nmt.plugins.exchange import ctranslate2
 from nmt.plugins.exchange.ctranslate2_load import load_engine
-from nmt.text import SOURCE, TARGET
+from nmt.text import SOURCE, TARGET, read_tokenizer
 
 
 def scores(model: Path, folder: Path, pairs: list[tuple[list[int], list[int]]], precision: str) -> np.ndarray:

@@ -50,8 +50,7 @@ Translate = Callable[[list[str]], int]
 
 
 def tokenised(folder: Path, lines: list[str]) -> list[list[int]]:
-    from nmt.files import read_tokenizer
-    from nmt.text import clean
+    from nmt.text import clean, read_tokenizer
 
     return read_tokenizer(folder).encode([clean(line) for line in lines])
 

@@ -19,7 +19,6 @@ from .description import (
     is_parser as is_parser,
     positions as positions,
     read_description as read_description,
-    read_tokenizer as read_tokenizer,
     stored_shapes as stored_shapes,
     tied as tied,
     tokenizer_settings as tokenizer_settings,

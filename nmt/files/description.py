@@ -14,8 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from nmt.config import DecodeConfig, ModelConfig, build, matches
 from nmt.errors import NMTError, one_line
-from nmt.files.foreign import check_regular, check_version, parse_json, read_mapping, sha256
-from nmt.text import Tokenizer, load_tokenizer
+from nmt.files.foreign import check_regular, check_version, parse_json, read_mapping
 
 FORMAT_VERSION = 1
 EXPORTED = "nmt.json"
@@ -139,23 +138,6 @@ def expected_search(decode: DecodeConfig, description: ModelDescription) -> Deco
             "pass decode.length_penalty_kind=KIND with it"
         )
     return replace(decode, length_penalty=alpha, length_penalty_kind=kind)
-
-
-def read_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
-    path = folder / "tokenizer.model"
-    tokenizer, description = load_tokenizer(path), read_description(folder)
-    if sha256(path) != description.tokenizer:
-        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
-    size = description.vocabulary_size
-    sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
-    entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
-    if entries != sizes:
-        raise NMTError(
-            f"{path} has {entries[0]:,} target and {entries[1]:,} source entries, but config.json says "
-            f"{sizes[0]:,} and {sizes[1]:,}: copy the directory again"
-        )
-    return tokenizer
 
 
 Shapes = dict[str, tuple[int, ...]]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from nmt.config import ExperimentConfig, SourceConfig, TokenizerConfig, held_out_name, sources_of
 from nmt.data import IDS_SCHEMA, TOKENIZER, stages, transforms_for
 from nmt.errors import NMTError
-from nmt.files import check_direction, find_model_directory, read_description, read_tokenizer
+from nmt.files import check_direction, find_model_directory, read_description
 from nmt.preparation.reading import (
     EMPTY,
     HELD_OUT,
@@ -33,7 +33,7 @@ from nmt.preparation.reading import (
     text_block,
     text_pairs,
 )
-from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, train_tokenizer
+from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokenizer, train_tokenizer
 
 SIDES = ("source", "target")
 RECORDED_CHARACTERS = 20_000

@@ -74,5 +74,6 @@ from .tokenizers import (
     load_tokenizer as load_tokenizer,
     marian_tokenizer as marian_tokenizer,
     nfkc as nfkc,
+    read_tokenizer as read_tokenizer,
 )
 from .vocabulary import train_tokenizer as train_tokenizer

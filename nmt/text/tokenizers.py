@@ -14,9 +14,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from nmt.config import BOS, EOS, PAD, UNK
+from nmt.config import BOS, EOS, PAD, UNK, ModelConfig
 from nmt.errors import NMTError, one_line
-from nmt.files import parse_json, read_bytes, write_file
+from nmt.files import parse_json, read_bytes, read_description, sha256, write_file
 
 SOURCE, TARGET = 0, 1
 """The sides of a pair."""
@@ -281,6 +281,23 @@ def load_tokenizer(path: Path) -> Tokenizer:
         raise NMTError(f"{path}: not a tokenizer of ours (its first entries are not {' '.join(SYMBOLS)})")
     if not len(SYMBOLS) < min(len(entries), len(source)) <= max(len(entries), len(source)) <= VOCABULARY_ENTRIES:
         raise NMTError(f"{path}: not a tokenizer of ours (it has {len(entries):,} entries)")
+    return tokenizer
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a model directory; NMTError where it is not the one that the model was trained with."""
+    path = folder / "tokenizer.model"
+    tokenizer, description = load_tokenizer(path), read_description(folder)
+    if sha256(path) != description.tokenizer:
+        raise NMTError(f"{path} is not the tokenizer that {folder} was trained with: copy the directory again")
+    size = description.vocabulary_size
+    sizes = size, ModelConfig(**description.model).source_vocabulary_size or size
+    entries = tokenizer.vocabulary_size, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size
+    if entries != sizes:
+        raise NMTError(
+            f"{path} has {entries[0]:,} target and {entries[1]:,} source entries, but config.json says "
+            f"{sizes[0]:,} and {sizes[1]:,}: copy the directory again"
+        )
     return tokenizer
 
 

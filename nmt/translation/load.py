@@ -7,10 +7,10 @@ from pathlib import Path
 
 from nmt.config import JobConfig, TranslatorOptions, require, shown
 from nmt.errors import NMTError
-from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, read_tokenizer, within
+from nmt.files import ModelDescription, expected_search, find_model_directory, read_description, within
 from nmt.registry import Entry, entries_of, import_attribute
 from nmt.search import Engine, EngineOptions
-from nmt.text import Tokenizer, scripts_of_characters, scripts_of_language
+from nmt.text import Tokenizer, read_tokenizer, scripts_of_characters, scripts_of_language
 from nmt.translation.segments import Limits, limits
 from nmt.translation.stages import LANGUAGE_TAG, Stage
 from nmt.translation.translator import Translator

@@ -16,9 +16,6 @@ LAYERS = (
     *("evaluation", "search", "preparation", "translation", "training", "commands", "api", "cli"),
 )
 """The parts of the core from the bottom up: each imports only from those before it."""
-UPWARDS = {
-    ("files", "text"): "a model directory contains its tokenizer",
-}
 BETWEEN_PLUGINS = {
     ("compare", "report"): "both write pages of the same style",
     ("serve", "documents"): "the server translates files",
@@ -118,7 +115,7 @@ def test_imports(module):
             assert is_plugin(module), f"the core imports {name}"
             assert names[1] == part(module) or (part(module), names[1]) in BETWEEN_PLUGINS, name
         elif names[0] in LAYERS:
-            if not is_plugin(module) and (part(module), names[0]) not in UPWARDS:
+            if not is_plugin(module):
                 assert LAYERS.index(names[0]) <= LAYERS.index(part(module)), f"{name} is above"
             if len(names) > 2 and (ROOT / names[0]).is_dir() and names[0] != "commands":
                 assert names[0] == part(module), f"import {names[2]} from nmt.{names[0]}"

@@ -18,13 +18,13 @@ import numpy as np
 
 from nmt.config import ModelConfig, require
 from nmt.errors import NMTError, one_line
-from nmt.files import EXPORTED, ModelDescription, is_exported, plain, read_description, read_tokenizer, whole_folder
+from nmt.files import EXPORTED, ModelDescription, is_exported, plain, read_description, whole_folder
 from nmt.model import Transformer, load_model, sinusoids
 from nmt.plugins.exchange.ctranslate2_load import MAX_POSITIONS, check_model
 from nmt.plugins.exchange.foreign import Scores
 from nmt.plugins.exchange.names import layer_table
 from nmt.search import Pair, aligning_layer
-from nmt.text import SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, Tokenizer
+from nmt.text import SOURCE, TARGET, MarianTokenizer, SentencePieceTokenizer, Tokenizer, read_tokenizer
 from nmt.translation import Translator
 
 MODELS = "source.spm", "target.spm"

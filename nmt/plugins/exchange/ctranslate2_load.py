@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.config import DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError
-from nmt.files import (
-    MODEL_FILES,
-    ModelDescription,
-    cache_folder,
-    is_exported,
-    is_parser,
-    read_description,
-    read_tokenizer,
-    sha256,
-)
+from nmt.files import MODEL_FILES, ModelDescription, cache_folder, is_exported, is_parser, read_description, sha256
 from nmt.search import EngineOptions
-from nmt.text import SOURCE, TARGET, Tokenizer
+from nmt.text import SOURCE, TARGET, Tokenizer, read_tokenizer
 from nmt.version import __version__
 
 if TYPE_CHECKING:

@@ -44,7 +44,6 @@ from nmt.files import (
     plain,
     read_description,
     read_mapping,
-    read_tokenizer,
     tied,
     whole_folder,
 )
@@ -63,6 +62,7 @@ from nmt.text import (
     SentencePieceTokenizer,
     Tokenizer,
     WordPieceTokenizer,
+    read_tokenizer,
 )
 
 MIN_POSITIONS = 1024

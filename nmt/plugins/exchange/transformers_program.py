@@ -13,13 +13,13 @@ import torch
 
 from nmt.config import EOS, DecodeConfig, ModelConfig, require
 from nmt.errors import NMTError, how_to_install
-from nmt.files import read_description, read_tokenizer
+from nmt.files import read_description
 from nmt.model import sinusoids
 from nmt.plugins.exchange.foreign import Scores, Weights
 from nmt.plugins.exchange.marian_weights import COMPUTED_BY, rows_of
 from nmt.plugins.exchange.names import halves
 from nmt.search import Pair
-from nmt.text import MARIAN_SYMBOLS, SOURCE, TARGET, MarianTokenizer, Tokenizer
+from nmt.text import MARIAN_SYMBOLS, SOURCE, TARGET, MarianTokenizer, Tokenizer, read_tokenizer
 
 TYPICAL_LENGTH = 20
 """Tokens of a translation at which the two length penalties grow equally fast."""

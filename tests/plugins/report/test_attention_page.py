@@ -11,10 +11,10 @@ import torch
 from PIL import Image
 
 from nmt.config import BOS, EOS
-from nmt.files import read_tokenizer
 from nmt.model import load_model
 from nmt.plugins.report.attention_page import bands, picture
 from nmt.search import model_attention
+from nmt.text import read_tokenizer
 
 SENTENCE, TARGET = "ka lo mi nu", "mi <lo> ka"
 
