@@ -55,8 +55,7 @@ class DataConfig:
     """Target language code; treebank: names the files of trees."""
     train: Any = None
     """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of these two,
-    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21
-    for sections 02 to 21."""
+    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or a pattern."""
     valid: Any = None
     """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
     test: Any = None
