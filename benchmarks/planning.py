@@ -57,7 +57,7 @@ def measure_planning(lengths: Lengths, micro_batches: int) -> None:
     print(
         f"{micro_batches} micro_batches: {planned:.1f} s to the first update, {update * 1000:.2f} ms for any other, "
         f"{shapes:.2f} s for the largest shapes; {planner.micro_batches_per_pass:,} micro-batches in "
-        f"{len(planner.stages[0].parts):,} groups; padding {padding(planner, lengths):.1%}"
+        f"{len(planner.parts):,} groups; padding {padding(planner, lengths):.1%}"
     )
 
 

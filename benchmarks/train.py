@@ -193,7 +193,7 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
 
     from nmt.commands import compose
     from nmt.data import IDS_SCHEMA
-    from nmt.preparation import arrow_writer, list_column, preprocess
+    from nmt.preparation import arrow_writer, preprocess
 
     text, prepared = folder / "text", folder / "prepared"
     for split, size in (("train", vocabulary // 4), ("valid", 20)):
@@ -216,7 +216,7 @@ def write_corpus(folder: Path, vocabulary: int) -> list[str]:
     random, columns = np.random.default_rng(1), {"line": np.arange(1, PAIRS + 1)}
     for side, lengths in zip(("source", "target"), text_like_lengths(PAIRS), strict=True):
         ids = random.integers(4, vocabulary, size=int(lengths.sum()) - PAIRS, dtype=np.int32)
-        columns[side] = list_column(np.split(ids, np.cumsum(lengths - 1)[:-1]), (lengths - 1).astype(np.int32))
+        columns[side] = np.split(ids, np.cumsum(lengths - 1)[:-1])
         columns[f"{side}_length"] = lengths.astype(np.int32)
     for file in (prepared / "train").glob("*.arrow"):
         with arrow_writer(file, IDS_SCHEMA) as write:

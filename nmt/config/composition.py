@@ -26,7 +26,7 @@ from nmt.config.fields import build, default_tree, difference, flatten, in_words
 from nmt.config.foreign_words import our_words
 from nmt.errors import NMTError
 
-FILES = ("data.train", "data.valid", "data.test", "data.path")
+FILES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
 """Keys whose values are file names, or lists of them in brackets; these need no quotes either."""
 
 

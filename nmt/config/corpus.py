@@ -12,7 +12,7 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code; file names end in it."""
-IN_TRAINING = {"noise", "temperature", "weight", "share", "start", "stop"}
+IN_TRAINING = {"noise", "temperature", "weight", "share"}
 """Keys of a corpus or a source that only training reads."""
 
 
@@ -55,7 +55,8 @@ class DataConfig:
     """Target language code; treebank: names the files of trees."""
     train: Any = None
     """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of these two,
-    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or a pattern."""
+    SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21
+    for sections 02 to 21."""
     valid: Any = None
     """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
     test: Any = None
@@ -81,7 +82,7 @@ class DataConfig:
     """sources: T in (weight x pairs)^(1/T), to which their shares are proportional; above 1, small ones get more."""
     sources: Any = field(default_factory=list)
     """Corpora to train on together, each a mapping of the keys in which it differs, such as {train: corpus/a,
-    tag: <bt>, filters: {max_ratio: 2}}, and of name, weight or share, start and stop; see docs/adapting.md."""
+    tag: <bt>, filters: {max_ratio: 2}}, and of name, weight or share; see docs/adapting.md."""
     filters: FilterConfig = field(default_factory=FilterConfig)
     plugins: dict[str, Any] = plugin_options("data")
 

@@ -20,19 +20,14 @@ class SourceConfig:
     """The corpus counts as if it were there this many times."""
     share: float | None = number(None, 1e-9, 1.0)
     """Its share of the sentences, instead of a weight; the other sources share the rest by their sizes and weights."""
-    start: int = number(0, 0, 10**9)
-    """The first update that it is used in, counted from 0."""
-    stop: int | None = number(None, 1, 10**9)
-    """The update from which on it is not used any more; null: it is used until the end."""
 
     def __post_init__(self) -> None:
-        require(self.stop is None or self.start < self.stop, f"stop={self.stop} is not after start={self.start}")
         require(
             self.share is None or self.weight == 1, f"share={self.share} and weight={self.weight}: one of them, please"
         )
 
 
-OWN = ("name", "weight", "share", "start", "stop")
+OWN = ("name", "weight", "share")
 
 
 def sources_of(data: DataConfig) -> list[SourceConfig]:
@@ -48,8 +43,6 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
     require(
         len(set(names)) == len(names), f"data.sources: two are called {max(names, key=names.count)}; give each a name"
     )
-    first = [source for source in parts if source.start == 0]
-    require(bool(first), "data.sources: none of them is used from the beginning; one needs start=0")
     targets = {source.data.target for source in parts}
     untagged = [source.name for source in parts if not source.data.tag]
     require(
@@ -58,10 +51,7 @@ def sources_of(data: DataConfig) -> list[SourceConfig]:
         f"{', '.join(untagged[:5])} has none",
     )
     taken = sum(source.share or 0 for source in parts if source.share is not None)
-    require(
-        taken <= 1 or len({source.start for source in parts}) > 1,
-        f"data.sources: their shares are {taken:g} together",
-    )
+    require(taken <= 1, f"data.sources: their shares are {taken:g} together")
     return parts
 
 

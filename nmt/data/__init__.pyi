@@ -1,14 +1,16 @@
 from .datamodule import (
     STOPPING as STOPPING,
+    IdPair as IdPair,
+    PlannedBatches as PlannedBatches,
     UpdateDataModule as UpdateDataModule,
     accumulation as accumulation,
+    transforms_for as transforms_for,
 )
 from .planning import (
     BatchPlanner as BatchPlanner,
     MicroBatch as MicroBatch,
     UpdateSize as UpdateSize,
-    last_stage as last_stage,
-    stages as stages,
+    source_copies as source_copies,
 )
 from .prepared import (
     FORMAT_VERSION as FORMAT_VERSION,
@@ -28,9 +30,3 @@ from .prepared import (
     read_manifest as read_manifest,
 )
 from .shuffling import INCREMENT as INCREMENT, Ints as Ints, shifted as shifted, splitmix as splitmix
-from .transforms import (
-    IdPair as IdPair,
-    PlannedBatches as PlannedBatches,
-    Transform as Transform,
-    transforms_for as transforms_for,
-)

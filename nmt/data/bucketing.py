@@ -23,7 +23,6 @@ BLOCK_PAIRS = 1 << 20
 
 def bucket_widths(lengths: NDArray[Any]) -> Ints:
     """Each length rounded up to the width of its bucket: in steps of 1 up to 64, then 32 steps for each doubling."""
-    lengths = np.asarray(lengths, dtype=np.int64)
     steps = 2 ** np.maximum(np.frexp(lengths - 1)[1].astype(np.int64) - 6, 0)
     widths: Ints = -(-lengths // steps) * steps
     return widths
@@ -76,22 +75,18 @@ def partition(widths: Ints, counts: Ints, budget: int) -> list[Ints]:
 class Groups(NamedTuple):
     """The pairs of a corpus in groups."""
 
-    order: NDArray[np.signedinteger[Any]]
-    """[pairs]: the pairs of the first group, of the second, ..."""
-    starts: Ints
-    """[groups + 1]: where in `order` each group begins, and its end."""
-    widths: Ints
-    """[2, groups]: the widest source and target."""
+    order: NDArray[np.signedinteger[Any]]  # [pairs], the pairs of the first group, of the second, ...
+    starts: Ints  # [groups + 1], where in `order` each group begins, and its end
+    widths: Ints  # [2, groups], the widest source and target
 
 
 def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any], budget: int) -> Groups:
     """Group pairs for micro-batches of at most `budget` padded tokens on either side."""
     # Not wider than the longest sentence, which may fill a micro-batch by itself.
-    tables = [
+    (source_widths, source_index), (target_widths, target_index) = (
         np.unique(np.minimum(bucket_widths(np.arange(longest + 1)), longest), return_inverse=True)
         for longest in (int(source_lengths.max()), int(target_lengths.max()))
-    ]
-    (source_widths, source_index), (target_widths, target_index) = tables
+    )
     grid = np.stack([np.tile(source_widths, len(target_widths)), np.repeat(target_widths, len(source_widths))])
     counts, cell_of_pair = np.zeros(grid.shape[1], np.int64), np.empty(len(source_lengths), np.int32)
     for start in range(0, len(cell_of_pair), BLOCK_PAIRS):
@@ -105,9 +100,6 @@ def group_by_lengths(source_lengths: NDArray[Any], target_lengths: NDArray[Any],
     group_of_cell = np.zeros(len(counts), np.min_scalar_type(len(groups)))
     for group, members in enumerate(groups):
         group_of_cell[members] = group
-    order = np.argsort(group_of_cell[cell_of_pair], kind="stable")
-    return Groups(
-        order=order.astype(np.min_scalar_type(-len(order))),
-        starts=np.cumsum([0, *(counts[members].sum() for members in groups)]),
-        widths=np.stack([grid[:, members].max(1) for members in groups], axis=1),
-    )
+    order = np.argsort(group_of_cell[cell_of_pair], kind="stable").astype(np.min_scalar_type(-len(cell_of_pair)))
+    starts = np.cumsum([0, *(counts[members].sum() for members in groups)])
+    return Groups(order, starts, np.stack([grid[:, members].max(1) for members in groups], axis=1))

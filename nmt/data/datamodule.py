@@ -5,22 +5,91 @@ Lightning move it to the device, TranslationModule.training_step computes its lo
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count, islice
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 from lightning import LightningDataModule
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from nmt.config import ExperimentConfig, sources_of
-from nmt.data.planning import BatchPlanner, MicroBatch, Mixture, stages
-from nmt.data.prepared import Batch, PreparedCorpus
-from nmt.data.transforms import PlannedBatches, transforms_for
+from nmt.config import ExperimentConfig, SourceConfig, sources_of
+from nmt.data.planning import BatchPlanner, MicroBatch, Mixture, source_copies
+from nmt.data.prepared import IDS, Batch, PreparedCorpus, PreparedSplit, padded_batch
+from nmt.data.shuffling import Ints
 from nmt.errors import SameForAll
+from nmt.registry import entries_of
 
 # Ctrl-C, a scheduler's SIGTERM, and the signals by which SLURM announces it. Not every system has all of them.
 STOPPING = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2")]
+IdPair = tuple[list[int], list[int]]
+"""Source and target ids, without end symbols."""
+
+
+class Transform(Protocol):
+    """A change of training pairs, such as noise. Plugins register a factory of it as "transform".
+
+    The factory is `(tokenizer_file, sources, seed) -> Transform | None`, None where no source asks for it, and raises
+    NMTError where the vocabulary does not suffice.
+    """
+
+    growth: NDArray[np.float64]  # [sources], sentences are planned as this many times longer, in tokens
+
+    def __call__(self, pairs: list[IdPair], sources: Ints, planned: MicroBatch) -> list[IdPair]:
+        """The changed pairs of a micro-batch, a function of the seed and the numbers in `planned`."""
+
+
+def transforms_for(tokenizer_file: Path, sources: Sequence[SourceConfig], seed: int) -> list[Transform]:
+    """All registered transforms that a source asks for."""
+    made = (entry.load()(tokenizer_file, sources, seed) for entry in entries_of("transform").values())
+    return [transform for transform in made if transform is not None]
+
+
+@dataclass
+class PlannedBatches:
+    """The batches of planned micro-batches: pairs of a split, after all transforms."""
+
+    split: PreparedSplit
+    bounds: Ints | None = None  # the first row of each source, and the end of the last one; None without transforms
+    transforms: Sequence[Transform] = ()
+
+    def batch(self, planned: MicroBatch) -> Batch:
+        """The sentences of a micro-batch. A pair that would get longer than planned for stays as it was."""
+        if self.bounds is None:
+            batch = self.split.batch(planned.indices)
+        else:
+            rows = self.split.table[planned.indices]
+            pairs = list(zip(*(rows.column(side).to_pylist() for side in ("source", "target")), strict=True))
+            sources = np.searchsorted(self.bounds, planned.indices, side="right") - 1
+            for transform in self.transforms:
+                changed = zip(pairs, transform(pairs, sources, planned), strict=True)
+                pairs = [new if all(map(int.__lt__, map(len, new), planned.widths)) else old for old, new in changed]
+            batch = padded_batch(*(pa.array(side, IDS) for side in zip(*pairs, strict=True)))
+        return batch._replace(update=planned.update, micro_batch=planned.micro_batch, size=planned.size)
+
+
+@dataclass
+class UpdateDataset(IterableDataset[Batch]):
+    """The endless stream of one rank's micro-batches, from update `start` on."""
+
+    batches: PlannedBatches
+    planner: BatchPlanner
+    start: int
+    rank: int
+    world_size: int
+
+    def __iter__(self) -> Iterator[Batch]:
+        updates = map(self.planner.update, count(self.start))
+        planned = (micro_batch for update in updates for micro_batch in update[self.rank :: self.world_size])
+        if worker := get_worker_info():
+            # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so every
+            # worker plans all batches, but builds only its own.
+            planned = islice(planned, worker.id, None, worker.num_workers)
+        return map(self.batches.batch, planned)
 
 
 def leave_signals_to_training(worker: int) -> None:
@@ -29,72 +98,38 @@ def leave_signals_to_training(worker: int) -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-class UpdateDataset(IterableDataset[Batch]):
-    """The endless stream of one rank's micro-batches, from update `start` on."""
-
-    def __init__(self, batches: PlannedBatches, planner: BatchPlanner, start: int, rank: int, world_size: int) -> None:
-        self.batches, self.planner, self.start, self.rank, self.world_size = batches, planner, start, rank, world_size
-
-    def plan(self) -> Iterator[MicroBatch]:
-        for update in count(self.start):
-            yield from self.planner.update(update)[self.rank :: self.world_size]
-
-    def __iter__(self) -> Iterator[Batch]:
-        worker = get_worker_info()
-        # DataLoader takes one batch from each worker in turn, which restores the order. Planning is quick, so every
-        # worker plans all batches, but builds only its own.
-        return map(
-            self.batches.batch, islice(self.plan(), worker.id, None, worker.num_workers) if worker else self.plan()
-        )
-
-
 class UpdateDataModule(LightningDataModule):
     """Training updates of a prepared corpus, from update `trainer.global_step` on."""
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig) -> None:
         super().__init__()
         self.num_workers, self.split, self.sources = config.num_workers, corpus.split("train"), sources_of(config.data)
-        transforms = transforms_for(corpus.tokenizer_file, self.sources, config.seed)
-        self.mixture = None
+        transforms, self.mixture = transforms_for(corpus.tokenizer_file, self.sources, config.seed), None
         if transforms or len(self.sources) > 1:
             bounds = corpus.bounds("train")
-            self.mixture = Mixture(
-                bounds,
-                stages(self.sources, np.diff(bounds).tolist(), config.data.temperature),
-                growth=np.prod([np.ones(len(self.sources)), *(transform.growth for transform in transforms)], axis=0),
-            )
+            growth = np.prod([np.ones(len(self.sources)), *(transform.growth for transform in transforms)], axis=0)
+            copies = source_copies(self.sources, np.diff(bounds).tolist(), config.data.temperature)
+            self.mixture = Mixture(bounds, copies, growth)
         self.batches = PlannedBatches(self.split, self.mixture.bounds if self.mixture else None, transforms)
         lengths = self.split.source_lengths, self.split.target_lengths
         self.planner = BatchPlanner(*lengths, config.batching, config.seed, config.model.attention_window, self.mixture)
 
-    def shares(self, update: int) -> dict[str, float]:
-        """The share of each source in the sentences of the stage that an update is in; empty without a mixture."""
+    def shares(self) -> dict[str, float]:
+        """The share of each source in the sentences of an update; empty without a mixture."""
         if self.mixture is None or len(self.sources) == 1:
             return {}
-        return self.by_source(self.mixture.stages[self.planner.stage_of(update)].copies * np.diff(self.mixture.bounds))
-
-    def realised_shares(self, updates: range) -> dict[str, float]:
-        """The share of each source in the sentences of these updates; empty without a mixture."""
-        if self.mixture is None or len(self.sources) == 1:
-            return {}
-        rows = np.concatenate([planned.indices for update in updates for planned in self.planner.update(update)])
-        # A row at the end of the last source would count as one of it, but there is none.
-        return self.by_source(np.histogram(rows, self.mixture.bounds)[0])
-
-    def by_source(self, counts: NDArray[np.float64]) -> dict[str, float]:
-        shares = (counts / counts.sum()).tolist()
-        return {source.name: share for source, share in zip(self.sources, shares, strict=True)}
+        counts = self.mixture.copies * np.diff(self.mixture.bounds)
+        return dict(zip([source.name for source in self.sources], (counts / counts.sum()).tolist(), strict=True))
 
     def train_dataloader(self) -> DataLoader[Batch]:
         trainer = self.trainer
         assert trainer is not None
         # With an accelerator there are processor cores to spare; without one, loading would take them from the model.
         device = trainer.strategy.root_device.type
-        workers = (0 if device == "cpu" else 2) if self.num_workers is None else self.num_workers
         return DataLoader(
             UpdateDataset(self.batches, self.planner, trainer.global_step, trainer.global_rank, trainer.world_size),
             batch_size=None,
-            num_workers=workers,
+            num_workers=(0 if device == "cpu" else 2) if self.num_workers is None else self.num_workers,
             pin_memory=device not in ("cpu", "mps"),
             worker_init_fn=leave_signals_to_training,
         )
@@ -103,9 +138,9 @@ class UpdateDataModule(LightningDataModule):
 def accumulation(micro_batches: int, devices: int) -> int:
     """Micro-batches of an update for each device; NMTError where they cannot be shared evenly."""
     if micro_batches % devices:
-        divisors = [str(n) for n in range(1, micro_batches + 1) if micro_batches % n == 0]
+        divisors = ", ".join(str(n) for n in range(1, micro_batches + 1) if micro_batches % n == 0)
         raise SameForAll(
             f"{devices} devices cannot share batching.micro_batches={micro_batches} evenly: "
-            f"use {', '.join(divisors)} devices, or another batching.micro_batches"
+            f"use {divisors} devices, or another batching.micro_batches"
         )
     return micro_batches // devices

@@ -1,4 +1,9 @@
-"""A prepared corpus on disk: its manifest, raw text of the held-out sets, and memory-mapped token ids.
+"""A prepared corpus: the folder that `nmt preprocess` writes and that training reads.
+
+manifest.json       what it was made from, its counts and checksums
+tokenizer.model     its vocabulary
+train/pairs.arrow   token ids of the training pairs; valid/ and test/ alike
+valid.en, valid.de  raw lines of the validation set; test.en and test.de alike
 
 Shapes: B sentences, S source positions, T target positions.
 """
@@ -17,35 +22,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nmt.config import (
-    BOS,
-    EOS,
-    IN_TRAINING,
-    LANGUAGE,
-    PAD,
-    UNK,
-    DataConfig,
-    build,
-    difference,
-    held_out_name,
-    sources_of,
-)
+from nmt.config import BOS, EOS, IN_TRAINING, LANGUAGE, PAD, UNK, DataConfig, build, held_out_name, sources_of
 from nmt.data.planning import UpdateSize
+from nmt.data.shuffling import Ints
 from nmt.errors import NMTError, one_line
-from nmt.files import LARGE, check_regular, check_version, parse_json, read_mapping, sha256, write_file
+from nmt.files import LARGE, check_regular, check_version, parse_json, read_mapping, sha256, within, write_file
 from nmt.text import load_tokenizer, parallel, read_texts
 
 FORMAT_VERSION = 3
 TOKENIZER = "tokenizer.model"
+IDS = pa.list_(pa.int32())
 IDS_SCHEMA = pa.schema(
-    {
-        "source": pa.list_(pa.int32()),
-        "target": pa.list_(pa.int32()),
-        "source_length": pa.int32(),
-        "target_length": pa.int32(),
-        "line": pa.int64(),
-    }
+    {"source": IDS, "target": IDS, "source_length": pa.int32(), "target_length": pa.int32(), "line": pa.int64()}
 )
+"""Ids without the end symbol, lengths with it, and the pair's line in its source, counted from 1."""
+OUR_NAMES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)(/[\w-]+\.arrow)?")
+PARENT_LEVELS = 4
+"""Folders above a run in which a relative path in its configuration may begin."""
 
 
 def as_prepared(data: dict[str, Any]) -> dict[str, Any]:
@@ -68,16 +61,12 @@ class Manifest:
 
     format_version: int
     fingerprint: str
-    content: dict[str, Any]
-    """The configuration of data and tokenizer, the seed, and the SHA-256 of the sources."""
-    counts: dict[str, Any]
-    """`Counts` of each split."""
+    content: dict[str, Any]  # the configuration of data and tokenizer, the seed, and the SHA-256 of the sources
+    counts: dict[str, Any]  # the `Counts` of each split, as a mapping
     vocabulary_size: int
-    tokenizer: str
-    """SHA-256 of tokenizer.model."""
+    tokenizer: str  # SHA-256 of tokenizer.model
     versions: dict[str, str]
-    characters: dict[str, str] | None = None
-    """Characters of the training pairs for each side, sorted; None where they are not recorded."""
+    characters: dict[str, str] | None = None  # side -> characters of its training lines, sorted, unless very many
 
     @property
     def seen(self) -> dict[str, Any]:
@@ -87,16 +76,10 @@ class Manifest:
 
     @property
     def is_treebank(self) -> bool:
-        """True if the targets are constituency trees."""
         return bool(self.content["data"]["kind"] == "treebank")
 
     def write(self, folder: Path) -> None:
         write_file(folder / "manifest.json", json.dumps(vars(self), indent=2) + "\n")
-
-    def difference(self, content: dict[str, Any]) -> str:
-        """The difference between the content of this corpus and another."""
-        old, new = ({**tree, "data": as_prepared(tree["data"])} for tree in (self.content, content))
-        return difference(old, new)
 
 
 @dataclass
@@ -104,17 +87,12 @@ class Counts:
     """Counts of one split in a manifest."""
 
     read: int
-    dropped: dict[str, int]
-    """Reason -> pairs."""
+    dropped: dict[str, int]  # reason -> pairs
     kept: int
-    tokens: dict[str, int]
-    """Side -> tokens, end symbols included."""
-    lengths: dict[str, dict[str, int]]
-    """Side -> tokens of a line without the end symbol: the 99th percentile and the maximum."""
-    in_train: int = 0
-    """Pairs of this held-out set that the training text contains too."""
-    sources: dict[str, int] | None = None
-    """Pairs kept of each source, in the order of rows."""
+    tokens: dict[str, int]  # side -> tokens, end symbols included
+    lengths: dict[str, dict[str, int]]  # side -> tokens of a line, end symbol excluded: 99th percentile and maximum
+    in_train: int = 0  # pairs of this held-out set that the training text contains too
+    sources: dict[str, int] | None = None  # source -> pairs kept, in the order of rows
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -127,51 +105,36 @@ def read_manifest(folder: Path) -> Manifest:
     manifest = build(Manifest, tree, str(path))
     for split, counts in manifest.counts.items():
         build(Counts, counts, f"{path}, counts, {split[:20]}")
-    groups = {key: value for key, value in manifest.content.items() if isinstance(value, dict)}
-    keys = (("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind"))
-    names = [groups.get(group, {}).get(key) for group, key in keys]
+    keys = ("data", "kind"), ("data", "source"), ("data", "target"), ("tokenizer", "kind")
+    names = [within(manifest.content, *key) for key in keys]
     named = all(isinstance(name, str) and LANGUAGE.fullmatch(name) for name in names)  # languages name files
-    if not named or "sources" not in groups or not 0 < manifest.vocabulary_size < 2**31:
+    if not named or not isinstance(manifest.content.get("sources"), dict) or not 0 < manifest.vocabulary_size < 2**31:
         raise NMTError(f"{path}: not what `nmt preprocess` writes; prepare the corpus again")
     return manifest
 
 
-OUR_FILES = re.compile(r"manifest\.json|tokenizer\.model|(valid|test)\.\w[\w.-]*|(train|valid|test)/[\w-]+\.arrow")
-
-
 def check_ours(folder: Path) -> None:
     """NMTError unless a folder that is to be replaced holds a prepared corpus, of any format, and nothing else."""
-    advice = "move it away, or pass prepared=FOLDER"
-    try:
-        keys = set(read_mapping(folder / "manifest.json", parse_json, LARGE))
-    except NMTError:
-        keys = set()
+    advice, path = "move it away, or pass prepared=FOLDER", folder / "manifest.json"
+    keys = read_mapping(path, parse_json, LARGE).keys() if path.is_file() else set()
     if not {"format_version", "fingerprint", "content", "counts", "tokenizer"} <= keys:
         raise NMTError(f"{folder} is there already, but no prepared corpus: {advice}")
     for path in folder.rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        ours = name in ("train", "valid", "test") if path.is_dir() else path.is_file() and OUR_FILES.fullmatch(name)
-        if path.is_symlink() or not ours:
+        if path.is_symlink() or not OUR_NAMES.fullmatch(path.relative_to(folder).as_posix()):
             raise NMTError(f"{path} is not of the prepared corpus in {folder}, which is to be replaced: {advice}")
 
 
 class Batch(NamedTuple):
     """A padded micro-batch. Lightning copies the tensors of a plain tuple asynchronously."""
 
-    source: Tensor
-    """[B, S], each sentence closed by the end symbol."""
-    target_in: Tensor
-    """[B, T], each sentence after the start symbol."""
-    target_out: Tensor
-    """[B, T], each sentence closed by the end symbol: the token to predict at each position."""
-    target_indices: Tensor
-    """[M], the positions of the M real tokens in target_out.flatten()."""
-    padded: bool = True
-    """True if `source` holds padding. Known here without waiting for a device."""
+    source: Tensor  # [B, S], each sentence closed by the end symbol
+    target_in: Tensor  # [B, T], each sentence after the start symbol
+    target_out: Tensor  # [B, T], each sentence closed by the end symbol: the token to predict at each position
+    target_indices: Tensor  # [M], the positions of the M real tokens in target_out.flatten()
+    padded: bool = True  # true if `source` holds padding: stored, because a look at the tensor waits for the device
     update: int = 0
     micro_batch: int = 0
-    size: UpdateSize = UpdateSize()
-    """Size of the whole update."""
+    size: UpdateSize = UpdateSize()  # of the whole update
 
 
 def pad(sentences: pa.ListArray) -> Tensor:
@@ -209,8 +172,7 @@ class PreparedSplit:
         import datasets
         from datasets.table import MemoryMappedTable, concat_tables
 
-        self.folder = folder
-        tables = []
+        self.folder, tables = folder, []
         for file in [] if folder.is_symlink() else sorted(folder.glob("*.arrow")):
             check_regular(file)
             try:
@@ -236,7 +198,7 @@ class PreparedSplit:
         return NMTError(f"{self.folder}: damaged, or no prepared corpus ({one_line(error)}); prepare it again")
 
     def check(self, vocabulary_sizes: tuple[int, int]) -> None:
-        """NMTError where offsets, lengths or ids of any pair are invalid."""
+        """NMTError where offsets, lengths or ids of any pair are invalid: they would end in a traceback, or worse."""
         try:
             for block in self.table.data.to_batches():
                 block.validate(full=True)
@@ -249,12 +211,12 @@ class PreparedSplit:
         except (ValueError, pa.ArrowException) as error:
             raise self.damaged(error) from error
 
-    def lines(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    def lines(self, indices: Ints) -> Ints:
         """The line numbers of the pairs at `indices` in the corpus, counted from 1 over all its files."""
-        lines: NDArray[np.int64] = self.table[indices].column("line").to_numpy()
+        lines: Ints = self.table[indices].column("line").to_numpy()
         return lines
 
-    def batch(self, indices: NDArray[np.int64]) -> Batch:
+    def batch(self, indices: Ints) -> Batch:
         """The sentences at `indices`, padded to the longest."""
         rows = self.table[indices]
         return padded_batch(*(rows.column(side).combine_chunks() for side in ("source", "target")))
@@ -265,18 +227,16 @@ class Domain(NamedTuple):
 
     name: str
     rows: range
-    tag: str = ""
-    """The tag before each source line, with a blank."""
+    tag: str = ""  # the tag before each source line, with a blank
 
 
 @dataclass
 class PreparedCorpus:
-    """The folder that `nmt preprocess` wrote."""
+    """An open prepared corpus."""
 
     folder: Path
     manifest: Manifest
-    source_vocabulary_size: int | None = None
-    """Entries of the source's vocabulary; None where there is one for both sides."""
+    source_vocabulary_size: int | None = None  # entries of the source's vocabulary, unless both sides share one
 
     @property
     def source_language(self) -> str:
@@ -291,21 +251,15 @@ class PreparedCorpus:
         return self.folder / TOKENIZER
 
     def split(self, name: str) -> PreparedSplit:
-        """train, valid or test; NMTError where there is none."""
+        """train, valid or test; NMTError where there is none, or it is damaged."""
         if not (self.folder / name).is_dir():
             raise self.without(name)
-        split = PreparedSplit(self.folder / name)
+        split, size = PreparedSplit(self.folder / name), self.manifest.vocabulary_size
         if not len(split):
             raise NMTError(f"{split.folder}: it holds no pairs; prepare it again")
-        size = self.manifest.vocabulary_size
         split.check((self.source_vocabulary_size or size, size))
         self.check_count(name, len(split), "pairs")
         return split
-
-    def without(self, split: str) -> NMTError:
-        return NMTError(
-            f"{self.folder} holds no {split} set: prepare it with data.{split} or data.{split}_size, or take another"
-        )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """Raw source and target lines of valid or test; NMTError where there are none, or they are damaged."""
@@ -321,17 +275,19 @@ class PreparedCorpus:
         self.check_count(split, len(pairs), "lines")
         return [source for source, _ in pairs], [target for _, target in pairs]
 
-    def domains(self, split: str, data: DataConfig) -> list[Domain]:
-        """The sources that have pairs in a validation or test set."""
-        bounds = self.bounds(split).tolist()
-        parts = enumerate(zip(sources_of(data), map(range, bounds, bounds[1:]), strict=False))
-        return [
-            Domain(held_out_name(data, number, source, split), rows, f"{source.data.tag} " if source.data.tag else "")
-            for number, (source, rows) in parts
-            if rows
-        ]
+    def without(self, split: str) -> NMTError:
+        return NMTError(
+            f"{self.folder} holds no {split} set: prepare it with data.{split} or data.{split}_size, or take another"
+        )
 
-    def bounds(self, split: str) -> NDArray[np.int64]:
+    def check_count(self, split: str, number: int, unit: str) -> None:
+        kept = self.manifest.counts.get(split, {}).get("kept", number)
+        if kept != number:
+            raise NMTError(
+                f"{self.folder}: {split} has {number:,} {unit}, not {kept:,} as the manifest says: prepare it again"
+            )
+
+    def bounds(self, split: str) -> Ints:
         """The first row of each source in a split, and the end of the last one; NMTError where they are unknown."""
         counts = self.manifest.counts.get(split, {})
         sizes = list((counts.get("sources") or {"": counts.get("kept", 0)}).values())
@@ -339,13 +295,14 @@ class PreparedCorpus:
             raise NMTError(f"{self.folder}: the sources of {split} do not add up to it; prepare it again")
         return np.cumsum([0, *sizes])
 
-    def check_count(self, split: str, number: int, unit: str) -> None:
-        """NMTError where a split has another number of pairs or lines than the manifest says."""
-        kept = self.manifest.counts.get(split, {}).get("kept", number)
-        if kept != number:
-            raise NMTError(
-                f"{self.folder}: {split} has {number:,} {unit}, not {kept:,} as the manifest says: prepare it again"
-            )
+    def domains(self, split: str, data: DataConfig) -> list[Domain]:
+        """The sources that have pairs in a validation or test set."""
+        bounds = self.bounds(split).tolist()
+        return [
+            Domain(held_out_name(data, number, source, split), range(start, end), f"{source.data.tag or ''} ".lstrip())
+            for number, (source, start, end) in enumerate(zip(sources_of(data), bounds, bounds[1:], strict=False))
+            if start < end
+        ]
 
 
 def open_corpus(folder: Path) -> PreparedCorpus:
@@ -360,24 +317,19 @@ def open_corpus(folder: Path) -> PreparedCorpus:
     return PreparedCorpus(folder, manifest, tokenizer.source_vocabulary_size)
 
 
-PARENT_LEVELS = 4
-"""Folders above a run in which a relative path in its configuration may begin."""
-
-
 def corpus_of(folder: Path, training: Mapping[str, Any], prepared: str | None = None) -> PreparedCorpus:
-    """The corpus in the folder `prepared`, or the one that a model was trained on: report, compare, cite, export.
+    """The corpus in the folder `prepared`, or the one that the model in `folder` was trained on; NMTError otherwise.
 
-    `folder` is a run or a model directory, and `training` the record in its description or in a checkpoint: `config`
-    with the folder's name, relative to here or to a folder above the run, and `corpus`, the fingerprint. Raises
-    Raises NMTError if the corpus is missing or is a different one.
+    `training` is the record in the model's description or in a checkpoint: `config`, whose `prepared` is relative to
+    the working directory or to a folder above the run, and `corpus`, the fingerprint.
     """
-    config = training.get("config")
-    name = prepared or (config.get("prepared") if isinstance(config, dict) else None)
+    name = prepared or within(training, "config", "prepared")
     if not isinstance(name, str):
         raise NMTError(f"{folder} does not say what it was trained on; name the corpus")
     places = [Path(name), *(parent / name for parent in folder.resolve().parents[:PARENT_LEVELS] if not prepared)]
-    place = next((place for place in places if (place / "manifest.json").is_file()), places[0])
-    corpus = open_corpus(place)
+    corpus = open_corpus(next((place for place in places if (place / "manifest.json").is_file()), places[0]))
     if training.get("corpus") not in (None, corpus.manifest.fingerprint):
-        raise NMTError(f"{place} holds another corpus than the one that {folder} was trained on; pass prepared=FOLDER")
+        raise NMTError(
+            f"{corpus.folder} holds another corpus than the one that {folder} was trained on; pass prepared=FOLDER"
+        )
     return corpus

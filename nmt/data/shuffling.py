@@ -51,21 +51,18 @@ def shuffle_key(*numbers: ArrayLike) -> Ints:
     return key
 
 
-def encipher(values: Ints, side: Ints, key: Ints) -> Ints:
-    """A permutation of the numbers below side * side."""
-    left, right = np.divmod(values, side)
-    for _ in range(ROUNDS):
-        key = key + INCREMENT
-        left, right = right, (left + (shifted(splitmix((right ^ key) + INCREMENT), 32) * side >> 32)) % side
-    return left * side + right
-
-
 def shuffled(indices: NDArray[Any], size: ArrayLike, key: Ints) -> Ints:
     """The items at `indices` of range(size) after shuffling by `key`; each index may have its own size and key."""
     sizes, keys = (np.broadcast_to(integers(values), indices.shape) for values in (size, key))
     # The square is hardly larger than the range. Below 2**52 the root is exact enough.
     sides = np.ceil(np.sqrt(sizes)).astype(np.int64)
-    items = encipher(integers(indices), sides, keys)
-    while len(outside := np.flatnonzero(items >= sizes)):
-        items[outside] = encipher(items[outside], sides[outside], keys[outside])
+    items, outside = integers(indices), np.arange(len(indices))
+    while len(outside):
+        side, round_key = sides[outside], keys[outside]
+        left, right = np.divmod(items[outside], side)
+        for _ in range(ROUNDS):
+            round_key = round_key + INCREMENT
+            left, right = right, (left + (shifted(splitmix((right ^ round_key) + INCREMENT), 32) * side >> 32)) % side
+        items[outside] = left * side + right
+        outside = outside[items[outside] >= sizes[outside]]
     return items

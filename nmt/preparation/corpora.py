@@ -1,10 +1,7 @@
 """Kinds of corpora, each registered under kind "corpus" by the name that `data.kind` chooses."""
 
-import os
-import urllib.error
-import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,8 @@ from nmt.errors import NMTError, one_line
 from nmt.files import sha256
 from nmt.registry import entries_of
 from nmt.text import MalformedLine, Pair, read_files, resolve, texts_of
+
+HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 class Corpus:
@@ -50,7 +49,7 @@ def corpus_for(data: DataConfig) -> Corpus:
     return corpus
 
 
-def file_digests(paths: Iterator[Path]) -> dict[str, str]:
+def file_digests(paths: Iterable[Path]) -> dict[str, str]:
     return {str(path): sha256(path.resolve()) for path in paths}
 
 
@@ -70,45 +69,29 @@ class Files(Corpus):
         return file_digests(path for entry in entries for path in resolve(entry, self.data))
 
 
-HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
-
-
-def hub_answers() -> bool:
-    """True if the Hugging Face hub answers within seconds; its own clients would retry for half a minute."""
-    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
-    try:
-        with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=5):
-            return True
-    except urllib.error.HTTPError:
-        return True
-    except OSError:
-        return False
-
-
 class Hub(Corpus):
     """A dataset of the Hugging Face hub, or a local copy of one, with a column `translation`."""
 
     def load(self, split: str) -> Any:
         """The dataset of a split."""
-        data = self.data
-        where, arguments, options = data.hub, [data.subset], {"split": HUB_SPLITS[split]}
+        data, where = self.data, str(self.data.hub)
+        options: dict[str, Any] = {"name": data.subset, "split": HUB_SPLITS[split]}
         if data.path:
             # datasets would read any file that the README.md of the folder names, also outside of it.
             pattern = f"{data.subset}/{HUB_SPLITS[split]}-*.parquet"
-            files = sorted(map(str, Path(data.path).glob(pattern)))
-            if not files:
+            where, options = (
+                "parquet",
+                {"data_files": sorted(map(str, Path(data.path).glob(pattern))), "split": "train"},
+            )
+            if not options["data_files"]:
                 raise NMTError(f"data.path={data.path}: no {pattern} there")
-            where, arguments, options = "parquet", [], {"data_files": files, "split": "train"}  # type: ignore[dict-item]
-        elif not hub_answers():
-            os.environ["HF_HUB_OFFLINE"] = "1"  # datasets then looks in its cache
         import datasets
 
         try:
-            return datasets.load_dataset(str(where), *arguments, **options)
+            return datasets.load_dataset(where, **options)
         except Exception as error:  # datasets, huggingface_hub, httpx and fsspec each raise their own
             raise NMTError(
-                f"cannot load {data.path or where} ({data.subset}, {HUB_SPLITS[split]}): "
-                f"{(str(error).strip() or type(error).__name__).splitlines()[0]}; "
+                f"cannot load {data.path or where} ({data.subset}, {HUB_SPLITS[split]}): {one_line(error)}; "
                 "pass data.path=FOLDER of a local copy, or use data=files or data=quickstart"
             ) from error
 
@@ -121,23 +104,20 @@ class Hub(Corpus):
             raise NMTError(f"{where} has no column translation, only {', '.join(dataset.column_names)}")
         try:
             rows = (row for rows in dataset.iter(batch_size=1000) for row in rows["translation"])
-            for number, translation in enumerate(rows, 1):
-                for language in (data.source, data.target) if isinstance(translation, dict) else ():
-                    if language not in translation:
+            for number, row in enumerate(rows, 1):
+                for language in (data.source, data.target) if isinstance(row, dict) else ():
+                    if language not in row:
                         raise NMTError(
-                            f"{where} has no language {language!r}, only {', '.join(translation)}: "
+                            f"{where} has no language {language!r}, only {', '.join(row)}: "
                             "check data.source and data.target"
                         )
                 try:
-                    pair = texts_of(translation, data)
+                    yield texts_of(row, data)
                 except MalformedLine as error:
                     if data.errors == "strict":
-                        raise NMTError(
-                            f"{where}, {split}, row {number}: {error}; correct it, or pass data.errors=skip"
-                        ) from error
+                        advice = "correct it, or pass data.errors=skip"
+                        raise NMTError(f"{where}, {split}, row {number}: {error}; {advice}") from error
                     dropped[error.counted_as] += 1
-                else:
-                    yield pair
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise NMTError(f"{where}: cannot be read ({one_line(error)})") from error
 

@@ -7,7 +7,6 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from functools import lru_cache, partial
 from math import ceil
 from pathlib import Path
@@ -15,24 +14,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from nmt.config import ExperimentConfig, SourceConfig, TokenizerConfig, held_out_name, sources_of
-from nmt.data import IDS_SCHEMA, TOKENIZER, stages, transforms_for
+from nmt.config import ExperimentConfig, TokenizerConfig, held_out_name, sources_of
+from nmt.data import IDS_SCHEMA, TOKENIZER, source_copies, transforms_for
 from nmt.errors import NMTError
 from nmt.files import check_direction, find_model_directory, read_description
-from nmt.preparation.reading import (
-    EMPTY,
-    HELD_OUT,
-    Reading,
-    Say,
-    arrow_writer,
-    blocks,
-    chosen_blocks,
-    list_column,
-    text_block,
-    text_pairs,
-)
+from nmt.preparation.reading import EMPTY, HELD_OUT, Flags, Reading, Say, arrow_blocks, arrow_writer, blocks, text_pairs
 from nmt.text import Encode, Tokenizer, fast_encode, load_tokenizer, read_tokenizer, train_tokenizer
 
 SIDES = ("source", "target")
@@ -42,24 +29,15 @@ LEARNT = 50
 """A character that the vocabulary does not have, and spells in bytes, is recorded if it stands there this often."""
 
 
-def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
-    """The 99th percentile and the maximum of counted lengths; 0 without lengths."""
-    if not lengths:
-        return {"p99": 0, "max": 0}
-    ascending = sorted(lengths)
-    so_far = np.cumsum([lengths[length] for length in ascending])
-    return {"p99": ascending[np.searchsorted(so_far, ceil(0.99 * int(so_far[-1])))], "max": ascending[-1]}
-
-
 def learn_vocabulary(
-    samples: list[tuple[Path, NDArray[np.bool_]]],
+    samples: list[tuple[Path, Flags]],
     sides: tuple[int, ...],
     config: TokenizerConfig,
     entries: list[str],
     tags: list[str],
 ) -> Tokenizer:
-    """Train a tokenizer on these sides of sampled pairs: files of text, and True for each pair in the sample."""
-    pairs = (pair for text, sample in samples for block in chosen_blocks(text, sample) for pair in text_pairs(block))
+    """Train a tokenizer on these sides of sampled pairs: files of text, and true for each pair in the sample."""
+    pairs = (pair for text, sample in samples for block in arrow_blocks(text, sample) for pair in text_pairs(block))
     lines = (pair[side] for block in blocks(pairs) for side in sides for pair in block)
     return train_tokenizer(lines, config, entries, tags)
 
@@ -81,14 +59,21 @@ def encode_block(
     tokenizer, encode = worker_tokenizer(tokenizer_file)
     ids = [encode(block.column(side).to_pylist(), side) for side in (0, 1)]
     if tag:
-        tag_id = tokenizer.tag_id(tag)
-        ids[0] = [[tag_id, *line] for line in ids[0]]
+        ids[0] = [[tokenizer.tag_id(tag), *line] for line in ids[0]]
     lengths = [np.fromiter(map(len, side), np.int32, len(side)) for side in ids]
-    columns = [*map(list_column, ids, lengths), *(pa.array(side + 1) for side in lengths), block.column("line")]
+    encoded = pa.record_batch([*ids, *(side + 1 for side in lengths), block.column("line")], schema=IDS_SCHEMA)
     short = pa.array(np.maximum(*lengths) <= (np.inf if limit is None else limit))
-    kept = pa.record_batch(columns, schema=IDS_SCHEMA).filter(short)
     characters = [Counter("".join(column.to_pylist())) for column in block.filter(short).columns[:2]]
-    return kept, len(block) - len(kept), characters
+    return encoded.filter(short), len(block) - short.true_count, characters
+
+
+def usual_and_longest(lengths: Counter[int]) -> dict[str, int]:
+    """The 99th percentile and the maximum of counted lengths; 0 without lengths."""
+    if not lengths:
+        return {"p99": 0, "max": 0}
+    ascending = sorted(lengths)
+    so_far = np.cumsum([lengths[length] for length in ascending])
+    return {"p99": ascending[np.searchsorted(so_far, ceil(0.99 * int(so_far[-1])))], "max": ascending[-1]}
 
 
 class Preparation:
@@ -96,18 +81,21 @@ class Preparation:
 
     def __init__(self, config: ExperimentConfig, folder: Path, say: Say, pool: ProcessPoolExecutor) -> None:
         self.config, self.folder, self.say, self.pool = config, folder, say, pool
-        self.tokenizer_file = folder / TOKENIZER
+        self.tokenizer_file, self.sources = folder / TOKENIZER, sources_of(config.data)
+        self.tags = sorted({source.data.tag for source in self.sources if source.data.tag})
         self.counts: dict[str, Any] = {}
-        self.characters: dict[str, str] | None = None
-        """The characters of the training pairs by side; None if they are too many."""
-        self.initial: Tokenizer | None = None
-        """The tokenizer of the model `init`."""
+        self.characters: dict[str, str] | None = None  # side -> characters of the training pairs, unless very many
+        self.initial: Tokenizer | None = None  # that of the model `init`
         if config.init is not None:
             model = find_model_directory(config.init, "init")
             check_direction(f"init={config.init}", read_description(model), config.data.source, config.data.target)
             self.initial = read_tokenizer(model)
+            if missing := [tag for tag in self.tags if tag not in self.initial.tags]:
+                raise NMTError(
+                    f"tag {missing[0]}: the vocabulary of init={config.init} has "
+                    f"{', '.join(self.initial.tags) or 'no tags'}; leave the tag out, or use a model that has it"
+                )
         clean = (self.initial or Tokenizer).clean
-        self.sources = sources_of(config.data)
         self.readings = [
             Reading(source.data, config.seed, folder / f"text-{number}.arrow", say, self.map, clean)
             for number, source in enumerate(self.sources)
@@ -125,42 +113,34 @@ class Preparation:
 
     def run(self) -> None:
         """Read, hold out, learn the vocabulary, encode, and write everything but the manifest."""
-        for source, reading in zip(self.sources, self.readings, strict=True):
-            with self.naming(source):
-                reading.read_held_out()
+        self.for_each_source(Reading.read_held_out)
         given = np.concatenate([EMPTY, *(hashes for reading in self.readings for hashes in reading.given.values())])
-        for source, reading in zip(self.sources, self.readings, strict=True):
-            with self.naming(source):
-                reading.read_train(given)
+        self.for_each_source(lambda reading: reading.read_train(given))
         self.compare_sources()
-        # NMTError where a stage has no pairs, or the vocabulary cannot do what a transform needs.
-        stages(self.sources, [int(reading.keep.sum()) for reading in self.readings], self.config.data.temperature)
+        # NMTError where a source gets too small a share, or the vocabulary cannot do what a transform needs.
+        source_copies(self.sources, [reading.keep.sum() for reading in self.readings], self.config.data.temperature)
         if not any(reading.held_out["valid"] for reading in self.readings):
             raise NMTError("data.valid_size=0: training needs some pairs to be validated on; give data.valid")
-        if self.initial:
-            self.initial.save(self.tokenizer_file)
-        else:
-            self.learn_vocabulary()
+        (self.initial or self.learned()).save(self.tokenizer_file)
         transforms_for(self.tokenizer_file, self.sources, self.config.seed)
-        for split in ("train", *HELD_OUT):
-            if split in HELD_OUT:
-                self.write_texts(split)
+        self.write_ids("train")
+        for split in HELD_OUT:
+            self.write_texts(split)
             self.write_ids(split)
         for reading in self.readings:
             reading.text.unlink()
 
-    @contextmanager
-    def naming(self, source: SourceConfig) -> Iterator[None]:
-        """Errors within the block name the source, if there are several."""
-        try:
-            yield
-        except NMTError as error:
-            if not self.config.data.sources:
-                raise
-            raise NMTError(f"data.sources, {source.name}: {error}") from error
+    def for_each_source(self, read: Callable[[Reading], None]) -> None:
+        """Read each source; errors name it, if there are several."""
+        for source, reading in zip(self.sources, self.readings, strict=True):
+            try:
+                read(reading)
+            except NMTError as error:
+                where = f"data.sources, {source.name}: " if self.config.data.sources else ""
+                raise NMTError(f"{where}{error}") from error
 
     def compare_sources(self) -> None:
-        """Drop lines like a held-out line of another source, count pairs of given sets in train, and check the tags."""
+        """Drop lines like a held-out line of another source, count pairs of given sets in train, and add up counts."""
         in_train = np.concatenate([reading.in_given for reading in self.readings])
         sources, targets = (set[str]().union(*(reading.drawn[side] for reading in self.readings)) for side in (0, 1))
         for reading in self.readings:
@@ -176,16 +156,9 @@ class Preparation:
             self.counts[split] = {"read": sum(count["read"] for count in counts), "dropped": dropped}
             if any("in_train" in count for count in counts):
                 self.counts[split]["in_train"] = sum(count.get("in_train", 0) for count in counts)
-        self.tags = sorted({source.data.tag for source in self.sources if source.data.tag})
-        if self.initial and (missing := [tag for tag in self.tags if tag not in self.initial.tags]):
-            raise NMTError(
-                f"tag {missing[0]}: the vocabulary of init={self.config.init} has "
-                f"{', '.join(self.initial.tags) or 'no tags'}; leave the tag out, or begin with a model whose "
-                "corpus had it"
-            )
 
-    def learn_vocabulary(self) -> None:
-        """Train the tokenizer on a sample of the kept pairs."""
+    def learned(self) -> Tokenizer:
+        """The tokenizer of a sample of the kept pairs."""
         config, keep = self.config.tokenizer, np.concatenate([reading.keep for reading in self.readings])
         indices = np.flatnonzero(keep)
         if len(indices) > config.sample:
@@ -195,17 +168,16 @@ class Preparation:
         ends = np.cumsum([len(reading.keep) for reading in self.readings])
         samples = list(zip([reading.text for reading in self.readings], np.split(keep, ends[:-1]), strict=True))
         structured = [reading for reading in self.readings if reading.corpus.structured]
-        entries = {
-            entry
+        targets = (
+            (reading.corpus, target)
             for reading in structured
-            for block in chosen_blocks(reading.text, reading.keep)
+            for block in reading.blocks_of("train")
             for target in block.column(1).to_pylist()
-            for entry in reading.corpus.entries(target)
-        }
-        sides = (0,) if structured else (0, 1)
+        )
+        entries = sorted({entry for corpus, target in targets for entry in corpus.entries(target)})
         # In a worker process, because the library ignores signals while it trains, and to free its memory.
-        training = self.pool.submit(learn_vocabulary, samples, sides, config, sorted(entries), self.tags)
-        training.result().save(self.tokenizer_file)
+        sides = (0,) if structured else (0, 1)
+        return self.pool.submit(learn_vocabulary, samples, sides, config, entries, self.tags).result()
 
     def write_texts(self, split: str) -> None:
         """Write the raw lines of a held-out set, and of its part from each source, for `nmt translate` and `score`."""
@@ -221,35 +193,24 @@ class Preparation:
                 lines = "".join(re.sub(r"[\r\n]+", " ", pair[side]) + "\n" for pair in pairs)
                 (self.folder / f"{name}.{language}").write_text(lines, encoding="utf-8", newline="\n")
 
-    def text_blocks(self, split: str, reading: Reading) -> Iterable[pa.RecordBatch]:
-        """The clean pairs of a split of a source."""
-        if split == "train":
-            return chosen_blocks(reading.text, reading.keep)
-        return (
-            text_block([reading.corpus.as_read(pair, reading.clean) for _, pair in block], [line for line, _ in block])
-            for block in blocks(enumerate(reading.held_out[split], start=1))
-        )
-
     def write_ids(self, split: str) -> None:
         """Encode, write and count clean pairs and their tokens; a split without pairs has no folder."""
         lengths, characters = [Counter[int](), Counter[int]()], [Counter[str](), Counter[str]()]
-        file, too_long, kept_of = self.folder / split / "pairs.arrow", 0, list[int]()
+        file, counts, kept_of = self.folder / split / "pairs.arrow", self.counts[split], list[int]()
         file.parent.mkdir()
         with arrow_writer(file, IDS_SCHEMA) as write:
             for reading in self.readings:
-                limit, before = reading.data.filters.max_tokens if split == "train" else None, sum(kept_of)
+                limit, before = reading.data.filters.max_tokens if split == "train" else None, lengths[0].total()
                 encode = partial(encode_block, tokenizer_file=self.tokenizer_file, limit=limit, tag=reading.data.tag)
-                for ids, dropped, block_characters in self.map(encode, self.text_blocks(split, reading)):
+                for ids, dropped, block_characters in self.map(encode, reading.blocks_of(split)):
                     write(ids)
-                    too_long += dropped
+                    counts["dropped"] += Counter({"too long (tokens)": dropped})
                     for side in (0, 1):
                         lengths[side].update((ids.column(f"{SIDES[side]}_length").to_numpy() - 1).tolist())
                         characters[side].update(block_characters[side])
                     self.say(f"encoded {lengths[0].total():,} pairs of {split}")
                 kept_of.append(lengths[0].total() - before)
-        counts, kept = self.counts[split], sum(kept_of)
-        if too_long:
-            counts["dropped"]["too long (tokens)"] += too_long
+        kept = sum(kept_of)
         if not kept:
             file.unlink()
             file.parent.rmdir()
@@ -270,8 +231,7 @@ class Preparation:
         """The characters that the model can learn, sorted, for each side; None if they are too many."""
         if max(map(len, characters)) > RECORDED_CHARACTERS:
             return None
-        tokenizer = load_tokenizer(self.tokenizer_file)
-        recorded = {}
+        tokenizer, recorded = load_tokenizer(self.tokenizer_file), {}
         for number, counts in enumerate(characters):
             spelled = {" ", *"".join(tokenizer.vocabulary(number))}
             recorded[SIDES[number]] = "".join(sorted(c for c in counts if c in spelled or counts[c] >= LEARNT))

@@ -1,14 +1,23 @@
-"""`nmt preprocess`: write a corpus whole or not at all, by one process at a time."""
+"""`nmt preprocess`: write a corpus whole or not at all, by one process at a time; and the worker processes for it."""
 
+import gc
+import os
 import re
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
+from multiprocessing import active_children, parent_process
 from pathlib import Path
 from typing import Any
 
+from nmt.compat import close_answers
 from nmt.config import ExperimentConfig, difference, require, sources_of, to_tree
-from nmt.data import FORMAT_VERSION, TOKENIZER, Manifest, check_ours, fingerprint, read_manifest
+from nmt.data import FORMAT_VERSION, TOKENIZER, Manifest, as_prepared, check_ours, fingerprint, read_manifest
 from nmt.errors import NMTError
 from nmt.files import (
     check_replaceable,
@@ -25,8 +34,71 @@ from nmt.files import (
 from nmt.preparation.corpora import corpus_for
 from nmt.preparation.preparation import Preparation
 from nmt.preparation.reading import Say
-from nmt.preparation.workers import ended_by_sigterm, worker_pool
 from nmt.text import load_tokenizer
+
+
+def end_with_parent() -> None:
+    """Run in a thread of a worker: exit when the parent has ended, even by SIGKILL."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def begin() -> None:
+    """Initialize a worker. Ctrl-C in a terminal reaches all processes, but the parent ends its workers itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()  # inherited objects stay: the garbage collector need not scan them again and again
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+@contextmanager
+def worker_pool(count: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
+    """A process pool for a block; if that ends by an exception, the workers are killed.
+
+    `options` are those of the executor; another initializer must call `begin`.
+    """
+    others = set(active_children())
+    pool = ProcessPoolExecutor(count, **{"initializer": begin, **options})
+    try:
+        yield pool
+    except BaseException:
+        for worker in set(active_children()) - others:
+            worker.kill()
+        close_answers(pool)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
+    """Prepare the corpus of `config` in the folder `config.prepared`, unless that is done already.
+
+    Returns the manifest, and True if anything was done; `say` is called with the progress. Raises NMTError if the
+    folder holds another corpus, without `config.overwrite`, or anything else, or if another process prepares it.
+    """
+    corpora = [corpus_for(source.data) for source in sources_of(config.data)]
+    if config.tokenizer.kind == "wordpiece" and any(corpus.structured for corpus in corpora):
+        raise NMTError(f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
+    folder = Path(config.prepared)
+    existing(config)  # before the sources are read, which takes time
+    content = {
+        "data": to_tree(config.data),
+        "tokenizer": to_tree(config.tokenizer),
+        "seed": config.seed,
+        "sources": {name: mark for corpus in corpora for name, mark in corpus.digests().items()},
+        **initial(config),
+    }
+    if manifest := existing(config, content):
+        return manifest, False
+    with only_process(folder, "prepared", replaced=True):
+        if manifest := existing(config, content):  # another process was faster
+            return manifest, False
+        remove_leftovers(folder.parent, re.escape(folder.name))
+        trains = f"{folder}: a training uses this corpus; wait for its end, or pass data.name=OTHER"
+        with locked_file(folder / TOKENIZER, True, trains), whole_folder(folder) as temporary:
+            return prepare(config, content, temporary, say), True
 
 
 def existing(config: ExperimentConfig, content: dict[str, Any] | None = None) -> Manifest | None:
@@ -41,45 +113,16 @@ def existing(config: ExperimentConfig, content: dict[str, Any] | None = None) ->
             check_ours(folder)
         return None
     manifest = read_manifest(folder)
-    if content is not None and manifest.fingerprint != fingerprint(content):
-        raise NMTError(
-            f"{folder} was prepared with another configuration ({manifest.difference(content)}): "
-            "pass overwrite=true to replace it, or data.name=OTHER to keep both"
-        )
-    if content is not None and manifest.content != content:  # in keys that training alone reads
-        manifest.content = content
+    if content is not None and manifest.content != content:
+        old, new = ({**tree, "data": as_prepared(tree["data"])} for tree in (manifest.content, content))
+        if old != new:
+            raise NMTError(
+                f"{folder} was prepared with another configuration ({difference(old, new)}): "
+                "pass overwrite=true to replace it, or data.name=OTHER to keep both"
+            )
+        manifest.content = content  # with other keys that training alone reads
         manifest.write(folder)
     return manifest
-
-
-def preprocess(config: ExperimentConfig, say: Say) -> tuple[Manifest, bool]:
-    """Prepare the corpus of `config` in the folder `config.prepared`, unless that is done already.
-
-    Returns the manifest, and True if anything was done; `say` is called with the progress. Raises NMTError if the
-    folder holds another corpus, without `config.overwrite`, or anything else, or if another process prepares it.
-    """
-    corpora = [corpus_for(source.data) for source in sources_of(config.data)]
-    if config.tokenizer.kind == "wordpiece" and any(corpus.structured for corpus in corpora):
-        raise NMTError(f"tokenizer.kind=wordpiece with data.kind={config.data.kind}: use tokenizer.kind=bpe or unigram")
-    folder = Path(config.prepared)
-    with ended_by_sigterm():
-        existing(config)  # before the sources are read, which takes time
-        content = {
-            "data": to_tree(config.data),
-            "tokenizer": to_tree(config.tokenizer),
-            "seed": config.seed,
-            "sources": {name: mark for corpus in corpora for name, mark in corpus.digests().items()},
-            **initial(config),
-        }
-        if manifest := existing(config, content):
-            return manifest, False
-        with only_process(folder, "prepared", replaced=True):
-            if manifest := existing(config, content):  # another process was faster
-                return manifest, False
-            remove_leftovers(folder.parent, re.escape(folder.name))
-            trains = f"{folder}: a training uses this corpus; wait for its end, or pass data.name=OTHER"
-            with locked_file(folder / TOKENIZER, True, trains), whole_folder(folder) as temporary:
-                return prepare(config, content, temporary, say), True
 
 
 def initial(config: ExperimentConfig) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,14 +21,17 @@ from nmt.errors import NMTError
 from nmt.preparation.corpora import Corpus, corpus_for
 from nmt.text import Pair, letters, reason_to_drop, words
 
+HELD_OUT = ("valid", "test")
 BLOCK_PAIRS = 5000
 TEXT_SCHEMA = pa.schema({"source": pa.string(), "target": pa.string(), "line": pa.int64()})
-HELD_OUT = ("valid", "test")
 Item = TypeVar("Item")
+Numbered = list[tuple[int, Pair]]
+"""Pairs with their line numbers in the corpus."""
 Clean = Callable[[str], str]
 Say = Callable[[str], None]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 """`map` over the worker processes, in order."""
+Flags = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
 EMPTY = np.empty(0, np.uint64)
 
@@ -40,21 +43,21 @@ def arrow_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordB
         yield lambda block: writer.write_batch(block) if len(block) else None
 
 
-def arrow_blocks(path: Path) -> Iterator[pa.RecordBatch]:
-    """The blocks of an Arrow stream file, one by one. Not memory-mapped: its pages would count as our memory."""
+def arrow_blocks(path: Path, chosen: Flags | None = None) -> Iterator[pa.RecordBatch]:
+    """The blocks of an Arrow stream file, one by one, or the `chosen` pairs in them.
+
+    Not memory-mapped: its pages would count as our memory.
+    """
+    start = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-        yield from reader
+        for block in reader:
+            yield block if chosen is None else block.filter(pa.array(chosen[start : start + len(block)]))
+            start += len(block)
 
 
-def list_column(rows: list[list[int]], lengths: NDArray[np.int32]) -> pa.ListArray:
-    """An Arrow column of lists, built without checking the type of each number."""
-    ends = np.append(0, lengths.cumsum(dtype=np.int32))
-    return pa.ListArray.from_arrays(ends, np.fromiter(chain.from_iterable(rows), np.int32, ends[-1]))
-
-
-def text_block(pairs: list[Pair], lines: list[int]) -> pa.RecordBatch:
-    """Pairs and their line numbers in the corpus, as a block."""
-    return pa.record_batch([*([pair[side] for pair in pairs] for side in (0, 1)), lines], schema=TEXT_SCHEMA)
+def text_block(numbered: Numbered) -> pa.RecordBatch:
+    sides = ([pair[side] for _, pair in numbered] for side in (0, 1))
+    return pa.record_batch([*sides, [line for line, _ in numbered]], schema=TEXT_SCHEMA)
 
 
 def text_pairs(block: pa.RecordBatch | pa.Table) -> list[Pair]:
@@ -68,24 +71,15 @@ def blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield block
 
 
-def chosen_blocks(path: Path, chosen: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-    """The chosen pairs of an Arrow file, in order, as blocks."""
-    start = 0
-    for block in arrow_blocks(path):
-        yield block.filter(pa.array(chosen[start : start + len(block)]))
-        start += len(block)
-
-
 def pair_hashes(pairs: Iterable[Pair]) -> Hashes:
     """64-bit hashes of pairs."""
     digests = (hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest() for pair in pairs)
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def first_of_equals(hashes: Hashes) -> NDArray[np.bool_]:
+def first_of_equals(hashes: Hashes) -> Flags:
     """True at the first occurrence of every value; large inputs are sorted in parts, to save memory."""
-    keep = np.zeros(len(hashes), dtype=bool)
-    parts = len(hashes) // 4_000_000 + 1
+    keep, parts = np.zeros(len(hashes), dtype=bool), len(hashes) // 4_000_000 + 1
     for part in range(parts):
         indices = np.flatnonzero(hashes % np.uint64(parts) == part)
         keep[indices[np.unique(hashes[indices], return_index=True)[1]]] = True
@@ -93,20 +87,16 @@ def first_of_equals(hashes: Hashes) -> NDArray[np.bool_]:
 
 
 def clean_and_filter(
-    numbered: list[tuple[int, Pair]], corpus: Corpus, clean: Clean, hashed: bool
+    numbered: Numbered, corpus: Corpus, clean: Clean, hashed: bool
 ) -> tuple[pa.RecordBatch, Hashes, Counter[str]]:
-    """Raw pairs with line numbers -> the clean pairs that pass the filters, their hashes, and counts of dropped pairs.
-
-    There are no hashes unless `hashed`.
-    """
-    pairs = [(corpus.as_read(raw, clean), line) for line, raw in numbered]
-    reasons = [reason_to_drop(pair, corpus.data.filters) for pair, _ in pairs]
+    """The clean pairs that pass the filters, their hashes if these are asked for, and counts of dropped pairs."""
+    pairs = [(line, corpus.as_read(raw, clean)) for line, raw in numbered]
+    reasons = [reason_to_drop(pair, corpus.data.filters) for _, pair in pairs]
     kept = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
-    block = text_block([pair for pair, _ in kept], [line for _, line in kept])
-    return block, pair_hashes(pair for pair, _ in kept if hashed), Counter(filter(None, reasons))
+    return text_block(kept), pair_hashes(pair for _, pair in kept if hashed), Counter(filter(None, reasons))
 
 
-def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> NDArray[np.bool_]:
+def shares_letters(block: pa.RecordBatch, sides: tuple[set[str], set[str]]) -> Flags:
     """True for each pair with a side whose letters are among those of that side."""
     pairs = text_pairs(block)
     return np.array([letters(source) in sides[0] or letters(target) in sides[1] for source, target in pairs], bool)
@@ -119,23 +109,17 @@ class Reading:
         """`text`: the file to write the clean training pairs to; `clean` is the tokenizer's."""
         self.data, self.seed, self.text, self.say, self.map, self.clean = data, seed, text, say, map, clean
         self.corpus = corpus_for(data)
-        self.counts: dict[str, Any] = {}
-        """For each split, pairs read and dropped, by reason."""
-        self.given: dict[str, Hashes] = {}
-        """Split -> hashes of its pairs, for a validation or test set that is not drawn from train."""
-        self.held_out: dict[str, list[Pair]] = {}
-        """The raw pairs of valid and test."""
-        self.drawn: tuple[set[str], set[str]] = (set(), set())
-        """The letters of both sides of the pairs that are drawn from train for these."""
-        self.in_given = EMPTY
-        """Hashes of the training pairs that are in a set that is given."""
-        self.keep = np.empty(0, np.bool_)
-        """True for each pair of `text` that is trained on."""
+        self.counts: dict[str, Any] = {}  # split -> pairs read and dropped, by reason
+        self.held_out: dict[str, list[Pair]] = {}  # split -> raw pairs
+        self.given: dict[str, Hashes] = {}  # split -> hashes of its pairs, for a set that is not drawn from train
+        self.in_given = EMPTY  # hashes of the training pairs that are in a set that is given
+        self.drawn: tuple[set[str], set[str]] = (set(), set())  # letters of both sides of the pairs drawn from train
+        self.keep = np.empty(0, np.bool_)  # true for each pair of `text` that is trained on
 
     def read_held_out(self) -> None:
         """Read all raw pairs of the validation and test sets that are given, unfiltered."""
         for split in HELD_OUT:
-            dropped: Counter[str] = Counter()
+            dropped = Counter[str]()
             raw = self.corpus.read(split, dropped)
             if raw is None:
                 continue
@@ -147,8 +131,8 @@ class Reading:
 
     def read_train(self, given: Hashes) -> None:
         """Read train into `text`, and draw the sets that are not given; `given` are hashes of those of all sources."""
-        dropped, reasons = Counter[str](), Counter[str]()
-        kept, hashes, in_given, unique = 0, [EMPTY], [EMPTY], self.data.filters.deduplicate
+        dropped, reasons, unique = Counter[str](), Counter[str](), self.data.filters.deduplicate
+        kept, hashes, in_given = 0, [EMPTY], [EMPTY]
         pairs = self.corpus.read("train", dropped)
         assert pairs is not None
         process = partial(clean_and_filter, corpus=self.corpus, clean=self.clean, hashed=unique or len(given) > 0)
@@ -194,21 +178,13 @@ class Reading:
             )
         for split in splits:
             rows = text.take(pa.array(drawn[split], pa.int64()))
-            self.held_out[split] = text_pairs(rows)
-            self.counts[split] = {"read": len(rows), "dropped": Counter()}
+            self.held_out[split], self.counts[split] = text_pairs(rows), {"read": len(rows), "dropped": Counter()}
             if self.corpus.structured:  # `text` does not show the original pairs
-                lines = rows.column("line").to_pylist()
-                drawn_lines = set(lines)
-                numbered = enumerate(self.corpus.read("train", Counter()) or (), start=1)
-                originals = {number: pair for number, pair in numbered if number in drawn_lines}
-                self.held_out[split] = [originals[line] for line in lines]
-
-    def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
-        """Drop the training pairs with these letters on either side; `held_out` of them are not lost."""
-        alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
-        if others := int((self.keep & alike).sum()) - held_out:
-            self.counts["train"]["dropped"]["like a held-out line"] += others
-        self.keep &= ~alike
+                originals = dict.fromkeys(rows.column("line").to_pylist(), ("", ""))
+                for line, pair in enumerate(self.corpus.read("train", Counter()) or (), start=1):
+                    if line in originals:
+                        originals[line] = pair
+                self.held_out[split] = list(originals.values())
 
     def draw(self, text: pa.Table, order: Iterator[int], size: int) -> list[int]:
         """Take the next `size` indices of `order` whose letters are not drawn yet."""
@@ -222,3 +198,17 @@ class Reading:
                     self.drawn[1].add(letters(pair[1]))
                 drawn.append(index)
         return drawn
+
+    def drop_alike(self, sides: tuple[set[str], set[str]], held_out: int = 0) -> None:
+        """Drop the training pairs with these letters on either side; `held_out` of them are not lost."""
+        alike = np.concatenate(list(self.map(partial(shares_letters, sides=sides), arrow_blocks(self.text))))
+        if lost := int((self.keep & alike).sum()) - held_out:
+            self.counts["train"]["dropped"]["like a held-out line"] += lost
+        self.keep &= ~alike
+
+    def blocks_of(self, split: str) -> Iterable[pa.RecordBatch]:
+        """The clean pairs of a split."""
+        if split == "train":
+            return arrow_blocks(self.text, self.keep)
+        pairs = ((line, self.corpus.as_read(raw, self.clean)) for line, raw in enumerate(self.held_out[split], start=1))
+        return map(text_block, blocks(pairs))

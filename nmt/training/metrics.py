@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
-from nmt.data import UpdateDataModule, UpdateSize
+from nmt.data import UpdateSize
 from nmt.files import write_file
 from nmt.hardware import processor, versions
 from nmt.model import training_flops
@@ -84,9 +84,9 @@ class ProgressLine:
     def made(self, step: int) -> None:
         self.progress.update(self.task, completed=step, left=clock(self.left(step)))
 
-    def report(self, step: int, metrics: dict[str, float], shares: dict[str, float]) -> None:
-        """Show metrics, and the shares of a mixture's sources."""
-        text = "  ".join([REPORT.format(**metrics), *(f"{name} {share:.1%}" for name, share in shares.items())])
+    def report(self, step: int, metrics: dict[str, float]) -> None:
+        """Show metrics."""
+        text = REPORT.format(**metrics)
         self.progress.update(self.task, report=text)
         now, left = time.monotonic(), self.left(step)
         if not self.console.is_terminal and (now - self.reported >= REPORT_SECONDS or step == self.total):
@@ -109,14 +109,11 @@ def flops_of(module: TranslationModule, size: UpdateSize) -> int:
 class MetricsCallback(UpdateCallback):
     """Reports loss, unsmoothed perplexity and speed of every `every` updates, and its time and cost (section 5.2)."""
 
-    def __init__(
-        self, config: dict[str, Any], line: ProgressLine, updates: UpdateDataModule, domains: list[str]
-    ) -> None:
+    def __init__(self, config: dict[str, Any], line: ProgressLine, domains: list[str]) -> None:
         """`domains` are the parts of the validation set that have figures of their own."""
         self.run, self.config, self.line, self.console = Path(config["run"]), config, line, line.console
-        self.updates, self.every = updates, int(config["trainer"]["log_every_n_steps"])
-        self.columns = [f"share/{name}" for name in updates.shares(0)]
-        self.columns += [f"{column}/{name}" for name in domains for column in VALIDATION_COLUMNS]
+        self.every = int(config["trainer"]["log_every_n_steps"])
+        self.columns = [f"{column}/{name}" for name in domains for column in VALIDATION_COLUMNS]
         # Over all restarts: training time (updates and saving, but neither memory check nor validation), FLOPs of the
         # model, cost (seconds x devices x sustained FLOP/s, as in Table 2), and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
@@ -193,10 +190,8 @@ class MetricsCallback(UpdateCallback):
             "skipped": module.skipped,
         }
         if trainer.is_global_zero:
-            # Updates are planned anew for this, because no process sees all of their sentences.
-            shares = self.updates.realised_shares(range((step - 1) // self.every * self.every, step))
-            self.report(step, metrics | {f"share/{name}": share for name, share in shares.items()})
-            self.line.report(step, metrics, shares)
+            self.report(step, metrics)
+            self.line.report(step, metrics)
             self.warn_of_other_programs()
         return int(tokens)
 

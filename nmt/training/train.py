@@ -203,7 +203,7 @@ class Training:
         updates = UpdateDataModule(self.corpus, config)
         domains = [domain.name for domain in self.corpus.domains("valid", config.data)]
         line = ProgressLine(self.console, max_seconds)
-        metrics = MetricsCallback(self.state.config, line, updates, domains if len(domains) > 1 else [])
+        metrics = MetricsCallback(self.state.config, line, domains if len(domains) > 1 else [])
         validation = Validation(self.corpus, config, metrics)
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
         # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
@@ -242,24 +242,18 @@ class Training:
         return saver.stopped_by
 
     def greet(self, module: TranslationModule, updates: UpdateDataModule, max_steps: int) -> None:
-        """Print a line about the training that begins, and the sources that it will not see."""
+        """Print a line about the training that begins."""
         update, warmup = self.resumed.update, module.optim.warmup
         parameters = sum(parameter.numel() for parameter in module.parameters())
         per_pass = updates.planner.micro_batches_per_pass / updates.planner.micro_batches
         start = f"from update {update:,} " if update else ""
-        parts = [f"{name} {share:.1%}" for name, share in updates.shares(update).items() if share]
+        parts = [f"{name} {share:.1%}" for name, share in updates.shares().items()]
         mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
         self.console.print(
             f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
             f"a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
             f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}{mixture}"
         )
-        for source in updates.sources:
-            if source.start >= max_steps:
-                self.console.print(
-                    f"notice: data.sources: {source.name} starts at update {source.start:,}, but training ends at "
-                    f"trainer.max_steps={max_steps:,}: it sees no pair of {source.name}"
-                )
 
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:

@@ -172,8 +172,7 @@ class BeforeTraining(Callback):
         """Shapes of the micro-batches of this update and those after it."""
         for number in count(update):
             for batch in self.planner.update(number):
-                sides = self.planner.source_lengths, self.planner.target_lengths
-                source, target = (int(lengths[batch.indices].max()) for lengths in sides)
+                source, target = (int(lengths[batch.indices].max()) for lengths in self.planner.lengths)
                 yield len(batch.indices), source, target
 
     def estimate_time(self, trainer: Trainer, module: TranslationModule) -> None:

@@ -16,8 +16,8 @@ from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 
-from nmt.config import MAX_TOKENS, ExperimentConfig, sources_of
-from nmt.data import Domain, PreparedCorpus, PreparedSplit, dummy_batch, last_stage
+from nmt.config import MAX_TOKENS, ExperimentConfig
+from nmt.data import Domain, PreparedCorpus, PreparedSplit, dummy_batch
 from nmt.errors import enough_memory_or
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.model import Transformer
@@ -101,20 +101,18 @@ class Validation(UpdateCallback):
             bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.domains = corpus.domains("valid", config.data)
-        self.last_stage = last_stage(sources_of(config.data))
 
     def compare(self, metrics: dict[str, float], step: int) -> None:
         """Compare with the best so far.
 
-        Only a regular validation counts later, so an extended run equals a longer one. Worse ones only count in the
-        last stage of a mixture, because a source that starts or ends changes them.
+        Only a regular validation counts later, so an extended run equals a longer one.
         """
         if step % self.config.every_steps:
             return
         sign = 1 if self.config.best == "bleu" else -1
         value = metrics[self.kind.column if sign > 0 else "valid_perplexity"]
         self.improved = not math.isnan(value) and (self.best is None or sign * value > sign * self.best)
-        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + (step > self.last_stage))
+        self.best, self.worse = (value, 0) if self.improved else (self.best, self.worse + 1)
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         self.improved = False

@@ -1,7 +1,10 @@
 """A check of what scale=paper needs against this machine, printed before anything begins."""
 
+import os
 import shutil
 import sys
+import urllib.error
+import urllib.request
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +20,6 @@ from nmt.errors import NMTError
 from nmt.files import duration
 from nmt.hardware import available_memory
 from nmt.model import Transformer, training_flops
-from nmt.preparation.corpora import hub_answers
 from nmt.training import peak_flops_per_second, precision_dtype
 
 GPUS = 8
@@ -76,6 +78,16 @@ def corpus(options: SimpleNamespace, name: str) -> Requirement:
         return (name, True, f"{data.hub} ({data.subset}) on the Hugging Face hub, which answers")
     copy = f"give a copy of {data.hub} ({data.subset}) with wmt14=FOLDER"
     return (name, False, f"the Hugging Face hub does not answer; {copy}")
+
+
+def hub_answers() -> bool:
+    """True if the Hugging Face hub answers within seconds; its own clients would retry for half a minute."""
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+    try:
+        with urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=5):
+            return True
+    except OSError as error:
+        return isinstance(error, urllib.error.HTTPError)
 
 
 def wanted_gpus(options: SimpleNamespace) -> int:

@@ -1,28 +1,25 @@
-"""Training on a mixture: exact after a kill, validated by domain, and translating with tags."""
+"""Mixtures: sources with shares, tags and noise, from their text to the batches of an update and a model with tags."""
 
 import csv
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from conftest import toy_options, write_toy_text
-from preloaded import python
 
-from nmt.text import Tokenizer, load_tokenizer
+from nmt.commands import compose
+from nmt.data import UpdateDataModule, open_corpus
+from nmt.errors import NMTError
+from nmt.preparation import preprocess
+from nmt.text import load_tokenizer
 
-MORE = ("trainer.max_steps=24", "validation.every_steps=8", "checkpoints.every_steps=6", "validation.bleu_sentences=3")
+SHORT = ["trainer.max_steps=12", "validation.every_steps=6", "checkpoints.every_steps=6", "validation.bleu_sentences=3"]
 
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Overrides of two tagged corpora with noise, the second one from update 10 on, which are prepared."""
-    from nmt.commands import compose
-    from nmt.preparation import preprocess
-
+    """Overrides of two tagged corpora, which are prepared; the second one has noise."""
     folder = tmp_path_factory.mktemp("mixture")
     for name, seed in (("de", 5), ("fr", 6)):
         (folder / name).mkdir()
@@ -32,7 +29,6 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         f"""defaults: [files]
 name: mixed
 target: xx
-noise: {{bpe_dropout: 0.2}}
 sources:
 - {{target: de, train: {folder}/de/train, valid: {folder}/de/valid, test: {folder}/de/test, tag: <2de>, name: german}}
 - train: "{folder}/fr/train.en:{folder}/fr/train.de"
@@ -41,9 +37,8 @@ sources:
   target: fr
   name: french
   tag: <2fr>
-  share: 0.4
-  start: 10
-  noise: {{typos: 0.5, upper: 0.2}}
+  share: 0.3
+  noise: {{upper: 0.5, bpe_dropout: 0.3}}
 """
     )
     plain = [word for word in toy_options(folder) if not word.startswith("data")]
@@ -52,73 +47,87 @@ sources:
     return [str(folder / "prepared"), *(word for word in plain if not word.startswith(("tokenizer", "workers")))]
 
 
-def tokenizer_of(mixture: list[str]) -> Tokenizer:
-    return load_tokenizer(Path(mixture[0]) / "tokenizer.model")
+def test_sources_are_prepared_one_after_another_with_their_tags(mixture):
+    corpus = open_corpus(Path(mixture[0]))
+    counts = corpus.manifest.counts["train"]
+    assert list(counts["sources"]) == ["german", "french"]
+    assert sum(counts["sources"].values()) == counts["kept"]
+    tokenizer, (_, border, end) = load_tokenizer(corpus.tokenizer_file), corpus.bounds("train")
+    rows = corpus.split("train").table[np.arange(end)].column("source").to_pylist()
+    for tag, part in (("<2de>", rows[:border]), ("<2fr>", rows[border:])):
+        tag_id = tokenizer.tag_id(tag)
+        assert all(row[0] == tag_id and tag_id not in row[1:] for row in part)
+    assert tokenizer.decode(rows[-1]) == tokenizer.decode(rows[-1][1:]) != ""
+    assert tokenizer.encode(["<2fr> ka lo"])[0] == [tag_id, *tokenizer.encode(["ka lo"])[0]]
+    assert tag_id not in tokenizer.encode(["ka <2fr> lo"])[0]
+    assert (corpus.folder / "valid.en").read_text().count("\n") == 80
+    assert (corpus.folder / "test.french.fr").read_text().count("\n") == 20
 
 
-def metrics(run: str) -> list[dict[str, str]]:
-    with Path(run, "metrics.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+def test_batches_have_the_noise_of_their_source_and_are_functions_of_update_and_row(mixture):
+    corpus = open_corpus(Path(mixture[0]))
+    module, other = (UpdateDataModule(corpus, compose("train", mixture)) for _ in range(2))
+    assert module.shares() == pytest.approx({"german": 0.7, "french": 0.3})
+    tokenizer, border = load_tokenizer(corpus.tokenizer_file), module.mixture.bounds[1]
+    counts = {"german": 0, "french": 0, "upper": 0}
+    for planned in (micro_batch for number in range(24) for micro_batch in module.planner.update(number)):
+        batch, again = module.batches.batch(planned), other.batches.batch(planned)
+        assert all(map(torch.equal, batch[:4], again[:4]))
+        clean = module.split.batch(planned.indices)
+        for row, index in enumerate(planned.indices):
+            noisy, unchanged = (
+                [tokenizer.decode(side[row].tolist()) for side in (sentences.source, sentences.target_out)]
+                for sentences in (batch, clean)
+            )
+            if index < border:
+                assert noisy == unchanged
+            else:
+                assert noisy in (unchanged, [side.upper() for side in unchanged])
+                counts["upper"] += noisy != unchanged
+            counts["french" if index >= border else "german"] += 1
+            assert batch.source[row, 0] == clean.source[row, 0]
+        assert batch.source.shape[1] <= planned.widths[0]
+        assert len(batch.source) * max(planned.widths) <= 120
+    assert 0.2 < counts["french"] / (counts["german"] + counts["french"]) < 0.4
+    assert 0.25 < counts["upper"] / counts["french"] < 0.6
 
 
-def test_a_killed_run_on_a_mixture_with_noise_ends_with_the_same_bits(mixture, nmt, training_state):
-    straight = nmt("train", *mixture, *MORE, "run=straight")
+@pytest.mark.parametrize(
+    ("sources", "problem"),
+    [
+        ("[{train: a}, 7]", "data.sources: 7 is not a mapping"),
+        ("[{train: a}, {train: x/a}]", "data.sources: two are called a; give each a name"),
+        ("[{train: a, share: 0.7}, {train: b, share: 0.6}]", "their shares are 1.3 together"),
+        ("[{train: a, share: 0.5, weight: 2}]", "a: share=0.5 and weight=2"),
+        ("[{train: a, tag: 2de}]", "data.sources, a: data.tag='2de': must be a word in angle brackets"),
+        ("[{train: a, target: de, tag: '<2de>'}, {train: b, target: fr}]", "each source needs a tag, such as <2de>"),
+    ],
+)
+def test_sources_that_cannot_be_are_refused(sources, problem):
+    with pytest.raises(NMTError) as error:
+        compose("preprocess", ["data=files", "data.name=x", f"data.sources={sources}"])
+    assert problem in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_on_a_mixture_resumes_with_the_same_bits_and_its_model_has_tags(mixture, nmt, training_state):
+    straight = nmt("train", *mixture, *SHORT, "run=run")
     assert straight.code == 0
-    assert "of the sentences, german 100.0%" in straight.err
-    process = subprocess.Popen(
-        [python(), "-m", "nmt", "train", *mixture, *MORE, "run=killed"], stderr=subprocess.DEVNULL
-    )
-    while not list(Path("killed").glob("checkpoints/step=*12.ckpt")):
-        assert process.poll() is None
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    again = nmt("train", *mixture, *MORE, "run=killed")
-    assert "of the sentences, german 60.0%, french 40.0%" in again.err
-    torch.testing.assert_close(training_state(Path("straight")), training_state(Path("killed")), rtol=0, atol=0)
-    rows = metrics("straight")
-    reported = [(int(row["step"]), float(row["share/french"])) for row in rows if row["share/french"]]
-    assert reported == [
-        (int(row["step"]), float(row["share/french"])) for row in metrics("killed") if row["share/french"]
-    ]
-    assert all((share > 0) == (step > 10) for step, share in reported)
-    assert dict(reported)[24] == pytest.approx(0.4, abs=0.1)
-    assert f"french {dict(reported)[24]:.1%}" in straight.err
+    assert "of the sentences, german 70.0%, french 30.0%" in straight.err
+    for updates in (6, 12):
+        assert nmt("train", *mixture, *SHORT, "run=resumed", f"trainer.max_steps={updates}").code == 0
+    torch.testing.assert_close(training_state(Path("run")), training_state(Path("resumed")), rtol=0, atol=0)
+    rows = csv.DictReader(Path("run/metrics.csv").read_text().splitlines())
     for row in (row for row in rows if row["valid_loss"]):
         one, other, both = (float(row[key]) for key in ("valid_loss/german", "valid_loss/french", "valid_loss"))
         assert min(one, other) <= both <= max(one, other)
         assert row["valid_bleu/french"]
-    page = nmt("report", "straight")
-    assert page.code == 0, page.err
-    assert "french" in Path("straight/report.html").read_text()
 
-
-def test_the_pairs_of_the_first_update_can_be_looked_at(mixture, nmt):
-    first = ["train", *mixture, *MORE, "--show"]
-    plain, noisy = (nmt(*first, f"data.noise.bpe_dropout={share}").out.splitlines() for share in (0, 0.9))
-    for line in (*plain, *noisy):
-        assert line.startswith("<2de> \u2581")
-        assert line.count("\t") == 1
-    whole, cut = ("".join(lines).count(" ") / len("".join(lines)) for lines in (plain, noisy))
-    assert cut > 1.3 * whole > 0
-
-
-def test_a_target_language_is_a_tag_and_a_line_may_have_its_own(mixture, nmt):
-    short = nmt("train", *mixture, *MORE, "trainer.max_steps=8", "run=run")
-    assert short.code == 0
-    assert "notice: data.sources: french starts at update 10, but training ends" in short.err
     tagged = nmt("translate", "run", "text=<2fr> ka lo", "format=tsv").out
     assert nmt("translate", "run", "text=ka lo", "target=fr", "format=tsv").out == tagged
-    assert nmt("translate", "run", "text=<2fr> ka lo", "format=jsonl").code == 0
     nmt("translate", "run", "text=ka lo", "target=cs").refused("target=cs: the model has de, fr")
     nmt("translate", "run", "text= <2cs> ka lo").refused("line 1: <2cs>: the model has <2de>, <2fr>")
     assert "without a tag need target=de" in nmt("translate", "run", "text=ka lo").err
-    for name in ("source", "hypothesis"):
-        Path(name).write_text("ka lo\n")
-    score = ["score", "run", "source=source", "hypothesis=hypothesis", "format=tsv"]
-    assert nmt(*score, "target=fr").out != nmt(*score, "target=de").out
-    Path("source").write_text("<2fr> ka lo\n")
-    assert nmt(*score, "target=de").out == nmt(*score, "target=fr").out
 
     def translated(text: str, *options: str) -> str:
         Path("lines").write_text(text)
@@ -130,3 +139,25 @@ def test_a_target_language_is_a_tag_and_a_line_may_have_its_own(mixture, nmt):
     assert translated("\tka lo\n\nde\tka lo\n", "target=fr", "input_format=tsv") == both
     records = '{"source": "ka lo", "line": 1}\n\n{"source": "ka lo", "target": "de"}\n'
     assert translated(records, "target=fr", "input_format=jsonl") == both
+    Path("hypothesis").write_text("ka lo\n")
+    for source, target in (("ka lo", "fr"), ("<2fr> ka lo", "de")):
+        Path(target).write_text(f"{source}\n")
+    score = ["score", "run", "hypothesis=hypothesis", "format=tsv"]
+    assert nmt(*score, "source=fr", "target=fr").out == nmt(*score, "source=de", "target=de").out
+    assert nmt(*score, "source=fr", "target=fr").out != nmt(*score, "source=fr", "target=de").out
+
+
+def test_the_pairs_of_the_first_update_can_be_looked_at(mixture, nmt):
+    lines = nmt("train", *mixture, "--show").out.splitlines()
+    assert all(line.startswith(("<2de> \u2581", "<2fr> \u2581")) and line.count("\t") == 1 for line in lines)
+
+
+def test_a_source_without_a_pair_is_named(tmp_path):
+    for name, lines in (("some", 40), ("none", 0)):
+        for language in ("en", "de"):
+            (tmp_path / f"{name}.{language}").write_text("".join(f"{language} {'ka' * i}\n" for i in range(lines)))
+    entries = f"[{{train: {tmp_path}/some}},{{train: {tmp_path}/none}}]"
+    words = ["data=files", "data.name=x", f"data.sources={entries}", "data.valid_size=5", "data.test_size=5"]
+    config = compose("preprocess", [*words, f"prepared={tmp_path}/prepared", "workers=1"])
+    with pytest.raises(NMTError, match=r"data.sources, none: no training pair is left of 0"):
+        preprocess(config, lambda words: None)
