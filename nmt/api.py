@@ -11,8 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands import preprocess as preprocess_command, train as train_command, translate as translate_command
-from nmt.config import Command, ExperimentConfig, TranslateConfig, compose, flatten, in_words, literal, set_text
-from nmt.errors import NMTError
+from nmt.config import (
+    Command,
+    ExperimentConfig,
+    TranslateConfig,
+    compose,
+    flatten,
+    in_words,
+    keys_of,
+    literal,
+    require,
+    set_text,
+)
 
 if TYPE_CHECKING:
     from nmt.translation import Translator
@@ -20,20 +30,21 @@ if TYPE_CHECKING:
 
 def configuration(command: Command, given: tuple[Any, ...], keys: dict[str, Any]) -> Any:
     """Compose the configuration of a command from words and keys, or return the one that is given."""
-    for item in given:
-        if not isinstance(item, str | Path) and (len(given) > 1 or not isinstance(item, command.config)):
-            raise NMTError(f"{type(item).__name__}: give words and keys, or one {command.config.__name__} alone")
+    record = command.config.__name__
     if len(given) == 1 and isinstance(given[0], command.config):
-        if keys:
-            raise NMTError(f"{', '.join(keys)}: a {command.config.__name__} has its values already; change them there")
+        require(not keys, f"{', '.join(keys)}: a {record} has its values already; change them there")
         return given[0]
+    for item in given:
+        is_word = isinstance(item, str | Path)
+        require(is_word, f"{type(item).__name__}: give words and keys, or one {record} alone")
     return compose(command, [*map(str, given), *(override(command, *item) for item in flatten(keys).items())])
 
 
 def override(command: Command, key: str, value: Any) -> str:
     """The override that sets a key to a Python value; ${} in a text is not an interpolation."""
-    if key in command.texts:  # which a command line takes as they are
-        return f"{key}={in_words(value)}" if value is None else set_text(key, str(value))
+    member = keys_of(command.config).get(key)
+    if member and "literal" in member.metadata and value is not None:
+        return set_text(key, str(value))
     if isinstance(value, list | tuple):
         return set_text(key, [literal(str(item)) for item in value])
     return set_text(key, literal(str(value))) if isinstance(value, str | Path) else f"{key}={in_words(value)}"
@@ -48,8 +59,8 @@ class Model:
     def translate(self, lines: Iterable[str]) -> list[str]:
         """The best translation of each line, in their order."""
         texts = items_of(lines)
-        if not all(isinstance(line, str) for line in texts):
-            raise NMTError("model.translate takes a list of texts, such as ['The house is old.']")
+        is_right = all(isinstance(line, str) for line in texts)
+        require(is_right, "model.translate takes a list of texts, such as ['The house is old.']")
         rows = self.translator.translate(texts)
         if lost := sum("protected" in row[0].flags for row in rows):
             print(f"nmt: {lost:,} lines do not hold exactly once what is protected", file=sys.stderr)
@@ -60,14 +71,14 @@ class Model:
         from nmt.translation import score_pairs
 
         both = items_of(pairs)
-        if not all(isinstance(pair, tuple | list) and [type(side) for side in pair] == [str, str] for pair in both):
-            raise NMTError("model.score takes a list of pairs of texts, such as [('The house.', 'Das Haus.')]")
-        return [score.log_probability for score in score_pairs(self.translator, [(x, y) for x, y in both])]
+        is_right = all([*map(type, items_of(pair))] == [str, str] for pair in both)
+        require(is_right, "model.score takes a list of pairs of texts, such as [('The house.', 'Das Haus.')]")
+        return [score.log_probability for score in score_pairs(self.translator, both)]
 
 
 def items_of(items: Any) -> list[Any]:
     """A list of what a caller gives; of a single text, or of what is no list, one of None."""
-    return list(items) if isinstance(items, Iterable) and not isinstance(items, str | bytes) else [None]
+    return [*items] if isinstance(items, Iterable) and not isinstance(items, str) else [None]
 
 
 def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
@@ -76,11 +87,10 @@ def load(*words: str | Path | TranslateConfig, **keys: Any) -> Model:
 
     config = configuration(translate_command.COMMAND, words, keys)
     for key, unset in (("input", "-"), ("output", "-"), ("text", None)):
-        if getattr(config, key) != unset:
-            raise NMTError(f"{getattr(config, key)}: nmt.load takes a run, or a model directory, and no {key}")
-    options = config.translator
-    if options.compute.engine not in ("auto", "torch"):
-        raise NMTError(f"engine={options.compute.engine}: nmt.load loads a model with torch")
+        value = getattr(config, key)
+        require(value == unset, f"{value}: nmt.load takes a run, or a model directory, and no {key}")
+    options, engine = config.translator, config.translator.compute.engine
+    require(engine in ("auto", "torch"), f"engine={engine}: nmt.load loads a model with torch")
     find_models(options.run)  # before the seconds that torch takes to load
     options = replace(options, compute=replace(options.compute, engine="torch"))
     return Model(load_translator(options, lambda notice: print(f"nmt: {notice}", file=sys.stderr)))

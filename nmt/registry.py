@@ -1,6 +1,6 @@
 """What the core and its plugins add, by kind and name; each entry is imported when it is used.
 
-A plugin has a function `register(add)`: the core in `nmt/commands/core.py`, our own plugins in
+A plugin has a function `register(add)`: the core in `nmt/commands/__init__.py`, our own plugins in
 `nmt/plugins/NAME/plugin.py`, and other packages under the entry-point group `nmt.plugins`.
 """
 
@@ -62,7 +62,7 @@ def registry() -> dict[str, dict[str, Entry]]:
 
         return add
 
-    import_module("nmt.commands.core").register(adder("core"))
+    import_module("nmt.commands").register(adder("core"))
     for file in sorted((Path(__file__).parent / "plugins").glob("*/plugin.py")):
         import_module(f"nmt.plugins.{file.parent.name}.plugin").register(adder(file.parent.name))
     for point in entry_points(group="nmt.plugins"):

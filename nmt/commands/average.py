@@ -1,13 +1,12 @@
 """`nmt average`: average checkpoints into a model directory."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nmt.commands.console import talker
-from nmt.commands.words import one_run
-from nmt.config import Command, as_list, number
+from nmt.commands.console import one_run, talker
+from nmt.config import Command, number, require
 from nmt.errors import NMTError
 
 if TYPE_CHECKING:
@@ -20,35 +19,27 @@ class AverageConfig:
 
     run: str = "runs/latest"
     """The run whose last checkpoints are averaged."""
-    checkpoints: Any = None
+    checkpoints: list[str] = field(default_factory=list)
     """Checkpoint files to average instead of the run's last ones."""
     last: int | None = number(None, 1, 10_000)
     """How many of the run's last checkpoints; null: by the run's rule, `checkpoints.average`."""
     output: str | None = None
     """The model directory to write; null: model/ in the run."""
 
-    def __post_init__(self) -> None:
-        self.checkpoints = as_list(self.checkpoints)
-
 
 def choose_checkpoints(config: AverageConfig) -> list[Path]:
     """The checkpoints to average, or to choose from; NMTError where there are none, or fewer than asked for."""
-    if config.checkpoints:
-        if config.last is not None:
-            raise NMTError("last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
-        return [Path(path).resolve() for path in config.checkpoints]
     from nmt.training import check_no_links, list_checkpoints
 
-    run = Path(config.run)
-    check_no_links(run)
-    paths = list_checkpoints(run)
-    if not paths:
-        raise NMTError(f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
-    if config.last is not None:
-        if config.last > len(paths):
-            raise NMTError(f"last={config.last}: {config.run} has {len(paths)} checkpoints")
-        return paths[-config.last :]
-    return paths
+    if config.checkpoints:
+        require(config.last is None, "last=N takes the last of a run's checkpoints: leave it out with checkpoints=...")
+        return [Path(path).resolve() for path in config.checkpoints]
+    check_no_links(Path(config.run))
+    paths = list_checkpoints(Path(config.run))
+    require(bool(paths), f"run={config.run}: no checkpoints there; train first, or pass checkpoints=[FILE,FILE]")
+    last = config.last or len(paths)
+    require(last <= len(paths), f"last={last}: {config.run} has {len(paths)} checkpoints")
+    return paths[-last:]
 
 
 def average_of_run(folder: Path, newest: Path) -> "Average":
@@ -57,7 +48,7 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
 
     from nmt.config import CheckpointConfig, build
     from nmt.data import open_corpus
-    from nmt.training import RunState, check_origin, delivered_model, load_checkpoint
+    from nmt.training import RunState, check_origin, check_skipped, delivered_model, load_checkpoint
 
     state = RunState(**load_checkpoint(newest)["nmt"])
     rule = build(CheckpointConfig, state.config["checkpoints"], f"{newest}, checkpoints")
@@ -67,26 +58,25 @@ def average_of_run(folder: Path, newest: Path) -> "Average":
     except NMTError as error:
         raise NMTError(f"{error}; last=N averages without validation") from error
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return delivered_model(folder, rule, corpus.split("valid"), device)
+    average = delivered_model(folder, rule, corpus.split("valid"), device)
+    check_skipped(average, folder)
+    return average
 
 
 def run(config: AverageConfig) -> None:
     """Write the average as a model directory, and say what it is and what it replaced."""
     from nmt.files import only_process, read_description, weights_in_words
     from nmt.model import check_ours
-    from nmt.training import Average, check_skipped, tokenizer_of, write_average
+    from nmt.training import Average, tokenizer_of, write_average
 
     paths = choose_checkpoints(config)
     folder = paths[-1].parent.parent
     output = Path(config.output or folder / "model")
     check_ours(output)
-    there = (output / "config.json").is_file()
-    replaced = read_description(output).training.get("averaged", []) if there else None
+    replaced = read_description(output).training.get("averaged", []) if (output / "config.json").is_file() else None
     with nullcontext() if config.output else only_process(folder, "output"):
         by_rule = not config.checkpoints and config.last is None
         averaged = average_of_run(folder, paths[-1]) if by_rule else Average(*paths)
-        if by_rule:
-            check_skipped(averaged, folder)
         write_average(averaged, tokenizer_of(paths[-1], averaged.state), output)
     if replaced is not None:
         hint = "" if config.output else "; output=FOLDER writes another one"
@@ -104,6 +94,5 @@ COMMAND = Command(
     one_run,
     usage="[RUN]",
     example="runs/mine last=3 output=runs/mine/last3",
-    texts=("run",),
     memory="it takes some 20 bytes for each of the model's parameters, however many checkpoints there are",
 )

@@ -15,12 +15,12 @@ class PluginsConfig:
 
 def run(config: PluginsConfig) -> None:
     """Print a line for each plugin and kind, with the names of what it adds."""
-    added: dict[str, dict[str, list[str]]] = {}
+    added: dict[tuple[bool, str], dict[str, list[str]]] = {}
     for kind in KINDS:
         for name, entry in entries_of(kind).items():
-            added.setdefault(entry.plugin, {}).setdefault(kind, []).append(name)
-    for plugin in sorted(added, key=lambda plugin: (plugin != "core", plugin)):
-        for kind, names in added[plugin].items():
+            added.setdefault((entry.plugin != "core", entry.plugin), {}).setdefault(kind, []).append(name)
+    for (_, plugin), kinds in sorted(added.items()):
+        for kind, names in kinds.items():
             print(f"{plugin:12} {kind:9} {', '.join(names)}")
 
 

@@ -13,33 +13,29 @@ def run(config: ExperimentConfig) -> None:
     from nmt.preparation import preprocess
     from nmt.text import large_losses
 
-    console = talker()
+    console, data, name = talker(), config.data, config.prepared
     with console.status("preparing") as status:
         manifest, done = preprocess(config, lambda words: status.update(words))
     if not done:
-        console.print(f"{config.prepared} is already prepared with this configuration: nothing to do")
+        console.print(f"{name} is already prepared with this configuration: nothing to do")
         return
     for split, counts in manifest.counts.items():
         lost = dict(counts["dropped"])
         if held_out := counts["read"] - counts["kept"] - sum(lost.values()):
-            drawn = " and ".join(f"data.{name}_size" for name in ("valid", "test") if not getattr(config.data, name))
+            drawn = " and ".join(f"data.{split}_size" for split in ("valid", "test") if not getattr(data, split))
             lost[f"drawn for held-out sets, {drawn}"] = held_out
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in lost.items())
-        console.print(
-            f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
-            + (f" (dropped: {dropped})" if dropped else "")
-        )
-        if found := counts.get("in_train"):
-            console.print(f"notice: {found:,} pairs of {split} are in train too: a score on them says little")
+        kept = f"{split}: {counts['kept']:,} of {counts['read']:,} pairs kept"
+        console.print(f"{kept} (dropped: {dropped})" if dropped else kept)
+        if shared := counts.get("in_train"):
+            console.print(f"notice: {shared:,} pairs of {split} are in train too: a score on them says little")
     for line in large_losses(manifest.counts["train"]):
         console.print(f"notice: {line}")
-    if manifest.vocabulary_size < config.tokenizer.vocabulary_size:
-        console.print(
-            f"notice: the corpus fills only {manifest.vocabulary_size:,} of "
-            f"tokenizer.vocabulary_size={config.tokenizer.vocabulary_size:,} entries; the vocabulary is that small"
-        )
-    sides = f"{config.data.source} to {config.data.target}, " if config.data.source != config.data.target else ""
-    console.print(f"prepared corpus: {config.prepared} ({sides}{manifest.vocabulary_size:,} subwords)")
+    entries, wished = manifest.vocabulary_size, config.tokenizer.vocabulary_size
+    if entries < wished:
+        fills = f"the corpus fills only {entries:,} of tokenizer.vocabulary_size={wished:,} entries"
+        console.print(f"notice: {fills}; the vocabulary is that small")
+    console.print(f"prepared corpus: {name} ({data.source} to {data.target}, {entries:,} subwords)")
 
 
 def corpus_files(words: list[str]) -> dict[str, Any]:
@@ -73,10 +69,7 @@ def initial_tokenizer(init: str) -> dict[str, dict[str, Any]]:
 GROUPS = {
     "data": "wmt14_en_de",
     "tokenizer": "bpe37k",
-    "optim": "paper",
-    "batching": "paper",
-    "trainer": "paper",
-    "decode": "paper",
+    **dict.fromkeys(("optim", "batching", "trainer", "decode"), "paper"),
     "model": "base",
     "optional experiment": None,
 }
@@ -89,16 +82,10 @@ COMMAND = Command(
     initial_tokenizer,
     usage="[SOURCE TARGET]",
     example="corpus/train.en corpus/train.de tokenizer=bpe8k",
-    keys=(
-        "data=files data.name=mine data.source=en data.target=fr data.train=corpus/train "
-        "data.valid=corpus/dev data.test=corpus/test data.filters.max_ratio=3 tokenizer=bpe8k workers=8 "
-        "overwrite=true"
-    ),
-    hides=(
-        "name run logger num_workers float32_matmul_precision "
-        "model optim batching checkpoints validation decode trainer"
-    ),
-    texts=("data.tag",),
+    keys="data=files data.name=mine data.source=en data.target=fr data.train=corpus/train data.valid=corpus/dev "
+    "data.test=corpus/test data.filters.max_ratio=3 tokenizer=bpe8k workers=8 overwrite=true",
+    hides="name run logger num_workers float32_matmul_precision minutes minutes_settles "
+    "model optim batching checkpoints validation decode trainer",
     memory="pass fewer workers",
     groups=GROUPS,
 )

@@ -5,9 +5,8 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nmt.commands.words import paths_and_texts
+from nmt.commands.console import paths_and_texts
 from nmt.config import BLEU_TOKENIZERS, Command, Option, choice, metric_names, number, plugin_options, require
-from nmt.errors import NMTError
 
 FORMS = "`nmt score HYPOTHESIS REFERENCE`, or by a model `nmt score RUN source=FILE hypothesis=FILE`"
 
@@ -78,24 +77,22 @@ def scores_of(config: ScoreConfig) -> str:
     require(config.format in ("text", "json"), f"format={config.format}: must be one of text, json, without run")
     names = (config.reference or "", config.hypothesis)
     language = config.language or next(filter(None, map(language_of_file, names)), "")
-    texts = read_files(config)
-    hypotheses, references, sources = texts
+    hypotheses, references, sources = texts = read_files(config)
     findings: dict[str, list[Any]] = {}
     for options in config.plugins.values():
         findings |= options.findings(config, language, *texts)
+    scores = []
     if config.reference is None:
         require(bool(findings), f"reference: a value is needed; {FORMS}")
         require(config.examples == 0, f"examples={config.examples}: show references too; pass reference=FILE")
-        scores = []
     else:
         scores = score(hypotheses, references, config.metrics, language, config.lowercase, config.tokenize)
+    rows = {"scores": scores, **findings}
     if config.format == "json":
-        rows = {name: [asdict(row) for row in part] for name, part in {"scores": scores, **findings}.items()}
-        return json.dumps(rows if findings else rows["scores"], indent=2, ensure_ascii=False) + "\n"
-    lines = [str(row) for part in (scores, *findings.values()) for row in part]
-    return example_text(sources, references, hypotheses, config.examples) + "".join(
-        f"{line}\n" for line in lines if line
-    )
+        plain = {name: [asdict(row) for row in part] for name, part in rows.items()}
+        return json.dumps(plain if findings else plain["scores"], indent=2, ensure_ascii=False) + "\n"
+    lines = [f"{row}\n" for part in rows.values() for row in part if str(row)]
+    return example_text(sources, references, hypotheses, config.examples) + "".join(lines)
 
 
 def run(config: ScoreConfig) -> None:
@@ -107,8 +104,8 @@ def run(config: ScoreConfig) -> None:
 def files_or_run(words: list[str]) -> dict[str, Any]:
     """Translations and their references, or the run or runs to score with."""
     files, folders, texts = paths_and_texts(words, FORMS)
-    if texts or len(files) > 2 or (files and folders):
-        raise NMTError(f"{' '.join(words)}: files or a run, please: {FORMS}")
+    is_one_form = not texts and len(files) <= 2 and not (files and folders)
+    require(is_one_form, f"{' '.join(words)}: files or a run, please: {FORMS}")
     return {"run": folders} if folders else dict(zip(("hypothesis", "reference"), files, strict=False))
 
 
@@ -119,11 +116,8 @@ COMMAND = Command(
     files_or_run,
     usage="[HYPOTHESIS REFERENCE or RUN...]",
     example="out.de ref.de",
-    keys=(
-        "hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
-        "examples=10 format=json flags=true run=runs/mine contrast=pairs.tsv device=cpu"
-    ),
-    texts=("target",),
+    keys="hypothesis=out.de reference=ref.de metrics=[bleu,chrf,tokenised] lowercase=true source=input.en "
+    "examples=10 format=json flags=true run=runs/mine contrast=pairs.tsv device=cpu",
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass a lower batch_tokens or buffer",
 )

@@ -1,29 +1,14 @@
 """`nmt train`: train a model on a prepared corpus."""
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nmt.commands.console import talker
 from nmt.commands.preprocess import GROUPS
 from nmt.config import EOS, PAD, Command, ExperimentConfig, Option, compose, require
 from nmt.errors import NMTError
 from nmt.registry import entries_of
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-
-@contextmanager
-def without_collecting() -> Iterator[None]:
-    """Let Python look for no garbage among what the block imports: with Lightning, this takes a second."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def run(config: ExperimentConfig) -> int | None:
@@ -32,25 +17,21 @@ def run(config: ExperimentConfig) -> int | None:
 
     console = talker()
     read_manifest(Path(config.prepared))  # before the seconds that Lightning takes to load
-    with console.status("loading"), without_collecting():
+    with console.status("loading"):
+        gc.disable()  # to look for garbage among what Lightning imports takes a second
         from nmt.training import train
 
+        gc.enable()
     if config.minutes is not None or config.trainer.max_steps is None:
-        for plan in entries_of("plan").values():
+        plans = entries_of("plan").values()
+        require(bool(plans), "minutes=, or trainer.max_time without max_steps, needs the plugin nmt/plugins/minutes")
+        for plan in plans:
             config = plan.load()(config, console)
     number = train(config, console)
     if number is None:
         return None
     console.print(f"stopped and saved in {config.run}; the same command goes on from there")
     return 128 + number
-
-
-def compose_plans(tree: "DictConfig", keys: list[str]) -> None:
-    """Let plugins change the composed tree; `keys` are the keys that the command line sets."""
-    plans = entries_of("plan").values()
-    require(bool(plans) or tree.minutes is None, "minutes= needs the plugin nmt/plugins/minutes")
-    for plan in plans:
-        plan.facts["compose"](tree, keys)
 
 
 def show(overrides: list[str], config_dir: Path | None, options: set[str]) -> None:
@@ -94,19 +75,12 @@ COMMAND = Command(
     run,
     prepared_corpus,
     initial_model,
-    compose_plans,
     usage="[CORPUS]",
     example="data/mine experiment=laptop",
-    keys=(
-        "experiment=laptop model=small name=mine trainer.max_steps=20000 trainer.max_time=2h "
-        "trainer.devices=2 trainer.precision=bf16-mixed optim.factor=2 batching.tokens_per_update=8000 "
-        "model.dropout=0.3 seed=2"
-    ),
+    keys="experiment=laptop model=small name=mine trainer.max_steps=20000 trainer.max_time=2h trainer.devices=2 "
+    "trainer.precision=bf16-mixed optim.factor=2 batching.tokens_per_update=8000 model.dropout=0.3 seed=2",
     hides="data tokenizer workers overwrite",
-    options={
-        "--show": Option("Print the pairs of the first update as the model gets them, with noise.", run=show),
-    },
-    texts=("data.tag",),
+    options={"--show": Option("Print the pairs of the first update as the model gets them, with noise.", run=show)},
     memory="other programs may have taken it since training began; the same command goes on from the last checkpoint",
     groups=GROUPS,
 )

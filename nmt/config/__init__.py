@@ -1,8 +1,7 @@
 """Typed configuration: what every key means, its unit, and the rules between keys.
 
-The values live in the YAML groups under `conf/`; the defaults there are the paper's. The text under
-a field is its help: `nmt COMMAND --help` prints it. Sections and tables are those of
-"Attention Is All You Need" (arXiv:1706.03762).
+The values are in the YAML groups under `conf/`; the defaults there are the paper's. The text under a field is its help.
+Sections and tables are those of "Attention Is All You Need" (arXiv:1706.03762).
 """
 
 import lazy_loader

@@ -1,11 +1,12 @@
-from .command import Command as Command, Option as Option, exists as exists
 from .composition import (
+    Command as Command,
+    Option as Option,
+    command_groups as command_groups,
     compose as compose,
     compose_tree as compose_tree,
-    explain_option as explain_option,
     groups as groups,
+    is_bare as is_bare,
     literal as literal,
-    nearest as nearest,
     parse as parse,
     set_text as set_text,
     to_yaml as to_yaml,
@@ -20,9 +21,11 @@ from .corpus import (
     UNK as UNK,
     DataConfig as DataConfig,
     FilterConfig as FilterConfig,
+    SourceConfig as SourceConfig,
     TokenizerConfig as TokenizerConfig,
+    held_out_name as held_out_name,
+    sources_of as sources_of,
 )
-from .decoding import MAX_TOKENS as MAX_TOKENS, DecodeConfig as DecodeConfig
 from .fields import (
     MISSING as MISSING,
     as_list as as_list,
@@ -37,30 +40,31 @@ from .fields import (
     number as number,
     plugin_options as plugin_options,
     require as require,
+    running_text as running_text,
     shown as shown,
     to_tree as to_tree,
 )
-from .foreign_words import our_words as our_words
 from .help import help_text as help_text
+from .mistakes import exists as exists, nearest as nearest, our_words as our_words
 from .model import ModelConfig as ModelConfig
-from .scoring import (
-    BLEU_TOKENIZERS as BLEU_TOKENIZERS,
-    metric_names as metric_names,
-)
-from .sources import SourceConfig as SourceConfig, held_out_name as held_out_name, sources_of as sources_of
-from .trainer import TrainerConfig as TrainerConfig, check_precision as check_precision
 from .training import (
     BatchingConfig as BatchingConfig,
     CheckpointConfig as CheckpointConfig,
     ExperimentConfig as ExperimentConfig,
     OptimConfig as OptimConfig,
+    TrainerConfig as TrainerConfig,
     ValidationConfig as ValidationConfig,
+    check_precision as check_precision,
 )
 from .translation import (
+    BLEU_TOKENIZERS as BLEU_TOKENIZERS,
+    MAX_TOKENS as MAX_TOKENS,
     Compute as Compute,
+    DecodeConfig as DecodeConfig,
     JobConfig as JobConfig,
     TranslateConfig as TranslateConfig,
     TranslatorOptions as TranslatorOptions,
     documents as documents,
+    metric_names as metric_names,
     with_plugin_defaults as with_plugin_defaults,
 )

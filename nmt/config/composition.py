@@ -1,11 +1,12 @@
-"""`KEY=VALUE` arguments, defaults and YAML groups become the option record of a command. Only this file imports Hydra.
+"""A command, and how its `KEY=VALUE` arguments become its option record. Only this file imports Hydra.
 
 Hydra composes plain trees: the defaults of the command's record, the chosen files of the groups, and the overrides.
 `build` then checks the result against the record.
 """
 
-import difflib
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,63 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from nmt.config.command import Command, exists, is_bare, is_entry
 from nmt.config.corpus import IN_TRAINING
-from nmt.config.fields import build, default_tree, difference, flatten, in_words, keys_of
-from nmt.config.foreign_words import our_words
+from nmt.config.fields import as_list, build, default_tree, difference, flatten, in_words, keys_of, require
+from nmt.config.mistakes import explain_option, nearest, unknown_key
 from nmt.errors import NMTError
+from nmt.registry import entries_of
 
-FILES = ("data.train", "data.valid", "data.test", "data.extra", "data.path")
-"""Keys whose values are file names, or lists of them in brackets; these need no quotes either."""
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command: an abbreviation of an override, or another run function."""
+
+    help: str
+    override: str = ""
+    """The override that it stands for."""
+    run: Callable[[list[str], Path | None, set[str]], int | None] | None = None
+    """Replaces the command's own; takes the overrides, `--config-dir` and all options that were given."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the command line: its keys, the words and options beside them, and its run function."""
+
+    name: str
+    config: type
+    """The dataclass of its keys."""
+    run: Callable[[Any], int | None]
+    """Returns the exit code; None is 0."""
+    words: Callable[[list[str]], dict[str, Any]]
+    """Turns words without = into keys and values. A mapping sets a whole group."""
+    initial: Callable[[str], dict[str, dict[str, Any]]] = lambda init: {}
+    """The groups that the model `init` decides, and their values."""
+    usage: str = ""
+    """The words without = that it takes, as shown in its help."""
+    example: str = ""
+    """An example of what follows its name."""
+    keys: str = ""
+    """The KEY=VALUE that people change most, for the first page of its help; empty: all keys of no group."""
+    hides: str = ""
+    """Groups and keys of its tree that it does not read and its help does not list."""
+    groups: Mapping[str, str | None] = field(default_factory=dict)
+    """The groups of YAML files in its tree, in the order of their composition, and the default option of each."""
+    entries: str = ""
+    """The key that a word NAME=[A,B] is an entry of, where NAME is no key."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    memory: str = "end other programs, or take a machine that has more"
+    """The advice for running out of memory."""
+
+    @property
+    def summary(self) -> str:
+        """One sentence, which the registration of the command contains."""
+        return str(entries_of("command")[self.name].facts["summary"])
+
+    @property
+    def all_options(self) -> dict[str, Option]:
+        """Its options, and those that plugins add."""
+        added = [(*name.split(), entry) for name, entry in entries_of("option").items()]
+        return {**self.options, **{option: entry.load() for name, option, entry in added if name == self.name}}
 
 
 def compose(command: Command, words: list[str], config_dir: Path | None = None) -> Any:
@@ -37,35 +87,40 @@ def compose(command: Command, words: list[str], config_dir: Path | None = None) 
 
 def compose_tree(command: Command, words: list[str], config_dir: Path | None = None) -> dict[str, Any]:
     """The options of a command as a tree, with interpolations resolved; NMTError if it cannot be composed."""
-    overrides, settled = name_words(command, words)
-    if config_dir is not None and not config_dir.is_dir():
-        raise NMTError(f"--config-dir {config_dir}: no such folder")
+    overrides, settled = read_words(command, words)
+    require(config_dir is None or config_dir.is_dir(), f"--config-dir {config_dir}: no such folder")
     check_overrides(command, overrides, config_dir)
+    keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
     try:
         tree = hydra_tree(command, overrides, config_dir)
-        if OmegaConf.select(tree, "experiment"):
-            raise NMTError("experiment: the first line of its file has to be # @package _global_")
-        keys = [word.partition("=")[0].lstrip("+~") for word in overrides]
-        if init := tree.get("init"):
-            for group, values in command.initial(str(init)).items():
-                # Keys that were given are kept, and compared with the model when it is loaded.
-                unset = {key: value for key, value in values.items() if not {group, f"{group}.{key}"} & {*keys}}
-                settle(tree, group, unset, [])
+        in_group = OmegaConf.select(tree, "experiment")
+        require(not in_group, "experiment: the first line of its file has to be # @package _global_")
+        for group, values in (command.initial(str(tree.init)) if tree.get("init") else {}).items():
+            # Keys that were given are kept, and compared with the model when it is loaded.
+            unset = {key: value for key, value in values.items() if not {group, f"{group}.{key}"} & {*keys}}
+            settle(tree, group, unset, [])
         for group, values in settled.items():
             settle(tree, group, values, keys)
-        command.complete(tree, keys)
+        for plan in entries_of("plan").values() if "minutes" in tree else ():
+            plan.facts["compose"](tree, keys)
         resolved: Any = OmegaConf.to_container(tree, resolve=True)
     except (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError) as error:
         where = f"--config-dir {config_dir}: " if config_dir and not isinstance(error, OmegaConfBaseException) else ""
-        raise NMTError(where + hydra_message(error)) from error
+        raise NMTError(where + one_line_of(error)) from error
     resolved.pop("experiment", None)
     return resolved  # type: ignore[no-any-return]
 
 
+def one_line_of(error: BaseException) -> str:
+    """The message of an error of Hydra or OmegaConf and of its cause, without the folders and types in it."""
+    message = re.sub(r"\s+", " ", f"{error} {error.__cause__ or ''}").partition(" Config search path:")[0]
+    return re.sub(r"\s*(full_key|object_type|reference_type)[:=].*|\s*To append.*|\s$", "", message)
+
+
 def hydra_tree(command: Command, overrides: list[str], config_dir: Path | None = None) -> DictConfig:
     """Compose the defaults of a command, its groups and overrides by Hydra; raises the errors of Hydra."""
-    groups = [{group: option} for group, option in command.groups.items()]
-    ConfigStore.instance().store(command.name, {"defaults": ["_self_", *groups], **default_tree(command.config)})
+    chosen = [{group: option} for group, option in command.groups.items()]
+    ConfigStore.instance().store(command.name, {"defaults": ["_self_", *chosen], **default_tree(command.config)})
     folders = [folder.resolve() for folder in (*conf_folders()[1:], config_dir) if folder]
     search = [set_text("hydra.searchpath", [f"file://{folder}" for folder in folders])] if folders else []
     GlobalHydra.instance().clear()
@@ -100,16 +155,17 @@ def command_groups(command: Command, config_dir: Path | None = None) -> dict[str
 def settle(tree: DictConfig, group: str, values: dict[str, Any], keys: list[str]) -> None:
     """Set a group to the values of an untrusted file; NMTError if the overrides of `keys` say otherwise."""
     given = flatten(OmegaConf.to_container(tree[group], resolve=True), f"{group}.")  # type: ignore[arg-type]
-    OmegaConf.update(tree, group, literal(values))
     fixed = flatten(values, f"{group}.")
+    OmegaConf.update(tree, group, literal(values))
     overridden = [key for key in fixed if any(f"{key}.".startswith(f"{name}.") for name in keys)]
-    for key in [key for key in overridden if key.split(".")[1] in IN_TRAINING]:
-        overridden.remove(key)
-        OmegaConf.update(tree, key, given[key])
-    for key in overridden:  # a single text counts as a list of one, null as an empty list
-        if isinstance(fixed[key], list) and not isinstance(given.get(key), list):
-            given[key] = [] if given.get(key) is None else [str(given[key])]
-    if changed := difference({key: fixed[key] for key in overridden}, {key: given.get(key) for key in overridden}):
+    for key in overridden:
+        if key.split(".")[1] in IN_TRAINING:
+            OmegaConf.update(tree, key, given[key])
+            del fixed[key]
+        elif isinstance(fixed[key], list) and not isinstance(given.get(key), list):
+            given[key] = as_list(given.get(key))
+    compared = [key for key in overridden if key in fixed]
+    if changed := difference({key: fixed[key] for key in compared}, {key: given.get(key) for key in compared}):
         raise NMTError(f"the corpus was prepared with another configuration ({changed}): leave {group} out")
 
 
@@ -117,14 +173,14 @@ def to_yaml(tree: dict[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(literal(tree)), resolve=True)
 
 
-# Overrides
+# Words
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> Override | None:
+def parse(word: str) -> Override | None:
     """An override parsed by Hydra; None if it cannot be."""
     try:
-        return OverridesParser.create().parse_override(text)
+        return OverridesParser.create().parse_override(word)
     except (HydraException, RecursionError, ValueError):  # ValueError: a number of thousands of digits
         return None
 
@@ -148,13 +204,31 @@ def literal(value: Any) -> Any:
     return re.sub(r"(\\*)\$\{", r"\1\1\\${", value) if isinstance(value, str) else value
 
 
-def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
+def is_bare(word: str) -> bool:
+    """True for a word that is not KEY=VALUE.
+
+    A path such as runs/heads=4 and a sentence may contain =, but a key has neither slash nor blank. Hydra's ~KEY
+    deletes a key.
+    """
+    key, equals, _ = word.partition("=")
+    return bool(re.search(r"[/\s]", key)) if equals else not re.fullmatch(r"~[\w.]+", word)
+
+
+def read_words(command: Command, words: list[str]) -> tuple[list[str], dict[str, Any]]:
     """The overrides that words stand for, and the groups that words without = set as a whole."""
     for word in words:
-        if word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word):
-            raise NMTError(f"{word}: write KEY=VALUE, or KEY=[A,B], without blanks")
-    bare = [word for word in words if is_bare(word) or is_entry(command, word)]
-    named = [quote(command, word) for word in words if word not in bare]
+        # A text to translate may begin with a dash, and a dash alone is standard input.
+        if word.startswith("-") and not re.search(r"\s|^-$", word):
+            raise NMTError(explain_option(command.name, word, [*keys_of(command.config), *command.groups]))
+        in_parts = word == "=" or re.fullmatch(r"[\w.]+=\[[^\]]*,", word)
+        require(not in_parts, f"{word}: write KEY=VALUE, or KEY=[A,B], without blanks")
+    entry = re.compile(r"([\w.+-]+)=\[.*\]") if command.entries else re.compile(r"(?!)")
+    bare = [
+        word
+        for word in words
+        if is_bare(word) or ((name := entry.fullmatch(word)) and name[1] not in keys_of(command.config))
+    ]
+    named = [as_written(command, word) for word in words if word not in bare]
     if not bare:
         return named, {}
     values = command.words(bare)
@@ -167,111 +241,39 @@ def name_words(command: Command, words: list[str]) -> tuple[list[str], dict[str,
     return [*short, *named], settled
 
 
-def quote(command: Command, word: str) -> str:
-    """Quote the value of an override where Hydra or OmegaConf would misread a text.
+def as_written(command: Command, word: str) -> str:
+    """Quote the value of an override to a text, which Hydra would read as a list, a number or an error.
 
-    Running text and file names need no quotes, and a name that looks like a number stays as written: 1.10 is not 1.1.
-    null, and what is quoted for Hydra already, stays as it is.
+    null, and what is quoted already, keep their meaning.
     """
     key, _, value = word.partition("=")
-    parsed = parse(word)
-    meaning = parsed.value() if parsed and not parsed.is_sweep_override() and not parsed.is_delete() else None
-    if value == "null":
+    member = keys_of(command.config).get(key)
+    if member is None or not member.is_text or value == "null" or (value[:1] == "[" and value[-1] != "]"):
         return word
-    if key in FILES and value.startswith("["):
-        texts = isinstance(meaning, list) and all(isinstance(item, str) for item in meaning)
-        names = [item.strip() for item in value[1:-1].split(",")]
-        return set_text(key, names) if value.endswith("]") and not texts else word
-    if key and key in (*command.texts, *FILES):
-        text = str(meaning) if meaning is not None and value.startswith(("'", '"')) else value
-        return set_text(key, text if key in FILES else literal(text))
-    kinds = {*keys_of(command.config)[key].types} if key in keys_of(command.config) else set()
-    is_text = str in kinds and not {int, float, bool} & kinds
-    return set_text(key, value) if isinstance(meaning, int | float) and is_text else word
+    parsed = parse(word)
+    meaning = parsed.value() if parsed and not parsed.is_sweep_override() else None
+    if member.is_list and value.startswith("["):
+        is_texts = isinstance(meaning, list) and all(isinstance(item, str) for item in meaning)
+        return word if is_texts else set_text(key, [item.strip() for item in value[1:-1].split(",")])
+    if isinstance(meaning, str) and value.startswith(("'", '"')):
+        value = str(meaning)
+    return set_text(key, literal(value) if "literal" in member.metadata else value)
 
 
 def check_overrides(command: Command, overrides: list[str], config_dir: Path | None) -> None:
     """NMTError for the first override that cannot be parsed, or names an unknown key or option."""
-    known_groups = command_groups(command, config_dir)
+    options, keys = command_groups(command, config_dir), [*keys_of(command.config)]
     for text in overrides:
         override = parse(text)
         if override is None:
             raise NMTError(f"{text!r:.62} cannot be read; quote special characters: 'KEY=\"VALUE\"'")
         key = override.key_or_group
-        if not key:
-            raise NMTError(f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
-        if key not in known_groups and not any(f"{name}.".startswith(f"{key}.") for name in keys_of(command.config)):
-            raise NMTError(unknown_key(command, key, text, [*known_groups]))
+        require(bool(key), f"{text!r} is not KEY=VALUE; `nmt {command.name} --help` lists the keys")
+        if key not in options and not any(f"{name}.".startswith(f"{key}.") for name in keys):
+            raise NMTError(unknown_key(command.name, key, text, [*keys, *options]))
         if override.is_sweep_override():
             sweeps = ", and --sweep trains with each value in turn" if "--sweep" in command.all_options else ""
             raise NMTError(f"{text}: one value, please; lists are written [a,b]{sweeps}")
         value = None if override.is_delete() else override.value()
-        if key in known_groups and value not in known_groups[key][1] and (key, value) != ("experiment", None):
-            raise NMTError(f"{key}={in_words(value)}: no such option; {nearest(str(value), known_groups[key][1])}")
-
-
-# Explanations of mistakes
-
-
-def unknown_key(command: Command, key: str, text: str, groups: list[str]) -> str:
-    """What to write instead of an unknown key: the file or the text that was meant, the equivalent, or the nearest."""
-    keys = [*keys_of(command.config), *groups]
-    if exists(Path(text)):
-        return f"unknown key {key}; to name the file, write ./{text}"
-    group, _, name = key.rpartition(".")
-    equivalent = our_words(command.name, name)
-    if equivalent and any(other.startswith(f"{group}.") for other in keys):
-        return f"{group}.{equivalent}"
-    near = nearest_key(key, keys)
-    if "text" in command.texts and " " in text and not near.startswith("did you mean"):
-        near = f"for a text, write text='{text}'"
-    return our_words(command.name, key) or f"unknown key {key}; {near}"
-
-
-def explain_option(command: Command, word: str, following: str = "") -> str:
-    """The answer to a word that begins with a dash: the file, or the key without dashes, ours, or the nearest.
-
-    `following` is the next word on the command line, which may be its value.
-    """
-    name, _, value = word.lstrip("-").partition("=")
-    key, members = name.replace("-", "_"), keys_of(command.config)
-    names = [*members, *command_groups(command)]
-    if exists(Path(word)):
-        return f"{word}: to name this file, write ./{word}"
-    if key in names:
-        switch = "true" if key in members and bool in members[key].types else "VALUE"
-        value = value or ("" if following.startswith("-") or "=" in following else following) or switch
-        return f"{word}: options are written KEY=VALUE, as {key}={value}"
-    return our_words(command.name, word) or f"{word}: no such option or key; {nearest_key(key, names)}"
-
-
-def nearest(word: str, words: list[str]) -> str:
-    """ "did you mean X?", or all of the words if none is near."""
-    matches = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
-    return f"did you mean {matches[0]}?" if matches else f"there are {', '.join(words)}"
-
-
-def nearest_key(key: str, keys: list[str]) -> str:
-    """The nearest key by its last part, in its own group first; else the keys of that group."""
-    group, _, last_part = key.rpartition(".")
-    if "." in group and group in keys:
-        return f"did you mean {group}?"
-    siblings = [name for name in keys if group and name.startswith(f"{group}.")]
-    for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):
-        last = {name.rpartition(".")[2]: name for name in names}
-        if matches := difflib.get_close_matches(last_part, last, n=1, cutoff=cutoff):
-            return f"did you mean {last[matches[0]]}?"
-    return f"there are {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
-
-
-def hydra_message(error: BaseException) -> str:
-    """The message of an error of Hydra or OmegaConf, and of its cause, on one line."""
-    lines = [line.strip() for line in f"{error}\n{error.__cause__ or ''}".splitlines()]
-    kept = (line for line in lines if line and not re.match(r"(object_type|reference_type|To append)", line))
-    message = " ".join(kept)
-    key = getattr(error, "full_key", None)
-    if missing := re.search(r"Environment variable '([^']+)' not found", message):
-        return f"{key}: the environment variable {missing[1]} is not set"
-    if missing := re.search(r"Interpolation key '([^']+)' not found", message):
-        return f"{key}: there is no key {missing[1]} that ${{{missing[1]}}} could name"
-    return message.partition(" Config search path:")[0].removesuffix(" full_key:")  # without the folders
+        if key in options and value not in options[key][1] and (key, value) != ("experiment", None):
+            raise NMTError(f"{key}={in_words(value)}: no such option; {nearest(str(value), options[key][1])}")

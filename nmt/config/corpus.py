@@ -1,10 +1,23 @@
-"""Parallel corpora and their vocabularies."""
+"""Parallel corpora, the sources of a mixture of them, and their vocabularies."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from nmt.config.fields import MISSING, as_list, check_name, choice, number, plugin_options, require
+from nmt.config.fields import (
+    MISSING,
+    as_list,
+    build,
+    check_name,
+    choice,
+    number,
+    plugin_options,
+    require,
+    running_text,
+    shown,
+    to_tree,
+)
 from nmt.registry import entries_of
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -12,7 +25,8 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3
 TAG = re.compile(r"<(?!(?:s|pad|unk)>)[\w-]{1,30}>|>>[\w-]{1,30}<<")
 LANGUAGE = re.compile(r"\w[\w.-]{0,49}")
 """A language code; file names end in it."""
-IN_TRAINING = {"noise", "temperature", "weight", "share"}
+OF_SOURCE = ("name", "weight", "share")
+IN_TRAINING = {"noise", "temperature", *OF_SOURCE[1:]}
 """Keys of a corpus or a source that only training reads."""
 
 
@@ -35,10 +49,8 @@ class FilterConfig:
     """Keep only the first of equal pairs."""
 
     def __post_init__(self) -> None:
-        require(
-            self.max_words is None or self.min_words <= self.max_words,
-            f"data.filters.min_words={self.min_words}: must be at most data.filters.max_words={self.max_words}",
-        )
+        ordered = self.max_words is None or self.min_words <= self.max_words
+        require(ordered, f"data.filters.min_words={self.min_words}: must be at most max_words={self.max_words}")
 
 
 @dataclass
@@ -53,13 +65,13 @@ class DataConfig:
     """Source language code; treebank: names the files of sentences."""
     target: str = "de"
     """Target language code; treebank: names the files of trees."""
-    train: Any = None
+    train: list[str] = field(default_factory=list)
     """Training text, one file or a list; files: a prefix (for PREFIX.en and PREFIX.de), either of these two,
     SOURCE:TARGET, or a .tsv or .jsonl, each plain, .gz, .bz2, .xz or .zst. treebank: a file, a folder, or FOLDER/02-21
     for sections 02 to 21."""
-    valid: Any = None
+    valid: list[str] = field(default_factory=list)
     """Validation set, in the same form; without one, valid_size pairs are drawn from train."""
-    test: Any = None
+    test: list[str] = field(default_factory=list)
     """Test set, in the same form; without one, test_size pairs are drawn from train."""
     valid_size: int = number(1000, 0, 10**9)
     """Pairs drawn from train for validation, by the seed, where none are given."""
@@ -76,7 +88,7 @@ class DataConfig:
     path: str | None = None
     """hub: a local copy of the dataset; quickstart: a wheel already downloaded; treebank: the folder
     with data.train, data.valid and data.test, such as that of the sections for data=wsj."""
-    tag: str | None = None
+    tag: str | None = running_text(None)
     """A symbol of the vocabulary before each source: <2de> for a target language, <bt> for translated text, or so."""
     temperature: float = number(1.0, 0.01, 1000.0)
     """sources: T in (weight x pairs)^(1/T), to which their shares are proportional; above 1, small ones get more."""
@@ -87,19 +99,80 @@ class DataConfig:
     plugins: dict[str, Any] = plugin_options("data")
 
     def __post_init__(self) -> None:
-        require(
-            self.tag is None or bool(TAG.fullmatch(self.tag)),
-            f"data.tag={self.tag!r:.60}: must be a word in angle brackets, such as <2de>, and not <s>, <pad> or <unk>",
-        )
+        is_tag = self.tag is None or TAG.fullmatch(self.tag) is not None
+        form = "a word in angle brackets, such as <2de>, and not <s>, <pad> or <unk>"
+        require(is_tag, f"data.tag={self.tag!r:.60}: must be {form}")
         check_name("data.name", self.name)
-        for key in ("source", "target"):
-            code = str(getattr(self, key))
-            # YAML takes no, the code of Norwegian, for false.
-            require(code not in ("True", "False"), f"data.{key}={code}: write a language code such as 'no' in quotes")
+        for key, code in (("source", self.source), ("target", self.target)):
             is_code = LANGUAGE.fullmatch(code) is not None
             require(is_code, f"data.{key}={code[:60]!r}: must be a language code of letters, digits, '-', '_' and '.'")
         require(self.source != self.target, f"data.source and data.target are both {self.source}")
-        self.train, self.valid, self.test = as_list(self.train), as_list(self.valid), as_list(self.test)
+
+
+@dataclass
+class SourceConfig:
+    """One of `data.sources`: an entry has these keys, and any key of `data` in which this corpus differs."""
+
+    data: DataConfig
+    name: str = MISSING
+    """Its name in reports; by default its target language, if it has one of its own, or that of its training file."""
+    weight: float = number(1.0, 1e-9, 1e9)
+    """The corpus counts as if it were there this many times."""
+    share: float | None = number(None, 1e-9, 1.0)
+    """Its share of the sentences, instead of a weight; the other sources share the rest by their sizes and weights."""
+
+    def __post_init__(self) -> None:
+        both = self.share is not None and self.weight != 1
+        require(not both, f"share={self.share} and weight={self.weight}: one of them, please")
+
+
+def sources_of(data: DataConfig) -> list[SourceConfig]:
+    """The sources of a corpus; without `data.sources`, the corpus itself."""
+    if not data.sources:
+        return [SourceConfig(data, data.name)]
+    require(isinstance(data.sources, list), "data.sources: a list, as [{train: corpus/a}, {train: corpus/b}]")
+    # A validation or test set of all of them is that of the first one.
+    sizes = {f"{split}_size": 0 for split in ("valid", "test") if getattr(data, split)}
+    later = replace(data, valid=[], test=[], **sizes)
+    parts = [source_of(later if index else data, entry) for index, entry in enumerate(data.sources)]
+    names = [source.name for source in parts]
+    common = max(names, key=names.count)
+    require(names.count(common) == 1, f"data.sources: two are called {common}; give each a name")
+    targets = {source.data.target for source in parts}
+    untagged = [source.name for source in parts if not source.data.tag]
+    require(
+        len(targets) == 1 or not untagged,
+        f"data.sources: {', '.join(sorted(targets))} are several targets, so each source needs a tag, such as <2de>; "
+        f"{', '.join(untagged[:5])} has none",
+    )
+    shares = sum(source.share or 0 for source in parts)
+    require(shares <= 1, f"data.sources: their shares are {shares:g} together")
+    return parts
+
+
+def source_of(data: DataConfig, entry: Any) -> SourceConfig:
+    """The source of an entry of `data.sources`."""
+    require(isinstance(entry, dict), f"data.sources: {entry!r:.60} is not a mapping, such as {{train: corpus/a}}")
+    train = as_list(entry.get("train"))
+    file_name = re.sub(r"[^\w-]", "_", Path(train[0]).name.partition(".")[0])[:50] if train else ""
+    name = entry.get("name") or entry.get("target") or file_name or data.target
+    where = f"data.sources, {shown(name)}"
+    tree = to_tree(data) | {"sources": [], "temperature": 1.0}
+    keys = [key for key in tree if key not in ("name", "sources", "temperature")]
+    for key in entry.keys() - OF_SOURCE:
+        require(key in keys, f"data.sources: unknown key {key!r:.40}; there are {', '.join((*OF_SOURCE, *keys))}")
+        is_group = isinstance(tree.get(key), dict) and isinstance(entry[key], dict)
+        tree[key] = tree[key] | entry[key] if is_group else entry[key]
+    values = {key: value for key, value in entry.items() if key in OF_SOURCE}
+    source = build(SourceConfig, {**values, "data": build(DataConfig, tree, where), "name": name}, where)
+    require(bool(LANGUAGE.fullmatch(source.name)), f"{where}: name: it needs letters, digits, '-', '_' and '.'")
+    return source
+
+
+def held_out_name(data: DataConfig, number: int, source: SourceConfig, split: str) -> str:
+    """The name of a set that is read with the source of that number: "all" if `data` gives it for all of them."""
+    of_all = number == 0 and data.sources and split not in data.sources[0] and getattr(data, split)
+    return "all" if of_all else source.name
 
 
 @dataclass

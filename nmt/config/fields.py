@@ -1,18 +1,16 @@
 """The fields of option records: ranges, choices and help, and the conversion between records and trees of keys.
 
-An option record is a dataclass. The type and the metadata of a field, set by `number`, `choice` and `inline`, say which
-values its key takes; the string literal below a field is its help. `build` checks every value, so no key needs a check
-or a message of its own, and `__post_init__` contains only rules that involve several keys.
+An option record is a dataclass. The type and the metadata of a field, set by `number`, `choice`, `running_text` and
+`inline`, say which values its key takes, and the string literal below it is its help. `build` checks every value;
+`__post_init__` contains only rules that involve several keys.
 
-Plugins add records of keys to a record of the core that has a field `plugin_options("OWNER")`: an entry of kind
-"options" called "OWNER.NAME" becomes the group NAME, or with `inline=True` its keys stand beside those of the owner. At
-run time the record is `owner.plugins["NAME"]`. Its method `check(owner)`, if it has one, raises NMTError where its keys
-do not go with those of the owner.
+A record of the core that has a field `plugin_options("OWNER")` gets the keys of plugins: an entry of kind "options"
+called "OWNER.NAME" is the group NAME, or with `inline=True` its keys stand beside those of the owner. At run time the
+record is `owner.plugins["NAME"]`; its method `check(owner)`, if any, raises NMTError for keys that do not go together.
 """
 
 import ast
 import inspect
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING as NO_DEFAULT, dataclass, field, fields, is_dataclass, replace
 from functools import cache, reduce
@@ -41,6 +39,11 @@ def choice(default: Any, *names: Any, names_of: Callable[[], Iterable[str]] = tu
     return field(default=default, metadata=metadata)
 
 
+def running_text(default: Any) -> Any:
+    """A field for a text in which ${} is no reference to another key."""
+    return field(default=default, metadata={"literal": True})
+
+
 def inline(default: Any, *offered: str) -> Any:
     """A field for a record whose keys stand beside those of its owner; `offered` limits them, by key or by field."""
     return field(default_factory=lambda: default, metadata={"inline": default, "offered": offered})
@@ -67,16 +70,26 @@ class Member:
         return "inline" in self.metadata
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        return tuple(self.metadata.get("offered", ()))
-
-    @property
     def choices(self) -> tuple[Any, ...]:
         return tuple(self.metadata.get("choices", tuple)())
 
     @property
-    def types(self) -> tuple[Any, ...]:
-        return get_args(self.type) if isinstance(self.type, UnionType) else (self.type,)
+    def types(self) -> set[Any]:
+        return {*get_args(self.type)} if isinstance(self.type, UnionType) else {self.type}
+
+    @property
+    def is_list(self) -> bool:
+        return any(get_origin(kind) is list for kind in self.types)
+
+    @property
+    def is_text(self) -> bool:
+        """True where any text, or list of texts, is a value, and nothing else but null."""
+        return self.types <= {str, list[str], NoneType} and not self.choices
+
+    @property
+    def keys(self) -> dict[str, "Member"]:
+        """The keys of the record that it is, as far as they are offered."""
+        return keys_of(self.type, tuple(self.metadata.get("offered", ())))
 
     @property
     def help(self) -> str:
@@ -104,7 +117,7 @@ def members_of(cls: Any, offered: tuple[str, ...] = ()) -> Iterator[Member]:
     for member in all_members(cls):
         if not offered or member.name in offered:
             yield member
-        elif member.is_inline and (part := tuple(first_parts(keys_of(member.type)) & {*offered})):
+        elif member.is_inline and (part := tuple(first_parts(member.keys) & {*offered})):
             yield replace(member, metadata={**member.metadata, "offered": part})
 
 
@@ -114,12 +127,10 @@ def keys_of(cls: Any, offered: tuple[str, ...] = ()) -> dict[str, Member]:
     keys: dict[str, Member] = {}
     for member in members_of(cls, offered):
         if member.is_inline:
-            base = member.metadata["inline"]
-            values = flatten(to_tree(base)) if base is not None else {}
-            inner = keys_of(member.type, member.offered)
-            keys |= {name: replace(key, default=values.get(name, key.default)) for name, key in inner.items()}
+            values = flatten(to_tree(base)) if (base := member.metadata["inline"]) else {}
+            keys |= {name: replace(key, default=values.get(name, key.default)) for name, key in member.keys.items()}
         elif is_dataclass(member.type):
-            keys |= {f"{member.name}.{name}": key for name, key in keys_of(cast(Any, member.type)).items()}
+            keys |= {f"{member.name}.{name}": key for name, key in member.keys.items()}
         else:
             keys[member.name] = member
     return keys
@@ -146,37 +157,36 @@ def build(
     `where`, such as the name of a file, begins the messages. `group` ends in a dot and precedes the keys. The values
     change `base` if there is one, and only the keys in `offered` are known if it is not empty.
     """
-    try:
-        require(isinstance(tree, dict), f"{group.rstrip('.') or 'it'}: not a mapping of names to values")
-        rest, values, added = dict(tree), dict[str, Any](), dict[str, Any]()
-        for member in members_of(cls, offered):
-            name, key = member.name, f"{group}{member.name}"
-            if member.is_inline:
-                names = first_parts(keys_of(member.type, member.offered)) & rest.keys()
-                before = member.metadata["inline"] if base is None or member.plugin else getattr(base, name)
-                part = {name: rest.pop(name) for name in names}
-                value = build(member.type, part, "", group, before, member.offered)
-            elif name in rest or member.plugin:
-                raw = rest.pop(name, {})
-                nested = is_dataclass(member.type) and not is_dataclass(raw)
-                value = build(member.type, raw, "", f"{key}.") if nested else checked(key, raw, member)
-            elif base is None and isinstance(member.default, str) and member.default == MISSING:
-                raise NMTError(f"{key}: a value is needed" if where else f"{key}: a value is needed; pass {key}=VALUE")
-            else:
-                continue
-            (added if member.plugin else values)[name] = value
-        require(not rest, f"unknown key {shown(f'{group}{next(iter(rest), None)}')}")
-        if added:
-            values["plugins"] = added
-        record = replace(base, **values) if base is not None else cls(**values)
-        for options in added.values():
-            if check := getattr(options, "check", None):
-                check(record)
-        return record
-    except NMTError as error:
-        if where:
+    if where:
+        try:
+            return build(cls, tree, "", group, base, offered)
+        except NMTError as error:
             raise NMTError(f"{where}: {error}") from error
-        raise
+    require(isinstance(tree, dict), f"{group.rstrip('.') or 'it'}: not a mapping of names to values")
+    rest, values, added = dict(tree), dict[str, Any](), dict[str, Any]()
+    for member in members_of(cls, offered):
+        name, key = member.name, f"{group}{member.name}"
+        if member.is_inline:
+            before = member.metadata["inline"] if base is None or member.plugin else getattr(base, name)
+            part = {name: rest.pop(name) for name in first_parts(member.keys) & rest.keys()}
+            value = build(member.type, part, "", group, before, tuple(member.metadata.get("offered", ())))
+        elif name in rest or member.plugin:
+            raw = rest.pop(name, {})
+            nested = is_dataclass(member.type) and not is_dataclass(raw)
+            value = build(member.type, raw, "", f"{key}.") if nested else checked(key, raw, member)
+        elif base is None and isinstance(member.default, str) and member.default == MISSING:
+            raise NMTError(f"{key}: a value is needed; pass {key}=VALUE")
+        else:
+            continue
+        (added if member.plugin else values)[name] = value
+    require(not rest, f"unknown key {shown(f'{group}{next(iter(rest), None)}')}")
+    if added:
+        values["plugins"] = added
+    record = replace(base, **values) if base is not None else cls(**values)
+    for options in added.values():
+        if check := getattr(options, "check", None):
+            check(record)
+    return record
 
 
 def to_tree(record: Any) -> dict[str, Any]:
@@ -194,30 +204,26 @@ def to_tree(record: Any) -> dict[str, Any]:
 def checked(key: str, value: Any, member: Member) -> Any:
     """A value, converted to a type of its key; NMTError unless the key takes it."""
     require(not (isinstance(value, str) and value == MISSING), f"{key}: a value is needed; pass {key}=VALUE")
-    value, limits, choices = converted(value, member.types), member.metadata.get("range"), member.choices
-    fits = any(matches(value, kind) for kind in member.types)
+    value, limits, choices = converted(value, member), member.metadata.get("range"), member.choices
+    fits = matches(value, member.type)
     for item in value if isinstance(value, list) else [value]:
         if limits and isinstance(item, int | float) and not isinstance(item, bool):
             fits = fits and limits[0] <= item <= limits[1]
         if choices and isinstance(item, str):
             fits = fits and item in choices
-    if not fits:
-        raise NMTError(f"{key}={shown(in_words(value))}: must be {takes(member)}")
+    require(fits, f"{key}={shown(in_words(value))}: must be {takes(member)}")
     return value
 
 
-def converted(value: Any, kinds: tuple[Any, ...]) -> Any:
+def converted(value: Any, member: Member) -> Any:
     """A value of YAML as the type that is meant: one text as a list, 1.10 as a text, 1 as 1.0."""
-    lists = next((kind for kind in kinds if get_origin(kind) is list), None)
-    if Any in kinds or isinstance(value, bool):
-        return value
-    if lists and not isinstance(value, list | tuple | dict) and not any(matches(value, kind) for kind in kinds):
-        value = [] if value is None else [value]
-    if lists and isinstance(value, list | tuple):
-        return [converted(item, get_args(lists)) for item in value]
-    if isinstance(value, int | float) and str in kinds and not {int, float} & {*kinds}:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if member.is_list and not matches(value, member.type) and not isinstance(value, bool | dict):
+        items = value if isinstance(value, list | tuple) else as_list(value)
+        return [str(item) if type(item) in (int, float) else item for item in items]
+    if is_number and str in member.types and not {int, float} & member.types:
         return str(value)
-    return float(value) if isinstance(value, int) and float in kinds and int not in kinds else value
+    return float(value) if is_number and float in member.types and int not in member.types else value
 
 
 def matches(value: Any, kind: Any) -> bool:
@@ -238,17 +244,15 @@ def matches(value: Any, kind: Any) -> bool:
 
 def takes(member: Member) -> str:
     """The values that a key takes, in words."""
-    kinds, limits, choices = {*member.types}, member.metadata.get("range"), member.choices
-    lists = any(get_origin(kind) is list for kind in kinds)
+    kinds, limits, choices = member.types, member.metadata.get("range"), member.choices
     words = []
     if limits or {int, float} & kinds:
-        span = [f"{limit:,}" if int in kinds else f"{limit:,.10g}" for limit in limits or ()]
-        words.append("a whole number" if int in kinds else "a number")
-        words[0] += f" between {span[0]} and {span[1]}" if span else ""
+        span = " and ".join(f"{limit:,}" if int in kinds else f"{limit:,.10g}" for limit in limits or ())
+        words.append(("a whole number" if int in kinds else "a number") + (f" between {span}" if span else ""))
     if choices:
-        words.append(f"{'a list of' if lists else 'one of'} {', '.join(map(in_words, choices))}")
-    elif str in kinds or lists:
-        words.append("a text" + (", or a list of texts" if lists else ""))
+        words.append(f"{'a list of' if member.is_list else 'one of'} {', '.join(map(in_words, choices))}")
+    elif str in kinds or member.is_list:
+        words.append("a text" + (", or a list of texts" if member.is_list else ""))
     words += ["true or false"] if bool in kinds else []
     words += ["a mapping"] if any(get_origin(kind) is dict for kind in kinds) else []
     return ", or ".join([*words, *(["null"] if NoneType in kinds else [])])
@@ -269,8 +273,8 @@ def require(condition: bool, message: str) -> None:
 
 def shown(value: Any) -> str:
     """A value for a message: on one line, and cut if it is long."""
-    text = " ".join(str(value).split())
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    line = " ".join(str(value).split())
+    return line if len(line) <= 60 else f"{line[:60]}..."
 
 
 def check_name(key: str, name: str) -> None:
@@ -297,13 +301,8 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """The keys in which two trees differ, as "key: old -> new"; at most four of them."""
     old, new = flatten(old), flatten(new)
-    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-
-    def short(value: Any) -> Any:  # of a SHA-256 the first eight digits
-        return value[:8] if isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) else value
-
-    shown_keys = [f"{key}: {short(old.get(key))} -> {short(new.get(key))}" for key in keys[:4]]
-    return ", ".join(shown_keys) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
+    changes = [f"{key}: {old.get(key)} -> {new.get(key)}" for key in {**old, **new} if old.get(key) != new.get(key)]
+    return ", ".join(changes[:4]) + (f" and {len(changes) - 4} more" if len(changes) > 4 else "")
 
 
 @cache
@@ -311,8 +310,7 @@ def texts_below_fields(cls: type) -> dict[str, str]:
     """Field -> the string literal below it, for the fields of a class and its bases."""
     texts: dict[str, str] = {}
     for base in filter(is_dataclass, reversed(cls.__mro__)):
-        nodes = ast.parse(inspect.getsource(base)).body[0].body  # type: ignore[attr-defined]
-        for node, following in pairwise(nodes):
+        for node, following in pairwise(ast.parse(inspect.getsource(base)).body[0].body):  # type: ignore[attr-defined]
             if isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
                 texts[ast.unparse(node.target)] = " ".join(ast.literal_eval(following.value).split())
     return texts

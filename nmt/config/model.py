@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from nmt.config.fields import MISSING, choice, number
-from nmt.errors import NMTError
+from nmt.config.fields import MISSING, choice, number, require
 
 
 @dataclass
@@ -58,14 +57,13 @@ class ModelConfig:
     """Added to the variance in LayerNorm."""
 
     def __post_init__(self) -> None:
-        if self.positions != "learned" and self.d_model % 2:
-            raise NMTError(f"model.d_model={self.d_model}: sinusoids need an even width")
-        if self.positions == "tensor2tensor" and self.d_model < 4:
-            raise NMTError(f"model.d_model={self.d_model}: model.positions=tensor2tensor needs 4 or more")
-        if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
-            raise NMTError(
-                f"model.heads={self.heads}: must divide model.d_model={self.d_model}, or set model.d_k and model.d_v"
-            )
+        width = f"model.d_model={self.d_model}"
+        require(self.positions == "learned" or self.d_model % 2 == 0, f"{width}: sinusoids need an even width")
+        too_narrow = self.positions == "tensor2tensor" and self.d_model < 4
+        require(not too_narrow, f"{width}: model.positions=tensor2tensor needs 4 or more")
+        is_settled = self.d_k is not None and self.d_v is not None
+        message = f"model.heads={self.heads}: must divide {width}, or set model.d_k and model.d_v"
+        require(is_settled or self.d_model % self.heads == 0, message)
         self.d_k = self.d_k or self.d_model // self.heads
         self.d_v = self.d_v or self.d_model // self.heads
 

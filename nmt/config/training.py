@@ -1,18 +1,19 @@
-"""Training: the optimizer, batches, checkpoints and validation, and an experiment as a whole."""
+"""Training: optimizer, batches, checkpoints, validation, Lightning's flags, and an experiment as a whole."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nmt.config.corpus import DataConfig, TokenizerConfig
-from nmt.config.decoding import DecodeConfig
-from nmt.config.fields import MISSING, check_name, choice, number, plugin_options, require
+from nmt.config.corpus import DataConfig, TokenizerConfig, sources_of
+from nmt.config.fields import MISSING, check_name, choice, in_words, number, plugin_options, require, shown
 from nmt.config.model import ModelConfig
-from nmt.config.scoring import BLEU_TOKENIZERS
-from nmt.config.sources import sources_of
-from nmt.config.trainer import TrainerConfig
+from nmt.config.translation import BLEU_TOKENIZERS, DecodeConfig
+from nmt.errors import NMTError
 
 SETTLED = ("model", "optim", "batching", "checkpoints", "validation")
 """The groups that minutes= can settle."""
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
+SHORT_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
 
 
 @dataclass
@@ -45,16 +46,10 @@ class OptimConfig:
     """Reaction to a gradient that is not finite: stop (the run, naming the sentences) or skip (that update)."""
 
     def __post_init__(self) -> None:
-        decays = self.schedule in ("linear", "cosine")
-        require(
-            decays or self.decay_steps is None,
-            f"optim.decay_steps={self.decay_steps} with optim.schedule={self.schedule}, which does not end",
-        )
-        require(
-            self.decay_steps is None or self.warmup < self.decay_steps,
-            f"optim.warmup={self.warmup}: must be less than the {self.decay_steps} updates of optim.schedule="
-            f"{self.schedule} (optim.decay_steps, or trainer.max_steps)",
-        )
+        decays, end = self.schedule in ("linear", "cosine"), self.decay_steps
+        require(decays or end is None, f"optim.decay_steps={end} with optim.schedule={self.schedule}: it does not end")
+        message = f"must be less than the {end} updates of optim.decay_steps, or of trainer.max_steps"
+        require(end is None or self.warmup < end, f"optim.warmup={self.warmup}: {message}")
 
 
 @dataclass
@@ -112,6 +107,65 @@ class ValidationConfig:
 
 
 @dataclass
+class TrainerConfig:
+    """Flags of lightning.Trainer: updates, devices, precision; foreign_words.tsv says why others are refused."""
+
+    max_steps: int | None = number(100_000, 1, 10**9)
+    """Total number of updates; a higher number extends a finished run. null: as many as fit in `max_time`, by the speed
+    measured as the run begins."""
+    max_time: str | None = None
+    """Time limit, such as 15m, 2h or 1d12h, after which training saves; the same command resumes. null: no limit.
+    Where the learning rate ends with the last update (optim.schedule=linear or cosine), `max_time` without `max_steps`
+    also sets `max_steps`."""
+    accelerator: str = choice("auto", "auto", "cpu", "gpu", "cuda", "mps")
+    """auto, cpu, gpu, cuda or mps; auto takes a GPU where there is one."""
+    devices: int | list[int] | str = number("auto", -1, 1024, "auto")
+    """Number of GPUs, or of processes on a processor; -1 for all, or a list of device numbers. It must divide
+    batching.micro_batches."""
+    num_nodes: int = number(1, 1, 10_000)
+    """Machines that train together, each with `devices` devices."""
+    strategy: str = choice("auto", "auto", "ddp", "fsdp")
+    """auto, ddp (a whole model on each device) or fsdp (a model sharded over the devices, where it is too large)."""
+    precision: str = choice("32-true", *PRECISIONS, "auto", *SHORT_PRECISIONS)
+    """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true, 64-true, or auto:
+    bf16-mixed where it is faster than 32-true, measured as a run begins."""
+    log_every_n_steps: int = number(50, 1, 10**9)
+    """Updates between two rows of metrics.csv, and two reports."""
+    deterministic: bool | str | None = choice(None, "warn")
+    """true: only deterministic operations, which are slower on GPUs; warn: warn of other operations."""
+    gradient_clip_val: float | None = number(None, 1e-6, 1e6)
+    """Clip gradients at this norm; null: no clipping, as in the paper."""
+
+    def __post_init__(self) -> None:
+        has_end = self.max_steps is not None or self.max_time is not None
+        require(has_end, "trainer.max_steps: a number of updates is needed, or trainer.max_time")
+        listed = self.devices if isinstance(self.devices, list) else [0]
+        are_devices = self.devices != 0 and len(set(listed)) == len(listed) > 0 and min(listed) >= 0
+        message = "must be a number, -1 for all devices, or a list such as [0,1]"
+        require(are_devices, f"trainer.devices={in_words(self.devices)}: {message}")
+        self.precision = SHORT_PRECISIONS.get(self.precision, self.precision)
+        self.max_time = None if self.max_time is None else duration("trainer.max_time", self.max_time)
+        check_precision(self.precision, on_processor=self.accelerator == "cpu")
+
+
+def duration(key: str, value: str) -> str:
+    """Convert 15m, 2h, 1d12h or DD:HH:MM:SS to DD:HH:MM:SS."""
+    forms = ("(?:([0-9]{1,6})%s)?" * 4 % (*"dhms",), ":".join(["([0-9]{1,6})"] * 4))
+    match = re.fullmatch(forms[":" in value], value)
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
+    minutes, seconds = divmod(((days * 24 + hours) * 60 + minutes) * 60 + seconds, 60)
+    is_time = minutes + seconds > 0
+    require(is_time, f"{key}={shown(value)}: must be a time, as 15m, 2h, 1d12h, or '00:02:30:00' for 2.5 hours")
+    return f"{minutes // 1440:02}:{minutes // 60 % 24:02}:{minutes % 60:02}:{seconds:02}"
+
+
+def check_precision(precision: str, on_processor: bool) -> None:
+    """NMTError for 16-mixed on a processor, where Lightning would silently compute in bfloat16."""
+    if on_processor and precision == "16-mixed":
+        raise NMTError("trainer.precision=16-mixed: it needs a GPU; on a processor leave it out: float32 is fast there")
+
+
+@dataclass
 class ExperimentConfig:
     """The tree of `nmt preprocess` and `nmt train`: one experiment, from text to averaged model."""
 
@@ -154,12 +208,10 @@ class ExperimentConfig:
     def __post_init__(self) -> None:
         sources_of(self.data)
         check_name("name", self.name)
-        for key in ("prepared", "run"):
-            require(bool(getattr(self, key).strip()), f"{key}: is empty; name a folder")
+        for key, folder in (("prepared", self.prepared), ("run", self.run)):
+            require(bool(folder.strip()), f"{key}: is empty; name a folder")
         if self.trainer != MISSING:
-            require(
-                self.optim.optimizer == "adam" or self.trainer.strategy != "fsdp",
-                "optim.optimizer=muon needs whole matrices, but trainer.strategy=fsdp cuts them: use ddp, or adam",
-            )
+            fits = self.optim.optimizer == "adam" or self.trainer.strategy != "fsdp"
+            require(fits, "optim.optimizer=muon needs whole matrices, but trainer.strategy=fsdp cuts them: use ddp")
             if self.optim.schedule in ("linear", "cosine") and self.optim.decay_steps is None:
                 self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)

@@ -1,4 +1,4 @@
-"""Where to compute, what a translator is made of, and the options of jobs over many lines."""
+"""Search, where to compute, what a translator is made of, the options of jobs over many lines, and of scores."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -7,13 +7,21 @@ from pathlib import PurePath
 from typing import Any
 
 from nmt.config.corpus import TAG
-from nmt.config.decoding import DecodeConfig
-from nmt.config.fields import build, choice, inline, number, plugin_options, require
-from nmt.errors import NMTError
+from nmt.config.fields import build, choice, inline, number, plugin_options, require, running_text
 from nmt.registry import Entry, entries_of
 
-OTHER_DOCUMENTS = re.compile(r"\.(vtt|ass|sub|rtf|tex|rst|json|ya?ml|xml|properties|strings|resx|ts|ini|csv)")
-"""Suffixes of files of text that nobody wants to have translated line by line."""
+MAX_TOKENS = 1_000_000
+"""Limit for any key that counts tokens of a translation."""
+BLEU_TOKENIZERS = (
+    *("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char"),
+    *("flores101", "flores200", "spBLEU-1K", "none"),
+)
+"""sacreBLEU's names of them, without the one that it deprecates."""
+
+
+def metric_names(fact: str = "") -> tuple[str, ...]:
+    """The metrics, or those with a fact: "text" for metrics of text, "paired" for those with tests of significance."""
+    return tuple(name for name, entry in entries_of("metric").items() if not fact or entry.facts.get(fact))
 
 
 def documents() -> dict[str, Entry]:
@@ -23,16 +31,56 @@ def documents() -> dict[str, Entry]:
 
 def document_format(name: str) -> str | None:
     """The format of a document by its name, which may end in that of a compression; None: lines of text."""
-    suffixes = [suffix.lower() for suffix in PurePath(name).suffixes[-2:]]
-    if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz", ".zst"):
-        suffixes.pop()
-    formats = (format for format, entry in documents().items() if suffixes and suffixes[-1] in entry.facts["suffixes"])
-    return next(formats, None)
+    suffix = PurePath(re.sub(r"\.(gz|bz2|xz|zst)$", "", name.lower())).suffix
+    return next((name for name, entry in documents().items() if suffix in entry.facts["suffixes"]), None)
 
 
 def precisions() -> tuple[str, ...]:
     """The precisions of all engines."""
     return tuple(dict.fromkeys(chain(*(entry.facts["precisions"] for entry in entries_of("engine").values()))))
+
+
+@dataclass
+class DecodeConfig:
+    """Beam search (section 6.1), or sampling."""
+
+    beam_size: int = number(4, 1, 10_000)
+    """Hypotheses kept for each sentence; 1 is greedy search."""
+    length_penalty: float = number(0.6, 0.0, 10.0)
+    """alpha in ((5 + |Y|) / 6)^alpha, which divides log probabilities; |Y| counts the end symbol."""
+    length_penalty_kind: str | None = choice(None, "gnmt", "marian")
+    """gnmt (that formula) or marian (|Y|^alpha); null: gnmt, but for an imported model its own kind and alpha."""
+    max_extra_length: int = number(50, 0, MAX_TOKENS)
+    """Most tokens that a translation may have beyond the length of its source."""
+    min_length: int = number(0, 0, MAX_TOKENS)
+    """Fewest tokens of a translation."""
+    max_length: int | None = number(None, 1, MAX_TOKENS)
+    """Most tokens of a translation; null: max_extra_length alone decides."""
+    no_repeat_ngram_size: int = number(0, 0, MAX_TOKENS)
+    """No n-gram of this many tokens occurs twice in a translation; 0: no restriction."""
+    do_sample: bool = False
+    """Sample n_best translations instead of searching for the best; beam_size is then ignored."""
+    temperature: float = number(1.0, 1e-6, 1e6)
+    """do_sample: divides the logits; below 1 likely tokens are sampled more often, above 1 less often."""
+    top_k: int = number(0, 0, MAX_TOKENS)
+    """do_sample: sample from this many of the likeliest tokens; 0: from all."""
+    top_p: float = number(1.0, 1e-6, 1.0)
+    """do_sample: sample from the likeliest tokens that together have this probability."""
+    seed: int = number(1, 0, 2**63 - 1)
+    """do_sample: the samples depend on this seed and the sentence itself."""
+    n_best: int = number(1, 1, 10_000)
+    """Translations of each line, best first."""
+    batch_tokens: int = number(2000, 1, 10**9)
+    """Source tokens in a search batch, padding included."""
+
+    def __post_init__(self) -> None:
+        ordered = self.max_length is None or self.max_length >= self.min_length
+        require(ordered, f"decode.max_length={self.max_length}: must be at least decode.min_length={self.min_length}")
+        for key, unused in (("temperature", 1), ("top_k", 0), ("top_p", 1)):
+            is_used = self.do_sample or getattr(self, key) == unused
+            require(is_used, f"decode.{key}={getattr(self, key)} is for sampling; pass decode.do_sample=true too")
+        fits = self.do_sample or self.n_best <= self.beam_size
+        require(fits, f"decode.n_best={self.n_best}: must be at most decode.beam_size={self.beam_size}")
 
 
 @dataclass(frozen=True)
@@ -52,13 +100,11 @@ class Compute:
     """auto, cpu, cuda, cuda:1, mps."""
 
     def __post_init__(self) -> None:
-        if self.engine != "auto":
+        if self.engine != "auto":  # plugins are registered after this class is made
             able = [name for name, entry in entries_of("engine").items() if self.precision in entry.facts["precisions"]]
             require(self.engine in able, f"precision={self.precision}: pass engine={able[0]}, which has it")
-        require(
-            self.devices == 1 or self.engine in ("auto", "torch"),
-            f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads",
-        )
+        fits = self.devices == 1 or self.engine in ("auto", "torch")
+        require(fits, f"devices={self.devices} with engine={self.engine}: it uses all cores already; see threads")
 
 
 @dataclass(frozen=True)
@@ -71,12 +117,12 @@ class TranslatorOptions:
     run: list[str] = field(default_factory=lambda: ["runs/latest"])
     """A run or a model directory; a list of them is an ensemble, whose probabilities are averaged."""
     compute: Compute = inline(Compute())
-    target: str | None = None
+    target: str | None = running_text(None)
     """Target language of a model for several, whose sources begin with a tag for it, such as <2fr> or >>fra<<; a line
     may begin with a tag of its own."""
-    source_prefix: str = ""
+    source_prefix: str = running_text("")
     """Text put before every line, such as a tag for the target language."""
-    target_prefix: str = ""
+    target_prefix: str = running_text("")
     """Text that every translation begins with."""
     split: str = choice("auto", "auto", "never")
     """auto: translate each line sentence by sentence; never: as a whole."""
@@ -103,7 +149,7 @@ class JobConfig:
     translator: TranslatorOptions = inline(TranslatorOptions())
     buffer: int = number(2000, 1, 10**9)
     """Most lines held in memory, to be sorted by length and searched in batches."""
-    text: str | None = None
+    text: str | None = running_text(None)
     """A line of text, instead of an input; a word with blanks and without = is short for it."""
     input: str = "-"
     """File to read, plain or compressed; -: standard input."""
@@ -111,13 +157,8 @@ class JobConfig:
     """File to write, which appears when it is complete; after a kill the same command goes on; -: standard output."""
 
     def __post_init__(self) -> None:
-        require(self.text is None or "\n" not in self.text, "text: one line, please; pass a file, or pipe lines in")
+        require("\n" not in (self.text or ""), "text: one line, please; pass a file, or pipe lines in")
         require(self.text is None or self.input == "-", f"input={self.input}: leave it out with a text to translate")
-
-
-def formats() -> tuple[str, ...]:
-    """The formats of lines and of documents."""
-    return ("auto", "text", "tsv", "jsonl", *documents())
 
 
 @dataclass
@@ -126,38 +167,22 @@ class TranslateConfig(JobConfig):
 
     input_format: str = choice("text", "text", "tsv", "jsonl")
     """text; tsv (target language, tab, text) or jsonl ("source" and "target"), for lines into different languages."""
-    format: str = choice("auto", names_of=formats)
+    format: str = choice("auto", "auto", "text", "tsv", "jsonl", names_of=documents)
     """Of lines: text (a translation for each), tsv (line number, score, translation) or jsonl. Of a document: html,
     markdown, po, srt, xliff, tmx or docx; auto: by the suffix of the input's name, else text."""
     plugins: dict[str, Any] = plugin_options("translate")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        document = document_format(self.input)
-        if self.format == "auto":
-            suffix = PurePath(self.input).suffix.lower()
-            others = any(getattr(options, "enabled", False) for options in self.plugins.values())
-            require(
-                bool(document) or not OTHER_DOCUMENTS.fullmatch(suffix) or others or self.input_format != "text",
-                f"input={self.input}: no {suffix}, but {', '.join(documents())} are translated as documents; "
-                "format=text takes its lines as text, whatever they are",
-            )
-            self.format = document or "text"
-        elif document and self.format in ("tsv", "jsonl"):
-            raise NMTError(f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
-        is_document, n_best = self.format in documents(), self.translator.decode.n_best
-        require(
-            not is_document or document_format(self.output) in (None, self.format),
-            f"output={self.output}: the translation is {self.format}, as its source; give it a name of that kind",
-        )
-        require(
-            self.format in ("tsv", "jsonl") or n_best == 1,
-            f"decode.n_best={n_best} with format={self.format}: several need format=tsv or jsonl",
-        )
-        require(
-            not is_document or self.input_format == "text",
-            f"input_format={self.input_format} with format={self.format}: a document has no columns; leave it out",
-        )
+        document, n_best = document_format(self.input), self.translator.decode.n_best
+        is_right = document is None or self.format not in ("tsv", "jsonl")
+        require(is_right, f"format={self.format}: {self.input} is a document, translated as a whole; leave format out")
+        self.format = (document or "text") if self.format == "auto" else self.format
+        is_right = n_best == 1 or self.format in ("tsv", "jsonl")
+        require(is_right, f"decode.n_best={n_best} with format={self.format}: several need format=tsv or jsonl")
+        is_document = self.format in documents()
+        is_right = not is_document or document_format(self.output) in (None, self.format)
+        require(is_right, f"output={self.output}: the translation is {self.format}, as its source; name it so")
         has_tags = self.input_format != "text" or TAG.match((self.text or "").lstrip()) is not None
         results = "tokens" if is_document or self.format == "jsonl" else "text" if self.format == "text" else "scores"
         self.translator = replace(self.translator, results=results, has_tags=has_tags)

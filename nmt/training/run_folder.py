@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision")
 DECISIVE_IN_GROUP = {
     "checkpoints": ("every_steps",),
-    "trainer": ("precision", "gradient_clip_val", "gradient_clip_algorithm"),
+    "trainer": ("precision", "gradient_clip_val"),
 }
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")

@@ -198,7 +198,7 @@ def test_a_row_of_table_3_goes_with_other_models_and_corpora() -> None:
         ("train", "model.heads", "model.heads"),
         ("train", "data.train=[a,b", "'data.train=[a,b' cannot be read; quote"),
         ("train", "=3", "'=3'"),
-        ("train", "name=${data.nmae}", "name: there is no key data.nmae that ${data.nmae} could name"),
+        ("train", "name=${data.nmae}", "Interpolation key 'data.nmae' not found"),
         ("preprocess", "prepared=", "prepared: is empty"),
         ("translate", "run=[]", "run: name a run"),
         ("train", "model.heads=7", "model.heads=7: must divide model.d_model=512, or set model.d_k and model.d_v"),
@@ -328,7 +328,7 @@ def test_groups_of_a_user_are_found_and_offered(config_dir: Path, monkeypatch: p
 
 
 def test_a_file_of_a_user_may_read_the_environment(config_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert error_line("train", ["data=mine"], config_dir).endswith("the environment variable CORPORA is not set")
+    assert "Environment variable 'CORPORA' not found" in error_line("train", ["data=mine"], config_dir)
     monkeypatch.setenv("CORPORA", "/far/away")
     data = compose("train", ["data=mine"], config_dir).data
     assert (data.train, data.name) == (["/far/away/a"], "1.1")

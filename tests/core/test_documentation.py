@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from nmt.commands import COMMANDS, compose
-from nmt.config import to_tree
-from nmt.config.command import is_bare
+from nmt.config import is_bare, to_tree
 from nmt.data import FORMAT_VERSION
 from nmt.plugins.sweep.points import plan
 

@@ -25,9 +25,9 @@ def test_the_first_page_fits_a_screen(command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_keys_that_people_change_are_some_of_the_tree(command):
-    each = COMMANDS[command]
-    compose_tree(each, each.keys.split())
-    for word in each.keys.split():
+    about = COMMANDS[command]
+    compose_tree(about, about.keys.split())
+    for word in about.keys.split():
         assert f"  {word} " in page(command)
 
 

@@ -5,8 +5,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nmt.commands.console import talker
-from nmt.commands.words import one_run
+from nmt.commands.console import one_run, talker
 from nmt.config import (
     BLEU_TOKENIZERS,
     MISSING,
@@ -121,7 +120,6 @@ CITE = Command(
     usage="[RUN]",
     example="runs/mine",
     keys="run=runs/mine source=test.en reference=test.de text=true metrics=[bleu,chrf,ter] output=mine.zip device=cpu",
-    texts=("run", "source", "reference", "output", "prepared", "target"),
     groups={"decode": "paper"},
     memory="pass a lower decode.batch_tokens, or device=cpu",
 )
@@ -133,7 +131,6 @@ VERIFY = Command(
     usage="BUNDLE",
     example="citation-test.zip reference=test.de",
     keys="sha256=null reference=test.de source=test.en run=runs/mine device=cpu",
-    texts=("bundle", "source", "reference", "run"),
     options={"--json": Option("Short for format=json.", override="format=json")},
     memory="pass device=cpu, or leave run out",
 )

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt.commands.console import talker
-from nmt.commands.words import one_run
+from nmt.commands.console import one_run, talker
 from nmt.config import MISSING, Command, Compute, DecodeConfig, TranslatorOptions, choice, require
 from nmt.errors import NMTError
 
@@ -123,6 +122,5 @@ COMMAND = Command(
     one_run,
     usage="[RUN]",
     example="runs/mine precision=int8",
-    texts=("run",),
     groups={"decode": "paper"},
 )

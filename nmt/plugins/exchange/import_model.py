@@ -160,6 +160,5 @@ COMMAND = Command(
     one_path,
     usage="PATH",
     example="opus-mt-en-de output=runs/opus",
-    texts=("path", "output"),
     groups={"decode": "paper"},
 )

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from nmt.commands.console import tell_latest
-from nmt.commands.translate import LESS_MEMORY
-from nmt.commands.words import input_and_run
+from nmt.commands.translate import LESS_MEMORY, input_and_run
 from nmt.config import Command, JobConfig, TranslatorOptions, inline
 
 
@@ -52,7 +51,6 @@ COMMAND = Command(
     partial(input_and_run, "parse"),
     usage="[FILE or 'A SENTENCE'] [RUN]...",
     example="runs/parser < sentences > trees",
-    texts=("text",),
     memory=LESS_MEMORY,
     groups={"decode": "parse"},
 )

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmt.commands import train
-from nmt.commands.console import talker
-from nmt.commands.words import one_run
-from nmt.config import MISSING, Command, DecodeConfig, choice, compose, exists, number, require, to_tree
+from nmt.commands.console import one_run, talker
+from nmt.config import MISSING, Command, DecodeConfig, choice, compose, exists, number, require, running_text, to_tree
 from nmt.errors import NMTError
 
 
@@ -35,9 +34,9 @@ class ReportConfig:
 class AttentionConfig:
     """The tree of `nmt attention`."""
 
-    sentence: str = MISSING
+    sentence: str = running_text(MISSING)
     """The sentence to look at; words without = are short for it."""
-    target: str | None = None
+    target: str | None = running_text(None)
     """Its translation; null: the model's own."""
     run: str = "runs/latest"
     """A run, or a model directory."""
@@ -101,7 +100,6 @@ REPORT = Command(
     one_run,
     usage="[RUN]",
     example="runs/mine",
-    texts=("run",),
     groups={"decode": "paper"},
     memory="pass device=cpu, as a training may have filled the device, or sentences=0 to translate nothing",
 )
@@ -112,6 +110,5 @@ ATTENTION = Command(
     sentence_and_run,
     usage="'A SENTENCE' [RUN]",
     example="'The law will never be perfect.' runs/mine",
-    texts=("sentence", "target"),
     groups={"decode": "paper"},
 )

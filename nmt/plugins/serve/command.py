@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nmt.commands.words import paths_and_texts
+from nmt.commands.console import paths_and_texts
 from nmt.config import Command, Compute, Option, TranslatorOptions, as_list, inline, number, require
 from nmt.errors import how_to_install
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmt.commands.console import talker, tell_latest
-from nmt.commands.translate import LESS_MEMORY
-from nmt.commands.words import input_and_run
+from nmt.commands.translate import LESS_MEMORY, input_and_run
 from nmt.config import (
     MISSING,
     TAG,
@@ -136,7 +135,6 @@ COMMAND = Command(
         "flagged=keep reference=train.de decode.do_sample=true decode=greedy devices=4 threads=2"
     ),
     hides="ray.lines",
-    texts=("target", "source_prefix", "target_prefix", "tag"),
     memory=LESS_MEMORY,
     groups={"decode": "paper"},
 )

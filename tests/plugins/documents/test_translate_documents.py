@@ -54,7 +54,6 @@ def test_subtitles_and_catalogs(word_model, tmp_path):
         ("a.html", ["format=jsonl"], "a.html is a document"),
         ("a.html", ["decode.n_best=2", "decode.beam_size=2"], "format=html: several need format=tsv or jsonl"),
         ("a.txt", ["format=docx"], "no DOCX, or damaged or encrypted (File is not a zip file)"),
-        ("a.vtt", [], "no .vtt, but html, markdown, po, srt, xliff, tmx, docx are translated as documents"),
         ("a.html", ["output=o.docx"], "output=o.docx: the translation is html, as its source"),
         ("b.html", [], "not UTF-8 at byte 4"),
         ("a.docm", [], "a.docm, line 1: a ZIP archive or Office document, not text"),

@@ -1,0 +1,81 @@
+"""What was meant by an unknown key, option or word: ours for a word of another toolkit (foreign_words.tsv), or the
+nearest."""
+
+import difflib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("foreign_words.tsv")
+
+
+@cache
+def foreign_words() -> dict[tuple[str, str], tuple[str, str]]:
+    """A command and another toolkit's word -> an answer, and an example."""
+    rows = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    return {
+        (command, word): (answer, example)
+        for commands, words, answer, example in rows
+        for command in commands.split(",")
+        for word in words.split()
+    }
+
+
+def our_words(command: str, word: str) -> str:
+    """The one-line answer to another toolkit's key or option; empty if the table does not have it.
+
+    Dashes before and between its words do not matter, nor does a value after =.
+    """
+    name = word.partition("=")[0]
+    plain = name.lstrip("-").replace("-", "_").lower()
+    answer, example = foreign_words().get((command, plain), ("", ""))
+    return f"{name}: {answer}{', as ' if example else ''}{example}" if answer else ""
+
+
+def exists(path: Path) -> bool:
+    """True if a path exists; False also for a text that cannot be a file name."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def unknown_key(command: str, key: str, word: str, keys: list[str]) -> str:
+    """What to write instead of an unknown key: the file or the text that was meant, the equivalent, or the nearest."""
+    group, _, name = key.rpartition(".")
+    if exists(Path(word)):
+        return f"unknown key {key}; to name the file, write ./{word}"
+    if any(other.startswith(f"{group}.") for other in keys) and (equivalent := our_words(command, name)):
+        return f"{group}.{equivalent}"
+    near = nearest_key(key, keys)
+    if "text" in keys and " " in word and not near.startswith("did you mean"):
+        near = f"for a text, write text='{word}'"
+    return our_words(command, key) or f"unknown key {key}; {near}"
+
+
+def explain_option(command: str, word: str, keys: list[str]) -> str:
+    """The answer to a word that begins with a dash: the file, or the key without dashes, ours, or the nearest."""
+    name, _, value = word.lstrip("-").partition("=")
+    key = name.replace("-", "_")
+    if exists(Path(word)):
+        return f"{word}: to name this file, write ./{word}"
+    if key in keys:
+        return f"{word}: options are written KEY=VALUE, as {key}={value or 'VALUE'}"
+    return our_words(command, word) or f"{word}: no such option or key; {nearest_key(key, keys)}"
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """ "did you mean X?", or all of the words if none is near."""
+    matches = difflib.get_close_matches(word, words := [*words], n=1, cutoff=0.5)
+    return f"did you mean {matches[0]}?" if matches else f"there are {', '.join(words)}"
+
+
+def nearest_key(key: str, keys: list[str]) -> str:
+    """The nearest key by its last part, in its own group first; else the keys of that group."""
+    group, _, last_part = key.rpartition(".")
+    siblings = [name for name in keys if group and name.startswith(f"{group}.")]
+    for names, cutoff in ((siblings or [name for name in keys if "." not in name], 0.6), (keys, 0.75)):
+        last = {name.rpartition(".")[2]: name for name in names}
+        if matches := difflib.get_close_matches(last_part, last, n=1, cutoff=cutoff):
+            return f"did you mean {last[matches[0]]}?"
+    return f"there are {', '.join(siblings or dict.fromkeys(name.split('.')[0] for name in keys))}"
