@@ -89,9 +89,9 @@ def server(name: str, executable: str, tests: str) -> None:
 
     import nmt.commands
     import nmt.training.train  # noqa: F401
-    from nmt.training import trials
+    from nmt.training import metrics
 
-    trials.IDLE_ROUNDS = 1  # each program that trains measures the peak
+    metrics.IDLE_ROUNDS = 1  # each program that trains measures the peak
     gc.collect()
     gc.freeze()  # what is never looked at is never copied
     listener = socket.socket(socket.AF_UNIX)

@@ -22,9 +22,10 @@ def run(config: ExperimentConfig) -> int | None:
         from nmt.training import train
 
         gc.enable()
-    if config.minutes is not None or config.trainer.max_steps is None:
+    if config.minutes is not None or config.trainer.max_steps is None or config.batching.max_tokens is not None:
         plans = entries_of("plan").values()
-        require(bool(plans), "minutes=, or trainer.max_time without max_steps, needs the plugin nmt/plugins/minutes")
+        keys = "minutes=, batching.max_tokens=, or trainer.max_time without max_steps"
+        require(bool(plans), f"{keys}, needs the plugin nmt/plugins/minutes")
         for plan in plans:
             config = plan.load()(config, console)
     number = train(config, console)

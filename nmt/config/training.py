@@ -124,11 +124,10 @@ class TrainerConfig:
     batching.micro_batches."""
     num_nodes: int = number(1, 1, 10_000)
     """Machines that train together, each with `devices` devices."""
-    strategy: str = choice("auto", "auto", "ddp", "fsdp")
-    """auto, ddp (a whole model on each device) or fsdp (a model sharded over the devices, where it is too large)."""
-    precision: str = choice("32-true", *PRECISIONS, "auto", *SHORT_PRECISIONS)
-    """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true, 64-true, or auto:
-    bf16-mixed where it is faster than 32-true, measured as a run begins."""
+    strategy: str = choice("auto", "auto", "ddp")
+    """auto, or ddp (a whole model on each device)."""
+    precision: str = choice("32-true", *PRECISIONS, *SHORT_PRECISIONS)
+    """32-true, bf16-mixed (fast on GPUs, less memory), 16-mixed (older GPUs), bf16-true, 16-true or 64-true."""
     log_every_n_steps: int = number(50, 1, 10**9)
     """Updates between two rows of metrics.csv, and two reports."""
     deterministic: bool | str | None = choice(None, "warn")
@@ -210,8 +209,6 @@ class ExperimentConfig:
         check_name("name", self.name)
         for key, folder in (("prepared", self.prepared), ("run", self.run)):
             require(bool(folder.strip()), f"{key}: is empty; name a folder")
-        if self.trainer != MISSING:
-            fits = self.optim.optimizer == "adam" or self.trainer.strategy != "fsdp"
-            require(fits, "optim.optimizer=muon needs whole matrices, but trainer.strategy=fsdp cuts them: use ddp")
-            if self.optim.schedule in ("linear", "cosine") and self.optim.decay_steps is None:
-                self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)
+        ends = self.optim != MISSING and self.optim.schedule in ("linear", "cosine")
+        if self.trainer != MISSING and ends and self.optim.decay_steps is None:
+            self.optim = replace(self.optim, decay_steps=self.trainer.max_steps)

@@ -5,7 +5,13 @@ from .averaging import (
     tokenizer_of as tokenizer_of,
     write_average as write_average,
 )
+from .callbacks import make_resident as make_resident, try_shapes as try_shapes
 from .checkpoints import RunState as RunState, check_origin as check_origin, load_checkpoint as load_checkpoint
+from .metrics import (
+    peak_flops_per_second as peak_flops_per_second,
+    precision_dtype as precision_dtype,
+    synchronize as synchronize,
+)
 from .module import TranslationModule as TranslationModule
 from .optimizers import noam as noam
 from .processes import is_first_process as is_first_process
@@ -22,11 +28,3 @@ from .run_folder import (
 )
 from .train import train as train
 from .trainer import make_trainer as make_trainer
-from .trials import (
-    Trial as Trial,
-    peak_flops_per_second as peak_flops_per_second,
-    precision_dtype as precision_dtype,
-    require_one_process as require_one_process,
-    settle_precision as settle_precision,
-    synchronize as synchronize,
-)

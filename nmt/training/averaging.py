@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nmt.config import CheckpointConfig, ModelConfig, difference, require
 from nmt.data import PreparedSplit
-from nmt.errors import NMTError, enough_memory_or
+from nmt.errors import enough_memory_or
 from nmt.evaluation import Score
 from nmt.files import ModelDescription, model_card, sha256
 from nmt.model import Transformer, write_model_directory
@@ -21,13 +21,15 @@ from nmt.training.checkpoints import RunState, UnreadableCheckpoint, load_checkp
 from nmt.training.run_folder import kept_checkpoints
 from nmt.training.validation import validation_loss
 
+DESCRIBED = ("tokens", "seconds", "devices", "versions", "corpus", "config")
+"""Fields of RunState that a model's description takes over."""
+
 
 class Average:
-    """The mean of checkpoints of one model (section 6.1), summed in float64.
+    """The mean of checkpoints of one model (section 6.1), summed in float64; they were saved after `updates`.
 
-    `updates` are those after which the checkpoints were saved. `state` and `skipped` are of the last checkpoint, saved
-    after update `made`; where validation chose the checkpoints, of the run's newest one, and `losses` are the
-    candidates' validation losses under their updates.
+    `state` and `skipped` are those of the last checkpoint, saved after update `made`. Where validation chose the
+    checkpoints, they are those of the run's newest one, and `losses` has the loss of each candidate by its updates.
     """
 
     state: RunState
@@ -49,8 +51,8 @@ class Average:
             {"model": x.config["model"], "vocabulary_size": x.vocabulary_size, "tokenizer": x.tokenizer}
             for x in (self.state if self.updates else state, state)
         )
-        if changed := difference(before, now):
-            raise NMTError(f"{path} is of another model than the checkpoints before it ({changed})")
+        changed = difference(before, now)
+        require(not changed, f"{path} is of another model than the checkpoints before it ({changed})")
         for name, tensor in model_weights(checkpoint).items():
             if name in self.sums:
                 self.sums[name] += tensor
@@ -86,7 +88,7 @@ def delivered_model(run: Path, checkpoints: CheckpointConfig, split: PreparedSpl
             mean.add(path)
             consider(mean, paths[-number:])
         if best.is_file():
-            with suppress(UnreadableCheckpoint):  # there are others
+            with suppress(UnreadableCheckpoint):
                 consider(Average(best), [best])
     chosen = Average(*sources[min(losses, key=losses.__getitem__)])
     chosen.state, chosen.made, chosen.skipped, chosen.losses = newest.state, newest.made, newest.skipped, losses
@@ -98,8 +100,7 @@ def check_skipped(average: Average, run: Path) -> None:
     require(
         2 * average.skipped <= average.made,
         f"{run}: no model is written, because optim.not_finite=skip left out {average.skipped:,} of the "
-        f"{average.made:,} updates, whose gradients are not finite. Pass a lower optim.factor, or "
-        "trainer.precision=32-true, with name=OTHER",
+        f"{average.made:,} updates. Pass a lower optim.factor, or trainer.precision=32-true, with name=OTHER",
     )
 
 
@@ -114,17 +115,12 @@ def tokenizer_of(checkpoint: Path, state: RunState) -> Path:
 def write_average(average: Average, tokenizer_file: Path, output: Path, score: tuple[Score, int] | None = None) -> None:
     """Write the model directory of an average; `score` is its validation score, and on how many sentences."""
     state, model = average.state, average.make_model()
-    training = {
-        "updates": average.made,
-        "averaged": average.updates,
-        **{key: getattr(state, key) for key in ("tokens", "seconds", "devices", "versions", "corpus", "config")},
-        **state.seen,
-        **({"init": state.init} if state.init else {}),
-        **({"candidates": average.losses} if average.losses else {}),
-        **({"score": {**asdict(score[0]), "sentences": score[1]}} if score else {}),
-    }
-    description = ModelDescription(
-        state.config["model"], state.vocabulary_size, state.source, state.target, state.tokenizer, training
-    )
+    training = {"updates": average.made, "averaged": average.updates}
+    training |= {key: getattr(state, key) for key in DESCRIBED} | state.seen
+    scored = {**asdict(score[0]), "sentences": score[1]} if score else {}
+    optional = {"init": state.init, "candidates": average.losses, "score": scored}
+    training |= {key: value for key, value in optional.items() if value}
+    sides = state.source, state.target
+    description = ModelDescription(state.config["model"], state.vocabulary_size, *sides, state.tokenizer, training)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     write_model_directory(output, model, tokenizer_file, description, model_card(description, parameters))

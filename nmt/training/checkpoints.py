@@ -15,13 +15,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from lightning import LightningModule, Trainer
-from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import Tensor
 
 from nmt.config import CheckpointConfig, ExperimentConfig, ModelConfig, build, matches, require
 from nmt.data import STOPPING, PreparedCorpus
 from nmt.errors import NMTError, SameForAll, one_line
-from nmt.files import check_version, load_plain, parse_json, whole_file
+from nmt.files import check_version, load_plain, parse_json
 from nmt.model import check_ours, check_shapes
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
@@ -42,8 +41,8 @@ CONTENT = {
     **{"state_dict": dict[str, Tensor], "optimizer_states": list[dict[Any, Any]]},
 }
 """Keys of a checkpoint beside "nmt", and the types of their values."""
-AGREEMENT_SECONDS = 0.5
-"""Approximate time between two agreements of the processes on stopping and saving. Each one waits for the device."""
+AGREEMENT_UPDATES = 10
+"""Updates between two agreements of the processes on stopping and saving. Each one waits for the device."""
 
 
 @dataclass
@@ -82,10 +81,12 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     require(path.is_file(), f"{path}: no such checkpoint")
     try:
         content: dict[str, Any] = load_plain(path)
-        state = content.get("nmt") if isinstance(content, dict) else None
-        if not isinstance(state, dict) or "format_version" not in state:
-            raise ValueError("it has no entry 'nmt'")
-    except ValueError as error:
+        require(
+            matches(content, dict[str, Any]) and matches(content.get("nmt"), dict[str, Any]), "it has no entry 'nmt'"
+        )
+        state = content["nmt"]
+        require("format_version" in state, "its entry 'nmt' has no format_version")
+    except (NMTError, ValueError) as error:
         raise UnreadableCheckpoint(f"{path}: no readable checkpoint ({one_line(error)})") from error
     check_version(path, state["format_version"], FORMAT_VERSION)
     try:
@@ -107,20 +108,6 @@ def model_weights(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
     return {k.removeprefix(PREFIX): v for k, v in checkpoint["state_dict"].items() if k.startswith(PREFIX)}
 
 
-class DirectCheckpointIO(TorchCheckpointIO):
-    """Writes a checkpoint straight into its folder.
-
-    Lightning's own writes through memory and the system's folder for temporary files, which may be small.
-    """
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        try:
-            with whole_file(Path(path)) as temporary:
-                torch.save(checkpoint, temporary)
-        except NMTError as error:
-            raise NMTError(f"{error} The checkpoints before it are whole, and the same command resumes") from error
-
-
 class CheckpointCallback(UpdateCallback):
     """Saves the checkpoints that will be averaged, and others in between for safety; stops the run early on request.
 
@@ -139,23 +126,17 @@ class CheckpointCallback(UpdateCallback):
         self.handlers = {number: signal.getsignal(number) for number in STOPPING}
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Write directly; SameForAll where some processes would resume from another checkpoint than the others."""
-        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
-            trainer.strategy.checkpoint_io = DirectCheckpointIO()
+        """SameForAll where some processes would resume from another checkpoint than the others."""
         paths = [str(trainer.ckpt_path)] * trainer.world_size
         if dist.is_initialized():
             dist.all_gather_object(paths, str(trainer.ckpt_path))
         if len(set(paths)) > 1:
-            raise SameForAll(
-                f"{self.run}: the processes see different checkpoints there; all nodes must share the folder"
-            )
+            raise SameForAll(f"{self.run}: the processes see different checkpoints; all nodes must share the folder")
 
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        super().on_train_start(trainer, pl_module)
-        self.start = self.last_save = time.monotonic()
-        self.agreed_step, self.agreed_time, self.next_agreement = self.last_step, self.start, self.last_step + 1
+    def catch_signals(self, *arguments: Any) -> None:
         for number in self.handlers:
             signal.signal(number, self.on_signal)
+        self.start = self.last_save = time.monotonic()
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Remember a signal until the update has ended; a second one ends the process as usual."""
@@ -166,29 +147,24 @@ class CheckpointCallback(UpdateCallback):
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
 
-    def requests(self, trainer: Trainer, module: LightningModule, step: int) -> tuple[int, bool, bool]:
+    def requests(self, trainer: Trainer, module: LightningModule, step: int) -> list[int]:
         """The signal to stop for (0: none), whether time is up, and whether to save: the same on every process."""
         now, minutes = time.monotonic(), self.config.every_minutes
-        out_of_time = self.max_seconds is not None and now - self.start >= self.max_seconds
-        save = minutes is not None and now - self.last_save >= 60 * minutes
+        time_is_up = self.max_seconds is not None and now - self.start >= self.max_seconds
+        requests = [self.signal, time_is_up, minutes is not None and now - self.last_save >= 60 * minutes]
         if trainer.world_size == 1:
-            return self.signal, out_of_time, save
-        if step < self.next_agreement:
-            return 0, False, False
-        update_seconds = (now - self.agreed_time) / (step - self.agreed_step)
-        requests = torch.tensor([self.signal, out_of_time, save, update_seconds], device=module.device)
-        agreed = trainer.strategy.reduce(requests, reduce_op="max")
+            return requests
+        if step % AGREEMENT_UPDATES:
+            return [0, 0, 0]
+        agreed = trainer.strategy.reduce(torch.tensor(requests, device=module.device), reduce_op="max")
         assert isinstance(agreed, Tensor)
-        number, out_of_time, save, slowest = agreed.tolist()
-        self.agreed_step, self.agreed_time = step, now
-        self.next_agreement = step + max(1, int(AGREEMENT_SECONDS / max(slowest, 1e-6)))
-        return int(number), bool(out_of_time), bool(save)
+        return agreed.tolist()
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
-        number, out_of_time, save = self.requests(trainer, module, step)
+        number, time_is_up, save = self.requests(trainer, module, step)
         self.stopped_by = number or self.stopped_by
         # Lightning reads should_stop after every micro-batch, so it is only set here, at the end of an update.
-        trainer.should_stop = trainer.should_stop or bool(number) or out_of_time
+        trainer.should_stop = trainer.should_stop or bool(number or time_is_up)
         if self.validation.improved:
             # Before the regular checkpoint: a run resumes from that one, and would not save this one again.
             trainer.save_checkpoint(self.run / "checkpoints" / "best.ckpt")
@@ -206,7 +182,7 @@ class CheckpointCallback(UpdateCallback):
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         state = checkpoint["nmt"]
         self.metrics.load(state["seconds"], state["metrics"])
-        self.validation.best, self.validation.worse = state["validation"]["best"], state["validation"]["worse"]
+        vars(self.validation).update(state["validation"])
 
 
 @dataclass
@@ -219,11 +195,9 @@ class Resumed:
     unreadable: tuple[Path, ...] = ()
 
 
-def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init: str, files: dict[str, str]) -> Resumed:
-    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or files changed.
-
-    `init` is the SHA-256 of the weights that training starts from, empty for random ones.
-    """
+def check_run(config: ExperimentConfig, corpus: PreparedCorpus, now: RunState) -> Resumed:
+    """Find the newest readable checkpoint; NMTError where the run cannot resume, or its options or files changed."""
+    run = Path(config.run)
     check_no_links(run)
     check_ours(run / "model")
     check_configuration(run, config)
@@ -235,9 +209,9 @@ def check_run(run: Path, config: ExperimentConfig, corpus: PreparedCorpus, init:
             unreadable[path] = error
             continue
         state = RunState(**content["nmt"])
-        check_origin(path, state, corpus, files)
+        check_origin(path, state, corpus, now.files)
         start = config.init or "null (random)"
-        require(state.init == init, f"{path} began with other weights than those of init={start}: pass name=OTHER")
+        require(state.init == now.init, f"{path} began with other weights than those of init={start}: pass name=OTHER")
         update, patience = int(content["global_step"]), config.validation.patience
         assert config.trainer.max_steps is not None
         stopped_early = patience is not None and state.validation["worse"] >= patience

@@ -3,34 +3,45 @@
 Time is measured as in section 5.2, cost as in Table 2.
 """
 
+import csv
+import io
 import json
 import math
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
+from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+from lightning.pytorch.loggers import WandbLogger
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
+from torch import Tensor
 
 from nmt.data import UpdateSize
+from nmt.errors import NMTError
 from nmt.files import write_file
 from nmt.hardware import processor, versions
+from nmt.kernels import has_fast_product, product
 from nmt.model import training_flops
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.module import TranslationModule
-from nmt.training.run_folder import VALIDATION_COLUMNS, open_loggers
-from nmt.training.trials import peak_flops_per_second, precision_dtype, synchronize
+from nmt.training.run_folder import read_metrics
 
-NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
+VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")
+COLUMNS = (
+    *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
+    *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
+)
 REPORT = (
     "loss {loss:.3f}  ppl {perplexity:.2f}  {tokens_per_second:,.0f} tokens/s  lr {learning_rate:.2e}  "
     "grad {gradient_norm:.2f}  padding {padding:.0%}  MFU {mfu:.0%}  {cost:.1e} FLOP"
@@ -38,8 +49,75 @@ REPORT = (
 """The most important come first, because a narrow terminal cuts the line."""
 REPORT_SECONDS = 10
 """Least time between two lines where there is no terminal. The last report is always printed."""
-PEAKS: dict[str, float] = {}
-"""Peak FLOP/s by setting, measured once in a process."""
+NOTHING = UpdateSize(0, 0, 0, 0, 0, 0)
+PRECISIONS = {"bf16": torch.bfloat16, "16": torch.float16, "32": torch.float32, "64": torch.float64}
+IDLE_ROUNDS, MAX_SECONDS = 3, 3.0
+"""The peak is measured until so many rounds were no faster, because other programs may disturb some, or so long."""
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until a device has finished its work."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
+def precision_dtype(precision: str | int | None) -> torch.dtype:
+    """The type of matrix products for a precision flag of Trainer, such as 32-true or bf16-mixed."""
+    return PRECISIONS[str(precision or 32).split("-")[0]]
+
+
+@cache
+def peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
+    """FLOP/s of the fastest of several square products; takes a fifth of a second, or more on a busy machine.
+
+    On a processor products of float32 are tried too: where it has none of bfloat16, those take ten times as long, and
+    what mixed precision leaves in float32 would be faster than the peak.
+    """
+    size = 1024 if device.type == "cpu" else 8192
+    matrices = [torch.randn(size, size, device=device, dtype=dtype)]
+    if device.type == "cpu" and dtype.itemsize < 4:
+        matrices.append(matrices[0].float())
+    products: list[tuple[Callable[[Tensor, Tensor], Tensor], Tensor]] = [(torch.mm, x) for x in matrices]
+    products += [(product, x) for x in matrices if has_fast_product(x, x)]
+    least, idle, end = math.inf, 0, time.monotonic() + MAX_SECONDS
+    while idle < IDLE_ROUNDS and time.monotonic() < end:
+        idle += 1
+        for multiply, x in products * 2:
+            synchronize(device)
+            start = time.perf_counter()
+            multiply(x, x)
+            synchronize(device)
+            seconds = time.perf_counter() - start
+            idle = 0 if seconds < 0.98 * least else idle
+            least = min(least, seconds)
+    return 2.0 * size**3 / least
+
+
+class Logbook:
+    """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
+
+    def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
+        """`more` are columns of a mixture's sources. Unless `whole`, the next report covers updates of the last one."""
+        self.path, self.columns = run / "metrics.csv", [*COLUMNS, *more]
+        last = step if whole else step - 1
+        rows = [row for row in read_metrics(run) if int(row["step"]) <= (last if row["loss"] else step)]
+        write_file(self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows))
+
+    def lines(self, *rows: dict[str, str]) -> str:
+        text = io.StringIO()
+        csv.DictWriter(text, self.columns, extrasaction="ignore").writerows(rows)
+        return text.getvalue()
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
+        row = {"step": str(step), **{key: f"{value:.6g}" for key, value in metrics.items()}}
+        try:
+            with self.path.open("a", newline="", encoding="utf-8") as file:
+                file.write(self.lines(row))
+        except OSError as error:
+            raise NMTError(f"cannot write {self.path} ({error.strerror}): is the disk full?") from error
+
+    def finalize(self, status: str) -> None:
+        """Nothing to do: every row is already in the file."""
 
 
 class ReportColumn(ProgressColumn):
@@ -49,61 +127,39 @@ class ReportColumn(ProgressColumn):
         return Text(task.fields["report"], no_wrap=True, overflow="ellipsis")
 
 
-def clock(seconds: float | None) -> str:
-    """Hours, minutes and seconds; dashes where they are unknown."""
-    return "-:--:--" if seconds is None else str(timedelta(seconds=int(seconds)))
-
-
 class ProgressLine:
     """Updates made, time left, and the last report; `max_seconds` is the time limit of this process."""
 
     def __init__(self, console: Console, max_seconds: float | None) -> None:
-        self.console, self.max_seconds, self.reported = console, max_seconds, -float(REPORT_SECONDS)
-        self.first: tuple[int, float] | None = None
-        """The first update of this process, which takes longer than others, and the time when it ended."""
+        self.console, self.max_seconds, self.reported = console, max_seconds, -math.inf
         whole = Column(no_wrap=True)  # only the report is cut where the terminal is narrow
         bar, counts = BarColumn(bar_width=20, table_column=whole), MofNCompleteColumn(table_column=whole)
         columns = TextColumn("training"), bar, counts, TextColumn("{task.fields[left]}"), ReportColumn()
         self.progress = Progress(*columns, console=console, disable=not console.is_terminal)
 
     def start(self, step: int, total: int) -> None:
-        self.total, self.begin = total, time.monotonic()
-        self.task = self.progress.add_task("", total=total, completed=step, left=clock(None), report="")
+        self.first, self.total, self.begin = step, total, time.monotonic()
+        self.task = self.progress.add_task("", total=total, completed=step, left="-:--:--", report="")
         self.progress.start()
 
-    def left(self, step: int) -> float | None:
-        """Seconds left at the rate of this process so far, validations and saving included; None: not known yet."""
-        now = time.monotonic()
-        self.first = self.first or (step, now)
-        made, seconds = step - self.first[0], now - self.first[1]
-        estimates = [seconds / made * (self.total - step)] if made else []
+    def left(self, step: int) -> str:
+        """Time left after `step` updates, at the rate of this process so far, validations and saving included."""
+        seconds = time.monotonic() - self.begin
+        left = seconds / (step - self.first) * (self.total - step)
         if self.max_seconds is not None:
-            estimates.append(max(self.max_seconds - (now - self.begin), 0.0))
-        return min(estimates, default=None)
+            left = min(left, max(self.max_seconds - seconds, 0.0))
+        return str(timedelta(seconds=int(left)))
 
     def made(self, step: int) -> None:
-        self.progress.update(self.task, completed=step, left=clock(self.left(step)))
+        self.progress.update(self.task, completed=step, left=self.left(step))
 
     def report(self, step: int, metrics: dict[str, float]) -> None:
-        """Show metrics."""
         text = REPORT.format(**metrics)
         self.progress.update(self.task, report=text)
-        now, left = time.monotonic(), self.left(step)
+        now = time.monotonic()
         if not self.console.is_terminal and (now - self.reported >= REPORT_SECONDS or step == self.total):
             self.reported = now
-            to_go = f", {clock(left)} left" if left and step != self.total else ""
-            self.console.print(f"update {step:,} of {self.total:,}{to_go}: {text}")
-
-
-def seconds_waited() -> float:
-    """How long this thread has been ready to run and had no core; 0 where that is unknown."""
-    path = Path("/proc/thread-self/schedstat")
-    return int(path.read_text().split()[1]) / 1e9 if path.exists() else 0.0
-
-
-def flops_of(module: TranslationModule, size: UpdateSize) -> int:
-    """Floating-point operations to train on updates of this size."""
-    return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
+            self.console.print(f"update {step:,} of {self.total:,}, {self.left(step)} left: {text}")
 
 
 class MetricsCallback(UpdateCallback):
@@ -111,32 +167,23 @@ class MetricsCallback(UpdateCallback):
 
     def __init__(self, config: dict[str, Any], line: ProgressLine, domains: list[str]) -> None:
         """`domains` are the parts of the validation set that have figures of their own."""
-        self.run, self.config, self.line, self.console = Path(config["run"]), config, line, line.console
+        self.run, self.config, self.line = Path(config["run"]), config, line
         self.every = int(config["trainer"]["log_every_n_steps"])
         self.columns = [f"{column}/{name}" for name in domains for column in VALIDATION_COLUMNS]
         # Over all restarts: training time (updates and saving, but neither memory check nor validation), FLOPs of the
         # model, cost (seconds x devices x sustained FLOP/s, as in Table 2), and target tokens up to the last report.
         self.seconds, self.flops, self.cost, self.tokens = 0.0, 0, 0.0, 0
-        self.peaks: dict[str, float] = {}
-        """Peak FLOP/s of all devices together, by setting, measured once in a run: later the machine may be busy."""
-        self.interval = NOTHING
-        """Size of all updates since the last report, including skipped updates, which took as long."""
-        self.measured, self.elapsed = NOTHING, 0.0
-        """The part of the interval that this process has made, and its training time."""
+        self.interval, self.elapsed = NOTHING, 0.0
+        """Size and training time of all updates since the last report, including skipped ones, which took as long."""
         self.loggers: list[Any] = []
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        device, threads = pl_module.device, torch.get_num_threads()
-        name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{device.type} ({threads} threads)"
+        device = pl_module.device
+        name = f"{device.type} ({torch.get_num_threads()} threads)"
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else name
         self.devices = f"{trainer.world_size} x {name}"
-        names = [processor()] if device.type == "cpu" else []
-        key = ", ".join([self.devices, *names, str(trainer.precision), torch.get_float32_matmul_precision()])
-        if key not in self.peaks:
-            if key not in PEAKS:
-                PEAKS[key] = peak_flops_per_second(device, precision_dtype(trainer.precision))
-            self.peaks[key] = trainer.world_size * PEAKS[key]
-        self.peak = self.peaks[key]
+        self.peak = trainer.world_size * peak_flops_per_second(device, precision_dtype(trainer.precision))
         if trainer.is_global_zero:
             environment = {
                 **versions(),
@@ -145,35 +192,41 @@ class MetricsCallback(UpdateCallback):
                 "devices": self.devices,
                 "world_size": trainer.world_size,
                 "precision": str(trainer.precision),
-                "peak_flops_per_second": self.peaks,
+                "peak_flops_per_second": self.peak,
                 "command": " ".join(["nmt", *sys.argv[1:]]),
             }
             write_file(self.run / "environment.json", json.dumps(environment, indent=2) + "\n")
-            whole = self.interval == NOTHING
-            self.loggers = open_loggers(self.run, trainer.global_step, self.config, self.columns, whole)
-            self.line.start(trainer.global_step, trainer.max_steps)
-        self.clock, self.waited, self.warned = time.monotonic(), seconds_waited(), device.type != "cpu" or threads == 1
+            step, name = trainer.global_step, self.run.name
+            self.loggers = [Logbook(self.run, step, self.columns, whole=self.interval == NOTHING)]
+            if "tensorboard" in self.config["logger"]:
+                self.loggers.append(TensorBoardLogger(self.run, name="tensorboard", version="", purge_step=step + 1))
+            if "wandb" in self.config["logger"]:
+                self.loggers.append(WandbLogger(name, self.run, version=name, resume="allow", config=self.config))
+            self.line.start(step, trainer.max_steps)
+        self.clock = time.monotonic()
 
     def on_update_end(self, trainer: Trainer, module: TranslationModule, step: int) -> None:
         assert self.batch
-        size = self.batch.size
-        self.interval, self.measured = self.interval + size, self.measured + size
-        self.flops += flops_of(module, size)
+        self.interval += self.batch.size
+        self.flops += self.flops_of(module, self.batch.size)
         if trainer.is_global_zero:
             self.line.made(step)
         if step % self.every == 0:
             self.tokens += self.report_updates(trainer, module, step)
             module.sums.zero_()
-            self.interval, self.measured, self.elapsed = NOTHING, NOTHING, 0.0
+            self.interval, self.elapsed = NOTHING, 0.0
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report the last updates. A run that resumes reports them again, with the next ones (see Logbook)."""
         assert isinstance(pl_module, TranslationModule)
-        if self.measured != NOTHING:
+        if self.interval != NOTHING:
             self.report_updates(trainer, pl_module, trainer.global_step)
 
+    def flops_of(self, module: TranslationModule, size: UpdateSize) -> int:
+        return training_flops(module.model.config, module.model.vocabulary_size, size[:2], size[3:])
+
     def report_updates(self, trainer: Trainer, module: TranslationModule, step: int) -> int:
-        """Report the updates since the last report; the speed is that of this process. Returns their target tokens."""
+        """Report the updates since the last report; returns their target tokens."""
         loss, likelihood, tokens = module.total_sums().tolist()
         self.add_time()
         metrics = {
@@ -181,9 +234,9 @@ class MetricsCallback(UpdateCallback):
             "perplexity": math.exp(min(likelihood / tokens, 100)) if tokens else math.nan,
             "learning_rate": module.learning_rate(step),
             "gradient_norm": module.gradient_norm.item(),
-            "tokens_per_second": self.measured.target_tokens / self.elapsed,
+            "tokens_per_second": self.interval.target_tokens / self.elapsed,
             "padding": self.interval.padding,
-            "mfu": flops_of(module, self.measured) / self.elapsed / self.peak,
+            "mfu": self.flops_of(module, self.interval) / self.elapsed / self.peak,
             "seconds": self.seconds,
             "flops": self.flops,
             "cost": self.cost,
@@ -192,18 +245,7 @@ class MetricsCallback(UpdateCallback):
         if trainer.is_global_zero:
             self.report(step, metrics)
             self.line.report(step, metrics)
-            self.warn_of_other_programs()
         return int(tokens)
-
-    def warn_of_other_programs(self) -> None:
-        """Print a notice, once, if since the last report this thread had to wait for a core a tenth of the time."""
-        before, self.waited = self.waited, seconds_waited()
-        if not self.warned and self.waited - before > 0.1 * max(self.elapsed, 1.0):
-            self.warned = True
-            self.console.print(
-                "notice: other programs use the processor's cores; beside them fewer threads may be faster "
-                f"(OMP_NUM_THREADS={torch.get_num_threads() // 2})"
-            )
 
     def add_time(self) -> None:
         """Add the time since the last call."""
@@ -229,13 +271,10 @@ class MetricsCallback(UpdateCallback):
     def state(self, module: TranslationModule) -> dict[str, Any]:
         """Fields of a checkpoint's RunState: the totals so far."""
         self.add_time()
-        totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "peaks")}
-        return {
-            "tokens": self.tokens + int(module.total_sums()[2]),
-            "seconds": self.seconds,
-            "devices": self.devices,
-            "metrics": totals | {"interval": list(self.interval)},
-        }
+        totals = {key: getattr(self, key) for key in ("tokens", "flops", "cost", "elapsed")}
+        totals["interval"] = list(self.interval)
+        tokens = self.tokens + int(module.total_sums()[2])
+        return {"tokens": tokens, "seconds": self.seconds, "devices": self.devices, "metrics": totals}
 
     def load(self, seconds: float, metrics: dict[str, Any]) -> None:
         vars(self).update(metrics, seconds=seconds, interval=UpdateSize(*metrics["interval"]))

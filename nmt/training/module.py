@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from lightning import LightningModule
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 from torch.optim import Adam, Optimizer
 
 from nmt.config import ModelConfig, OptimConfig
@@ -17,7 +16,6 @@ from nmt.data import Batch
 from nmt.model import Transformer
 from nmt.training.loss import label_smoothed_cross_entropy
 from nmt.training.optimizers import Muon, learning_rate
-from nmt.training.trainer import Sharded, shard
 
 
 def dropout_seed(seed: int, update: int, micro_batch: int) -> int:
@@ -67,12 +65,7 @@ class TranslationModule(LightningModule):
         self.skipped = 0
         """Updates that were skipped because their gradient was not finite."""
 
-    def configure_model(self) -> None:
-        if isinstance(self.trainer.strategy, Sharded):
-            shard(self, self.model)
-
     def losses(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """`summed_losses` of the model; FSDP gathers the output matrix around this method."""
         return summed_losses(self.model, batch, self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
@@ -93,12 +86,9 @@ class TranslationModule(LightningModule):
     def configure_optimizers(self) -> Optimizer:
         """Adam with the paper's betas and epsilon (section 5.3), or Muon."""
         # With 16-mixed, a fused Adam would unscale the gradients itself, which is too late for clipping.
-        fused = self.trainer.scaler is None
-        betas = self.optim.beta1, self.optim.beta2
-        options: dict[str, Any] = {"betas": betas, "eps": self.optim.epsilon, "fused": fused}
-        if self.optim.optimizer == "muon":
-            return Muon(self.model, lr=self.learning_rate(1), **options)
-        return Adam(self.parameters(), lr=self.learning_rate(1), **options)
+        options: dict[str, Any] = {"lr": self.learning_rate(1), "betas": (self.optim.beta1, self.optim.beta2)}
+        options |= {"eps": self.optim.epsilon, "fused": self.trainer.scaler is None}
+        return Muon(self.model, **options) if self.optim.optimizer == "muon" else Adam(self.parameters(), **options)
 
     def learning_rate(self, step: int) -> float:
         """The learning rate of update `step`, counted from 1."""
@@ -112,8 +102,7 @@ class TranslationModule(LightningModule):
         for group in optimizer.param_groups:
             group["lr"] = self.learning_rate(self.global_step + 1)
         gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
-        self.gradient_norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
+        self.gradient_norm = torch.nn.utils.get_total_norm(gradients)
         # The gradients of 16-mixed overflow now and then: its scaler skips these updates and lowers the scale, so only
         # the loss shows whether something is wrong.
         bad = ~(self.gradient_norm if self.trainer.scaler is None else self.update_sums[0]).isfinite()
@@ -137,16 +126,14 @@ class TranslationModule(LightningModule):
         """Assert that this is the micro-batch of that number; `batch_idx` is Lightning's count."""
         update, number = divmod(batch_idx, self.trainer.accumulate_grad_batches)
         due = self.global_step, number * self.trainer.world_size + self.global_rank
-        assert update == self.global_step, f"update {update} is counted where {self.global_step} is due"
-        assert (batch.update, batch.micro_batch) == due, f"{batch.update, batch.micro_batch} came where {due} is due"
+        assert (update, batch.update, batch.micro_batch) == (due[0], *due), f"update and micro-batch {due} are due"
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # A run that resumes between two reports then reports the same numbers as one that was never stopped.
         checkpoint["sums"], checkpoint["skipped"] = self.total_sums(), self.skipped
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # FSDP loads after on_fit_start, the others before.
-        self.sums = (checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)).to(self.device)
+        self.sums = checkpoint["sums"] if self.trainer.is_global_zero else torch.zeros(3)
         self.skipped = checkpoint["skipped"]
         # Lightning steps the optimizer whenever its count of micro-batches, which checkpoints hold, is a multiple of
         # those it accumulates. The number of devices may have changed since, so the count is computed anew.

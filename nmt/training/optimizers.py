@@ -8,7 +8,7 @@ values, which are stored as one matrix here, as one map.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import cos, pi, sqrt
 from typing import Any
 
@@ -19,8 +19,7 @@ from torch.optim import Adam
 from nmt.config import OptimConfig
 from nmt.model import FeedForward, MultiHeadAttention, Transformer
 
-MOMENTUM = 0.95
-ROOT_MEAN_SQUARE = 0.2
+MOMENTUM, ROOT_MEAN_SQUARE = 0.95, 0.2
 COEFFICIENTS, ITERATIONS = (3.4445, -4.7750, 2.0315), 5
 """Of a quintic that brings singular values near 1 in a few iterations, to 0.7 to 1.2."""
 
@@ -35,25 +34,20 @@ def learning_rate(optim: OptimConfig, d_model: int, step: int) -> float:
 
     Every schedule rises linearly to its peak at `optim.warmup`: to `optim.learning_rate`, or to that of equation 3.
     """
-    if optim.learning_rate is None and optim.schedule == "noam":
-        return optim.factor * noam(step, d_model, optim.warmup)
-    peak = optim.factor * (optim.learning_rate or noam(optim.warmup, d_model, optim.warmup))
-    return peak * share_of_peak(optim, step)
-
-
-def share_of_peak(optim: OptimConfig, step: int) -> float:
-    """The learning rate of update `step` as a share of the highest one."""
     warmup = optim.warmup
+    if optim.learning_rate is None and optim.schedule == "noam":
+        return optim.factor * noam(step, d_model, warmup)
+    peak = optim.factor * (optim.learning_rate or noam(warmup, d_model, warmup))
     if step <= warmup:
-        return step / warmup
+        return peak * (step / warmup)
     if optim.schedule == "noam":
-        return sqrt(warmup / step)
+        return peak * sqrt(warmup / step)
     if optim.schedule == "constant":
-        return 1.0
+        return peak
     assert optim.decay_steps is not None
     # The update after the last one would have a rate of 0.
     progress = min((step - warmup) / (optim.decay_steps + 1 - warmup), 1.0)
-    return 1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2
+    return peak * (1 - progress if optim.schedule == "linear" else (1 + cos(pi * progress)) / 2)
 
 
 def nearly_orthogonal(matrices: Tensor) -> Tensor:
@@ -83,8 +77,7 @@ class Muon(Adam):
     def __init__(self, model: Transformer, **options: Any) -> None:
         self.rows = layer_matrices(model)
         others = [parameter for parameter in model.parameters() if parameter not in self.rows]
-        groups: list[dict[str, Any]] = [{"params": others}, {"params": list(self.rows)}]
-        super().__init__(groups, **options)
+        super().__init__([{"params": others}, {"params": list(self.rows)}], **options)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         with torch.enable_grad():
@@ -100,27 +93,21 @@ class Muon(Adam):
 
     @torch.no_grad()
     def move(self, group: dict[str, Any]) -> None:
-        """Move the matrices; those of one shape together."""
+        """Move each map that has a gradient by its momentum one update ahead (Nesterov), those of a shape together."""
         alike: defaultdict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
-        for parameter, update in self.updates(group):
-            if len(parameter) > parameter.shape[1]:
-                parameter, update = parameter.mT, update.mT
-            alike[parameter.shape].append((parameter, update))
+        for matrix in (parameter for parameter in group["params"] if parameter.grad is not None):
+            state, rows = self.state[matrix], self.rows[matrix]
+            if not state:
+                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(matrix)}
+            state["step"] += 1
+            momentum = state["exp_avg"].lerp_(matrix.grad, 1 - MOMENTUM)
+            ahead = matrix.grad.lerp(momentum, MOMENTUM)
+            for parameter, update in zip(matrix.split(rows), ahead.split(rows), strict=True):
+                if len(parameter) > parameter.shape[1]:
+                    parameter, update = parameter.mT, update.mT
+                alike[parameter.shape].append((parameter, update))
         for shape, pairs in alike.items():
             rate = group["lr"] * ROOT_MEAN_SQUARE * max(shape) ** 0.5
             orthogonal = nearly_orthogonal(torch.stack([update for _, update in pairs]))
             for (parameter, _), update in zip(pairs, orthogonal, strict=True):
                 parameter.add_(update, alpha=-rate)
-
-    def updates(self, group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Each map that has a gradient, and its momentum one update ahead (Nesterov)."""
-        for parameter in group["params"]:
-            if parameter.grad is None:
-                continue
-            state = self.state[parameter]
-            if not state:
-                state |= {"step": torch.tensor(0.0), "exp_avg": torch.zeros_like(parameter)}
-            state["step"] += 1
-            momentum = state["exp_avg"].lerp_(parameter.grad, 1 - MOMENTUM)
-            ahead = parameter.grad.lerp(momentum, MOMENTUM)
-            yield from zip(parameter.split(self.rows[parameter]), ahead.split(self.rows[parameter]), strict=True)

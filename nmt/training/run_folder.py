@@ -1,21 +1,15 @@
-"""The folder of a run: checkpoints, configuration, metrics.csv and other logs. No torch, which is slow to import."""
+"""The folder of a run: its checkpoints and configuration, its metrics.csv, and the link to the newest run."""
 
 import csv
-import io
 import os
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nmt.config import CheckpointConfig, ExperimentConfig, difference, require, shown, to_tree
 from nmt.data import Manifest, as_prepared
 from nmt.errors import NMTError, one_line
-from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping, write_file
-
-if TYPE_CHECKING:
-    from lightning.fabric.loggers.tensorboard import TensorBoardLogger
-    from lightning.pytorch.loggers import WandbLogger
+from nmt.files import parse_json, parse_yaml, read_bytes, read_mapping
 
 # These decide the weights after n updates; everything else may change within a run.
 DECISIVE = ("seed", "data", "tokenizer", "model", "optim", "batching", "float32_matmul_precision")
@@ -26,11 +20,6 @@ DECISIVE_IN_GROUP = {
 GROUPS = ("data", "tokenizer", "model", "optim", "batching", "decode", "checkpoints", "validation", "trainer")
 CHECKPOINT = re.compile(r"step=[0-9]{1,18}\.ckpt")
 UPDATE = re.compile(r"[0-9]{1,15}")
-VALIDATION_COLUMNS = ("valid_loss", "valid_perplexity", "valid_bleu", "valid_f1")
-COLUMNS = (
-    *("step", "loss", "perplexity", "learning_rate", "gradient_norm", "tokens_per_second", "padding", "mfu"),
-    *("seconds", "flops", "cost", "skipped", *VALIDATION_COLUMNS),
-)
 
 
 def checkpoint_step(path: Path) -> int:
@@ -102,10 +91,8 @@ def check_configuration(run: Path, config: ExperimentConfig) -> None:
 
 def check_corpus(manifest: Manifest, config: ExperimentConfig) -> None:
     """NMTError where the corpus was prepared with another configuration of data or tokenizer."""
-    old, new = (
-        {"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in (manifest.content, to_tree(config))
-    )
-    changed = difference(old, new)
+    trees = manifest.content, to_tree(config)
+    changed = difference(*({"data": as_prepared(x["data"]), "tokenizer": x["tokenizer"]} for x in trees))
     require(
         not changed,
         f"{Path(config.prepared)} was prepared with another configuration ({changed}): "
@@ -149,49 +136,3 @@ def read_metrics(run: Path) -> list[dict[str, str]]:
     except csv.Error as error:
         raise NMTError(f"{path}: cannot be read ({one_line(error)})") from error
     return [row for row in rows if UPDATE.fullmatch(row.get("step", ""))]
-
-
-class Logbook:
-    """metrics.csv: one row for each report. A restart keeps the rows up to the update it resumes from."""
-
-    def __init__(self, run: Path, step: int, more: Sequence[str] = (), whole: bool = True) -> None:
-        """`more` are columns of a mixture's sources. Unless `whole`, the next report covers updates of the last one."""
-        self.path, self.columns = run / "metrics.csv", [*COLUMNS, *more]
-        rows = [
-            row
-            for row in read_metrics(run)
-            if int(row["step"]) < step or (int(row["step"]) == step and (whole or not row["loss"]))
-        ]
-        write_file(self.path, self.lines(dict(zip(self.columns, self.columns, strict=True)), *rows))
-
-    def lines(self, *rows: dict[str, str]) -> str:
-        text = io.StringIO()
-        csv.DictWriter(text, self.columns, extrasaction="ignore").writerows(rows)
-        return text.getvalue()
-
-    def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
-        row = {"step": str(step), **{key: f"{value:.6g}" for key, value in metrics.items()}}
-        try:
-            with self.path.open("a", newline="", encoding="utf-8") as file:
-                file.write(self.lines(row))
-        except OSError as error:
-            raise NMTError(f"cannot write {self.path} ({error.strerror}): is the disk full?") from error
-
-    def finalize(self, status: str) -> None:
-        """Nothing to do: every row is already in the file."""
-
-
-def open_loggers(
-    run: Path, step: int, config: dict[str, Any], more: Sequence[str], whole: bool
-) -> "list[Logbook | TensorBoardLogger | WandbLogger]":
-    """metrics.csv and the loggers of `config` (tensorboard, wandb), continued after update `step`."""
-    from lightning.fabric.loggers.tensorboard import TensorBoardLogger
-    from lightning.pytorch.loggers import WandbLogger
-
-    loggers: list[Logbook | TensorBoardLogger | WandbLogger] = [Logbook(run, step, more, whole)]
-    if "tensorboard" in config["logger"]:
-        loggers.append(TensorBoardLogger(run, name="tensorboard", version="", purge_step=step + 1))
-    if "wandb" in config["logger"]:
-        project = os.environ.get("WANDB_PROJECT", "uncategorized")  # what wandb itself falls back to
-        loggers.append(WandbLogger(run.name, run, run.name, project=project, resume="allow", config=config))
-    return loggers

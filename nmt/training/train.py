@@ -2,18 +2,17 @@
 
 import gc
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import yaml
-from lightning.pytorch.callbacks import Timer
+from lightning.pytorch.callbacks import LambdaCallback, Timer
 from rich.console import Console
 
-from nmt.config import ExperimentConfig, ModelConfig, difference, require, to_tree
+from nmt.config import ExperimentConfig, difference, require, to_tree
 from nmt.data import TOKENIZER, PreparedCorpus, UpdateDataModule, accumulation, open_corpus, read_manifest
 from nmt.errors import NMTError, SameForAll, how_to_install, is_out_of_memory, one_line
 from nmt.files import (
@@ -35,18 +34,17 @@ from nmt.model import load_model
 from nmt.search import TorchEngine
 from nmt.text import load_tokenizer
 from nmt.training.averaging import check_skipped, delivered_model, write_average
-from nmt.training.callbacks import GradientCheck
+from nmt.training.callbacks import GradientCheck, MemoryCheck
 from nmt.training.checkpoints import CheckpointCallback, Resumed, RunState, check_run
 from nmt.training.metrics import MetricsCallback, ProgressLine
 from nmt.training.module import TranslationModule
 from nmt.training.processes import is_first_process
 from nmt.training.run_folder import check_corpus, is_finished, latest_beside, point_latest_to, remove_older
 from nmt.training.trainer import end_launched_processes, leave_process_group, make_trainer, quiet_lightning, watched
-from nmt.training.trials import BeforeTraining, settle_micro_batches, settle_precision
 from nmt.training.validation import Validation, joint_score, translated
 from nmt.translation import Translator
 
-SIDES, LENGTHS, SEARCH = ("source", "target"), ("p99", "max"), ("length_penalty", "length_penalty_kind")
+SEARCH = ("length_penalty", "length_penalty_kind")
 
 
 def train(config: ExperimentConfig, console: Console) -> int | None:
@@ -60,48 +58,26 @@ def train(config: ExperimentConfig, console: Console) -> int | None:
     forget_old_kernels()
     torch.set_float32_matmul_precision(config.float32_matmul_precision)
     folder, run = Path(config.prepared), Path(config.run)
-    with locked_file(
-        folder / TOKENIZER, False, f"{folder}: `nmt preprocess` is replacing this corpus; wait for its end"
-    ):
+    busy = f"{folder}: `nmt preprocess` is replacing this corpus; wait for its end"
+    with locked_file(folder / TOKENIZER, False, busy):
         corpus = open_corpus(folder)
         check_corpus(corpus.manifest, config)
-        check_positions(corpus, config.model)
-        if config.trainer.precision == "auto":
-            config = settle_precision(config, console)
-        if config.batching.max_tokens is not None:
-            config = replace(config, batching=settle_micro_batches(config, corpus))
-            gc.collect()  # the trial's model and trainer refer to each other, and would keep the device's memory
+        for name in ("train", "valid") if config.model.positions == "learned" else ():
+            split = corpus.split(name)
+            longest, most = max(split.source_lengths.max(), split.target_lengths.max()), config.model.max_positions
+            if longest > most:  # otherwise training would fail hours later
+                raise SameForAll(
+                    f"a line of {name} has {longest:,} tokens, more than model.max_positions={most}: raise it"
+                )
         with only_process(run, "run") if is_first_process() else nullcontext():
             return Training(config, corpus, console).run()
 
 
-def check_positions(corpus: PreparedCorpus, model: ModelConfig) -> None:
-    """SameForAll where a line has more tokens than the model has learned positions: training would fail hours later."""
-    for name in ("valid", "train") if model.positions == "learned" else ():
-        split = corpus.split(name)
-        lengths = np.maximum(split.source_lengths, split.target_lengths)
-        longest = int(lengths.argmax())
-        if lengths[longest] > model.max_positions:
-            line = longest + 1 if name == "valid" else int(split.lines(np.array([longest]))[0])
-            raise SameForAll(
-                f"line {line:,} of {name} has {lengths[longest]:,} tokens with its end symbol, but model.positions="
-                f"learned has model.max_positions={model.max_positions}: pass more, or prepare the corpus without it"
-            )
-
-
-def seen_by_both(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """The search of a model, and lengths and characters of its training pairs and of those of a corpus together.
-
-    `before` is the model's description of its training, `now` the manifest's `seen`; only what both have is returned.
-    """
-    joint = {key: before[key] for key in SEARCH if before.get(key) is not None}
-    if (characters := before.get("characters")) and "characters" in now:
-        joint["characters"] = {side: "".join(sorted({*characters[side], *now["characters"][side]})) for side in SIDES}
-    if (lengths := before.get("lengths")) and "lengths" in now:
-        joint["lengths"] = {
-            side: {key: max(lengths[side][key], now["lengths"][side][key]) for key in LENGTHS} for side in SIDES
-        }
-    return joint
+def joined(before: Any, now: Any) -> Any:
+    """What a model and a corpus have seen together: the characters of both, and the greater lengths."""
+    if isinstance(before, dict):
+        return {key: joined(before[key], now[key]) for key in before if key in now}
+    return "".join(sorted({*before, *now})) if isinstance(before, str) else max(before, now)
 
 
 @dataclass
@@ -116,9 +92,11 @@ class Training:
         """Find where the run starts or resumes; NMTError where it cannot."""
         self.folder, self.initial = Path(self.config.run), self.find_initial()
         manifest, init = self.corpus.manifest, sha256(self.initial / "model.safetensors") if self.initial else ""
-        seen, pairs = manifest.seen, sorted((self.corpus.folder / "train").glob("*.arrow"))
+        seen = manifest.seen
         if self.initial:
-            seen = seen_by_both(read_description(self.initial).training, seen)
+            before = read_description(self.initial).training
+            both = joined({key: before[key] for key in seen if before.get(key)}, seen)
+            seen = {key: before[key] for key in SEARCH if before.get(key) is not None} | both
         self.state = RunState(
             config=to_tree(self.config),
             vocabulary_size=manifest.vocabulary_size,
@@ -126,12 +104,12 @@ class Training:
             target=self.corpus.target_language,
             tokenizer=manifest.tokenizer,
             corpus=manifest.fingerprint,
-            files={f"train/{path.name}": sha256(path) for path in pairs},
+            files={f"train/{path.name}": sha256(path) for path in sorted(self.corpus.folder.glob("train/*.arrow"))},
             init=init,
             seen=seen,
             versions=versions(),
         )
-        self.resumed: Resumed = check_run(self.folder, self.config, self.corpus, init, self.state.files)
+        self.resumed: Resumed = check_run(self.config, self.corpus, self.state)
 
     def find_initial(self) -> Path | None:
         """The model directory of `init`; NMTError where vocabulary, shape or direction are not those of the run."""
@@ -152,8 +130,7 @@ class Training:
 
     def run(self) -> int | None:
         """Make the remaining updates and the model; the number of the signal that stopped the run early, or None."""
-        resumed, max_steps, say = self.resumed, self.config.trainer.max_steps, self.console.print
-        assert max_steps is not None
+        resumed, say = self.resumed, self.console.print
         if not self.initial and resumed.checkpoint is None and "init" in self.corpus.manifest.content:
             say(f"notice: {self.corpus.folder} has a model's vocabulary, but without init=MODEL weights are random")
         for path in resumed.unreadable:
@@ -163,16 +140,12 @@ class Training:
                 point_latest_to(self.folder)
             say(f"{self.folder} is already trained for {resumed.update:,} updates: its model is in {self.folder}/model")
             return None
-        if resumed.update > max_steps:
-            say(
-                f"{self.folder} was trained for {resumed.update:,} updates, more than trainer.max_steps={max_steps:,}: "
-                "its model is averaged as it stands"
-            )
         if resumed.finished:
             self.open_folder()
         elif signal := self.fit():
             return signal
-        finish(self.config, self.corpus, self.console)
+        if is_first_process():
+            finish(self.config, self.corpus, self.console)
         return None
 
     def open_folder(self) -> None:
@@ -189,9 +162,8 @@ class Training:
                 remove_leftovers(self.folder)
                 remove_leftovers(self.folder / "checkpoints")
         except OSError as error:
-            raise NMTError(
-                f"cannot write the run directory {self.folder} ({error.strerror}): pass run=FOLDER"
-            ) from error
+            message = f"cannot write the run directory {self.folder} ({error.strerror}): pass run=FOLDER"
+            raise NMTError(message) from error
 
     def fit(self) -> int:
         """Make the remaining updates; returns the number of the signal that stopped them early, or 0."""
@@ -208,8 +180,9 @@ class Training:
         saver = CheckpointCallback(config.checkpoints, self.state, validation, max_seconds)
         # Lightning calls them in this order: an update is checked, reported and validated before it is saved.
         callbacks = [
-            BeforeTraining(updates.planner, config.batching, validation.try_largest, self.console, max_seconds),
-            GradientCheck(self.folder, updates, config.trainer.log_every_n_steps),
+            LambdaCallback(on_train_start=saver.catch_signals),
+            MemoryCheck(updates.planner, config.batching),
+            GradientCheck(updates, config.trainer.log_every_n_steps),
             metrics,
             validation,
             saver,
@@ -222,7 +195,7 @@ class Training:
                 module.model.load_state_dict(load_model(self.initial).state_dict())
             self.open_folder()  # not before now, so that a refused configuration leaves nothing behind
             if trainer.is_global_zero:
-                self.greet(module, updates, trainer.max_steps)
+                self.greet(module, updates)
             try:
                 with watched(trainer):
                     trainer.fit(module, updates, ckpt_path=checkpoint, weights_only=True)
@@ -241,7 +214,7 @@ class Training:
                 saver.restore_handlers()
         return saver.stopped_by
 
-    def greet(self, module: TranslationModule, updates: UpdateDataModule, max_steps: int) -> None:
+    def greet(self, module: TranslationModule, updates: UpdateDataModule) -> None:
         """Print a line about the training that begins."""
         update, warmup = self.resumed.update, module.optim.warmup
         parameters = sum(parameter.numel() for parameter in module.parameters())
@@ -250,16 +223,14 @@ class Training:
         parts = [f"{name} {share:.1%}" for name, share in updates.shares().items()]
         mixture = f"; of the sentences, {', '.join(parts)}" if parts else ""
         self.console.print(
-            f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update {max_steps:,}; "
-            f"a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} updates, and the learning rate "
-            f"rises to {module.learning_rate(warmup):.2g} at update {warmup:,}{mixture}"
+            f"training {parameters:,} parameters on {len(updates.split):,} pairs {start}to update "
+            f"{self.config.trainer.max_steps:,}; a pass over the corpus is {per_pass:,.{0 if per_pass >= 10 else 1}f} "
+            f"updates, and the learning rate rises to {module.learning_rate(warmup):.2g} at update {warmup:,}{mixture}"
         )
 
 
 def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -> None:
     """Write the model directory, scored on the validation set, and point `latest` to the run."""
-    if not is_first_process():
-        return
     require(
         read_manifest(corpus.folder).fingerprint == corpus.manifest.fingerprint,
         f"{corpus.folder} is no longer the corpus that this run trains on: put it back, and the same command writes "
@@ -281,12 +252,8 @@ def finish(config: ExperimentConfig, corpus: PreparedCorpus, console: Console) -
         scored = score, sum(len(references) for _, references in texts)
         console.print(f"validation {score.name} {score.value:.2f} on {scored[1]:,} sentences, `{score.signature}`")
     write_average(average, run / TOKENIZER, run / "model", scored)
+    point_latest_to(run)
     console.print(f"the model is in {run / 'model'}")
-    if scored and scored[0].value == 0 and (run.parent / "latest" / "model").is_dir():
-        console.print(f"notice: {run.parent / 'latest'} still points to the run before it, because this model scored 0")
-    else:
-        point_latest_to(run)
     if max_steps is not None and average.made < max_steps and config.trainer.max_time is not None:
-        console.print(
-            f"stopped by trainer.max_time at update {average.made:,} of {max_steps:,}; the same command resumes there"
-        )
+        made = f"update {average.made:,} of {max_steps:,}"
+        console.print(f"stopped by trainer.max_time at {made}; the same command resumes there")

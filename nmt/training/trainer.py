@@ -1,4 +1,4 @@
-"""Lightning's Trainer: its flags, FSDP, and the processes that train together."""
+"""Lightning's Trainer, and the processes that train together."""
 
 import logging
 import os
@@ -9,74 +9,40 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from subprocess import Popen
 from threading import Event, Thread
 from typing import Any
 
+import torch
 import torch.distributed as dist
-from lightning import Callback, LightningModule, Trainer
+from lightning import Callback, Trainer
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.strategies import ModelParallelStrategy
-from torch import Tensor
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from lightning.pytorch.plugins import TorchCheckpointIO
 
 from nmt.compat import launched_processes, observe_launched_processes, without_sigterm_broadcast
 from nmt.config import ExperimentConfig, check_precision
 from nmt.errors import NMTError, is_out_of_memory, one_line
-from nmt.model import DecoderLayer, EncoderLayer, Transformer
+from nmt.files import whole_file
 
-LAYERS = (EncoderLayer, DecoderLayer)
 FIRST_PROCESS = "NMT_FIRST_PROCESS"
 """The variable that tells the processes that Lightning launches which process launched them."""
 LOST = re.compile(r"gloo/transport|Connection (closed|reset) by peer|DataLoader worker \(pid")
 """Messages of gloo and of DataLoader where another process has ended."""
+OFF = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
 
 
-class Sharded(ModelParallelStrategy):
-    """FSDP, for models that do not fit on one device: torch's `fully_shard` under Lightning's strategy.
+class DirectCheckpointIO(TorchCheckpointIO):
+    """Writes a checkpoint straight into its folder; Lightning's own writes through memory and a temporary folder."""
 
-    A layer's weights are gathered while it computes. Checkpoints hold whole tensors in one file, as elsewhere.
-    """
-
-    def lightning_module_state_dict(self) -> dict[str, Any]:
-        # Tied weights are gathered once for each of their names; when they share memory, they are written once.
-        gathered = super().lightning_module_state_dict()
-        first_names: dict[Tensor, str] = {}
-        assert self.lightning_module is not None
-        for name, parameter in self.lightning_module.named_parameters(remove_duplicate=False):
-            first = first_names.setdefault(parameter, name)
-            if name in gathered:  # only on the first process
-                gathered[name] = gathered[first]
-        return gathered
-
-
-def shard(module: LightningModule, model: Transformer) -> None:
-    """Shard the weights over all processes: each layer is gathered by itself, embeddings and the rest with `losses`."""
-    mesh = init_device_mesh(module.trainer.strategy.root_device.type, (module.trainer.world_size,))
-    for layer in model.modules():
-        if isinstance(layer, LAYERS):
-            fully_shard(layer, mesh=mesh)
-    fully_shard(module, mesh=mesh)
-    # The output matrix is used outside any layer's forward, so its unit is gathered around the loss.
-    register_fsdp_forward_method(module, "losses")
-
-
-@contextmanager
-def whole_weights(module: LightningModule) -> Iterator[None]:
-    """Gather all weights on each process, so that each can run a different number of batches."""
-    units = [unit for unit in module.modules() if isinstance(unit, FSDPModule)]
-    for unit in units:
-        unit.set_reshard_after_forward(False, recurse=False)
-        unit.unshard()
-    try:
-        yield
-    finally:
-        for unit in units:
-            unit.set_reshard_after_forward(isinstance(unit, LAYERS), recurse=False)
-            unit.reshard()
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        try:
+            with whole_file(Path(path)) as temporary:
+                torch.save(checkpoint, temporary)
+        except NMTError as error:
+            raise NMTError(f"{error} The checkpoints before it are whole, and the same command resumes") from error
 
 
 @contextmanager
@@ -85,25 +51,23 @@ def quiet_lightning() -> Iterator[None]:
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning, module="lightning")
-        warnings.filterwarnings("ignore", category=FutureWarning, module="lightning")
+        for category in (UserWarning, FutureWarning):
+            warnings.filterwarnings("ignore", category=category, module="lightning")
         yield
 
 
 def make_trainer(config: ExperimentConfig, callbacks: Sequence[Callback] = ()) -> Trainer:
     """The Lightning trainer of `config.trainer`; NMTError where a flag is wrong."""
-    off = ("enable_model_summary", "logger", "enable_checkpointing", "enable_progress_bar", "use_distributed_sampler")
-    flags: dict[str, Any] = dict.fromkeys(off, False)
+    flags: dict[str, Any] = dict.fromkeys(OFF, False)
     flags |= {key: value for key, value in vars(config.trainer).items() if value is not None}
     flags.pop("max_time", None)  # with it, Lightning would stop in the middle of an update
-    if flags.get("strategy") == "fsdp":  # Lightning's own needs GPUs; ours also runs on processors
-        flags["strategy"] = Sharded(save_distributed_checkpoint=False)
+    flags |= {"max_epochs": -1, "limit_val_batches": 0, "callbacks": [*callbacks], "plugins": [DirectCheckpointIO()]}
     # In SLURM, Lightning would answer a signal with a checkpoint of another kind, and requeue the job.
     if SLURMEnvironment.detect() and not TorchElasticEnvironment.detect():
-        flags["plugins"] = [SLURMEnvironment(auto_requeue=False)]
+        flags["plugins"].append(SLURMEnvironment(auto_requeue=False))
     try:
         with quiet_lightning():
-            trainer = Trainer(**flags, max_epochs=-1, limit_val_batches=0, callbacks=list(callbacks))
+            trainer = Trainer(**flags)
     except (MisconfigurationException, TypeError, ValueError, RuntimeError) as error:
         raise NMTError(f"trainer: {one_line(error)}") from error
     check_precision(config.trainer.precision, on_processor=trainer.strategy.root_device.type == "cpu")

@@ -4,9 +4,6 @@ An update is validated before its checkpoint is saved, so a run that resumes has
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
@@ -16,17 +13,16 @@ from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 
-from nmt.config import MAX_TOKENS, ExperimentConfig
-from nmt.data import Domain, PreparedCorpus, PreparedSplit, dummy_batch
+from nmt.config import ExperimentConfig
+from nmt.data import Domain, PreparedCorpus, PreparedSplit
 from nmt.errors import enough_memory_or
 from nmt.evaluation import Score, bleu_tokenizer, score
 from nmt.model import Transformer
-from nmt.search import TorchEngine, batches_by_length, beam_search
+from nmt.search import TorchEngine, batches_by_length
 from nmt.text import load_tokenizer
 from nmt.training.callbacks import UpdateCallback
 from nmt.training.metrics import MetricsCallback
 from nmt.training.module import TranslationModule, summed_losses
-from nmt.training.trainer import whole_weights
 from nmt.translation import Translator, kind_of_corpus
 
 BATCH_TOKENS = 4000
@@ -59,10 +55,10 @@ def joint_score(corpus: PreparedCorpus, parts: list[Texts], tokenize: str | None
     return score(hypotheses, references, metrics, corpus.target_language, tokenize=tokenize)[0]
 
 
-def batches_of(split: PreparedSplit, rows: range) -> list[list[int]]:
+def batches_of(split: PreparedSplit, rows: range) -> list[np.ndarray]:
     """Indices of these sentences, the longest first."""
     lengths = np.maximum(split.source_lengths, split.target_lengths)[rows.start : rows.stop].tolist()
-    return [[rows[index] for index in batch] for batch in batches_by_length(lengths, BATCH_TOKENS)]
+    return [np.array([rows[index] for index in batch]) for batch in batches_by_length(lengths, BATCH_TOKENS)]
 
 
 @torch.no_grad()
@@ -71,7 +67,7 @@ def validation_loss(model: Transformer, split: PreparedSplit, label_smoothing: f
     device = next(model.parameters()).device
     total = tokens = 0.0
     for indices in batches_of(split, range(len(split))):
-        batch = move_data_to_device(split.batch(np.array(indices)), device)
+        batch = move_data_to_device(split.batch(indices), device)
         total += summed_losses(model, batch, label_smoothing)[0].item()
         tokens += len(batch.target_indices)
     return total / tokens
@@ -84,14 +80,11 @@ def losses(sums: list[float]) -> dict[str, float]:
 
 
 class Validation(UpdateCallback):
-    """Validates every `validation.every_steps` updates, and after the last."""
+    """Validates every `validation.every_steps` updates, and after the last.
 
-    best: float | None = None
-    """The lowest perplexity, or the highest score, of a regular validation so far."""
-    worse = 0
-    """Validations since then."""
-    improved = False
-    """True if the last update has that validation."""
+    `best` is the lowest perplexity, or the highest score, of a regular validation so far, `worse` the number of
+    validations since then; `improved` is True if the last update has that validation.
+    """
 
     def __init__(self, corpus: PreparedCorpus, config: ExperimentConfig, metrics: MetricsCallback) -> None:
         self.corpus, self.config, self.decode, self.metrics = corpus, config.validation, config.decode, metrics
@@ -101,6 +94,8 @@ class Validation(UpdateCallback):
             bleu_tokenizer(self.config.tokenize, corpus.target_language, references)
         self.tokenizer = load_tokenizer(corpus.tokenizer_file)
         self.domains = corpus.domains("valid", config.data)
+        self.best: float | None = None
+        self.worse, self.improved = 0, False
 
     def compare(self, metrics: dict[str, float], step: int) -> None:
         """Compare with the best so far.
@@ -118,30 +113,23 @@ class Validation(UpdateCallback):
         self.improved = False
         if step % self.config.every_steps and step != trainer.max_steps:
             return
-        with self.metrics.paused(module.device):
-            with self.evaluating(module):
-                metrics, words = self.measure(trainer, module)
-            self.compare(metrics, step)
-            self.metrics.report(step, metrics)
-        if trainer.is_global_zero:
-            self.metrics.console.print(f"update {step:,}: validation {words}")
-        if self.config.patience is not None and self.worse >= self.config.patience:
-            trainer.should_stop = True
-            self.metrics.console.print(
-                f"no better {self.config.best} in {self.worse} validations: training stops (validation.patience)"
-            )
-
-    @contextmanager
-    def evaluating(self, module: TranslationModule) -> Iterator[None]:
-        """Turn dropout off, and gather sharded weights; NMTError where memory runs out."""
         advice = (
             "validation does not fit beside weights, gradients and Adam's moments. Pass a lower decode.batch_tokens="
             f"{self.decode.batch_tokens} or decode.beam_size={self.decode.beam_size}, or validation.bleu_sentences=0"
         )
-        module.eval()
-        with enough_memory_or(advice), whole_weights(module):
-            yield
-        module.train()
+        console = self.metrics.line.console
+        with self.metrics.paused(module.device), enough_memory_or(advice):
+            module.eval()
+            metrics, words = self.measure(trainer, module)
+            module.train()
+            self.compare(metrics, step)
+            self.metrics.report(step, metrics)
+        if trainer.is_global_zero:
+            console.print(f"update {step:,}: validation {words}")
+        if self.config.patience is not None and self.worse >= self.config.patience:
+            trainer.should_stop = True
+            reason = f"no better {self.config.best} in {self.worse} validations"
+            console.print(f"{reason}: training stops (validation.patience)")
 
     def measure(self, trainer: Trainer, module: TranslationModule) -> tuple[dict[str, float], str]:
         """Loss and perplexity of the whole set and the score of its first sentences, as numbers and as text.
@@ -167,32 +155,15 @@ class Validation(UpdateCallback):
             metrics |= {f"{column}/{domain.name}": value for column, value in figures.items()}
         return metrics, words
 
-    def try_largest(self, trainer: Trainer, module: TranslationModule) -> None:
-        """Run the batches that need the most memory, and search for translations of the greatest length."""
-        with self.evaluating(module):
-            self.sums(trainer, module, batches_of(self.split, range(len(self.split)))[:1])
-            lengths = self.split.source_lengths[: self.config.bleu_sentences].tolist()
-            shapes = [(len(batch), lengths[batch[0]]) for batch in batches_by_length(lengths, self.decode.batch_tokens)]
-            if shapes:
-                rows, width = max(shapes, key=lambda shape: shape[0] * (shape[1] + self.decode.max_extra_length))
-                source = dummy_batch(rows, width, 1).source.to(module.device)
-                endless = replace(self.decode, min_length=self.decode.max_length or MAX_TOKENS)
-                beam_search([module.model], source, endless)
-
     @torch.no_grad()
-    def sums(self, trainer: Trainer, module: TranslationModule, batches: list[list[int]]) -> Tensor:
-        """Smoothed loss, negative log likelihood and target tokens."""
+    def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
+        """Smoothed loss, negative log likelihood and target tokens of a domain; all processes share the work."""
         sums = torch.zeros(3, device=module.device)
-        for indices in batches:
-            batch = trainer.strategy.batch_to_device(self.split.batch(np.array(indices)))
+        for indices in batches_of(self.split, domain.rows)[trainer.global_rank :: trainer.world_size]:
+            batch = trainer.strategy.batch_to_device(self.split.batch(indices))
             with trainer.precision_plugin.val_step_context():
                 loss, likelihood = module.losses(batch)
             sums += torch.stack((loss, likelihood, torch.full_like(loss, len(batch.target_indices))))
-        return sums
-
-    def domain_sums(self, trainer: Trainer, module: TranslationModule, domain: Domain) -> list[float]:
-        """`sums` of a domain; all processes share the work."""
-        batches = batches_of(self.split, domain.rows)[trainer.global_rank :: trainer.world_size]
-        totals = trainer.strategy.reduce(self.sums(trainer, module, batches), reduce_op="sum")
+        totals = trainer.strategy.reduce(sums, reduce_op="sum")
         assert isinstance(totals, Tensor)
         return totals.tolist()

@@ -12,7 +12,7 @@ from nmt.training.trainer import make_trainer
     [
         (["trainer.devices=[1]"], (1, "cuda:1")),
         (["trainer.devices=[2,0]"], (2, "cuda:2")),
-        (["trainer.devices=3", "trainer.strategy=fsdp"], (3, "cuda:0")),
+        (["trainer.devices=3", "trainer.strategy=ddp"], (3, "cuda:0")),
         (["trainer.accelerator=cpu", "trainer.devices=2"], (2, "cpu")),
     ],
 )

@@ -3,7 +3,6 @@
 import os
 import re
 import resource
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -22,7 +20,6 @@ from nmt.training import list_checkpoints, load_checkpoint
 ROOT = Path(__file__).parents[2]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 TWO = ("trainer.devices=2", "trainer.strategy=ddp")
-FSDP = ("trainer.devices=2", "trainer.strategy=fsdp")
 TO_24 = ("trainer.max_steps=24", "checkpoints.every_steps=12")
 
 
@@ -84,50 +81,6 @@ def finished(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended = train(*toy, "trainer.max_steps=36", "checkpoints.every_steps=12", f"run={run}")
     assert ended.returncode == 0, ended.stderr
     return run
-
-
-@pytest.fixture(scope="module")
-def sharded(toy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 24 updates on two processes by FSDP."""
-    run = tmp_path_factory.mktemp("runs") / "sharded"
-    ended = train(*toy, *TO_24, *FSDP, f"run={run}")
-    assert ended.returncode == 0, ended.stderr
-    return run
-
-
-def test_a_checkpoint_of_fsdp_has_the_format_of_any_other(sharded, finished):
-    def form(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: form(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [form(item) for item in value]
-        return (type(value), value.shape, value.dtype) if isinstance(value, torch.Tensor) else type(value)
-
-    paths = [checkpoint(run, 24) for run in (sharded, finished)]
-    one, other = (form(load_checkpoint(path)) for path in paths)
-    one["nmt"]["config"]["checkpoints"] = other["nmt"]["config"]["checkpoints"]
-    for content in (one, other):
-        assert len(content["nmt"]["metrics"].pop("peaks")) == 1  # by the name of the devices
-    assert one == other
-    assert paths[0].stat().st_size <= paths[1].stat().st_size  # tied weights are written once
-
-
-def test_what_fsdp_left_is_averaged_and_gone_on_from_by_one_process(toy, nmt, sharded, finished):
-    run = Path(shutil.copytree(sharded, "run"))
-    assert nmt("average", f"run={run}", "output=averaged").code == 0
-    assert nmt("train", *toy, f"run={run}", "trainer.max_steps=36", "checkpoints.every_steps=12").code == 0
-    assert_close(checkpoint(finished, 36), checkpoint(run, 36))
-
-
-@pytest.mark.slow
-def test_fsdp_goes_on_as_if_never_stopped_and_from_one_process(toy, sharded, finished):
-    for run, source in (("resumed", sharded), ("other", finished)):
-        checkpoint(Path(run), 12).parent.mkdir(parents=True)
-        shutil.copy(checkpoint(source, 12), checkpoint(Path(run), 12))
-        ended = train(*toy, *TO_24, *FSDP, f"run={run}")
-        assert ended.returncode == 0, ended.stderr
-    torch.testing.assert_close(state(checkpoint(Path("resumed"), 24)), state(checkpoint(sharded, 24)), rtol=0, atol=0)
-    assert_close(checkpoint(finished, 24), checkpoint(Path("other"), 24))
 
 
 def free_port() -> int:

@@ -92,7 +92,7 @@ def while_validating() -> None:
 
 
 def while_reporting() -> None:
-    from nmt.training.run_folder import Logbook
+    from nmt.training.metrics import Logbook
 
     def half_a_row(write: Callable[..., None], book: Logbook, metrics: dict[str, float], step: int) -> None:
         whole = book.path.stat().st_size

@@ -8,7 +8,7 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.plugins import MixedPrecision
 
-from nmt.training import list_checkpoints, load_checkpoint, read_config, trials
+from nmt.training import list_checkpoints, load_checkpoint
 
 SHORT = ("trainer.max_steps=30", "validation.every_steps=15", "validation.bleu_sentences=4")
 
@@ -40,10 +40,9 @@ def test_float16_on_a_processor_is_refused_before_anything_is_written(toy, nmt):
 
 def half_precision(scaler: list[float], **flags) -> Trainer:
     """A trainer of 16-mixed, which Lightning gives to GPUs alone, on the processor."""
-    del flags["precision"]
     plugin = MixedPrecision("16-mixed", "cpu")
     scaler.append(plugin)
-    return Trainer(**flags, plugins=[plugin])
+    return Trainer(**{**flags, "precision": None, "plugins": [*flags["plugins"], plugin]})
 
 
 @pytest.mark.slow
@@ -67,24 +66,3 @@ def test_mixed_precision_goes_on_exactly(toy, nmt, training_state):
             options = (*SHORT, "trainer.precision=bf16-mixed", f"trainer.max_steps={steps}", f"run={run}")
             assert nmt("train", *toy, *options).code == 0
     torch.testing.assert_close(*(training_state(Path(run)) for run in ("stopped", "whole")), rtol=0, atol=0)
-
-
-def chosen(run: str) -> str:
-    return read_config(Path(run))["trainer"]["precision"]
-
-
-def test_auto_is_settled_when_a_run_begins_and_stays_with_it(toy, nmt, training_state):
-    options = (*toy, "trainer.max_steps=4", "trainer.precision=auto", "run=run")
-    first = nmt("train", *options, "trainer.max_steps=2")
-    settled = chosen("run")
-    assert f"trainer.precision=auto: {settled}; " in first.err
-    assert "trainer.precision" not in nmt("train", *options).err
-    assert nmt("train", *toy, "trainer.max_steps=4", f"trainer.precision={settled}", "run=named").code == 0
-    torch.testing.assert_close(*(training_state(Path(run)) for run in ("run", "named")), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(("bfloat16", "precision"), [(0.5, "bf16-mixed"), (0.95, "32-true"), (9.0, "32-true")])
-def test_mixed_precision_has_to_pay(toy, nmt, monkeypatch, bfloat16, precision):
-    monkeypatch.setattr(trials, "by_turns", lambda work, device: (1.0, bfloat16))
-    assert nmt("train", *toy, "trainer.max_steps=2", "trainer.precision=auto", "run=run").code == 0
-    assert chosen("run") == precision

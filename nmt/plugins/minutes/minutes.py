@@ -5,27 +5,24 @@ then on the run is as exact as any other. Optimizer, rate and dropout are what w
 (docs/benchmarks.md); the other constants are a first choice, from the recipes' settings.
 """
 
+import gc
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.callbacks import Timer
 from rich.console import Console
 
 from nmt.commands import compose
-from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, shown
-from nmt.data import PreparedCorpus, UpdateDataModule, open_corpus
-from nmt.errors import NMTError, is_out_of_memory
-from nmt.training import Trial, make_trainer, noam, read_config, require_one_process, settle_precision, synchronize
+from nmt.config import BatchingConfig, ExperimentConfig, ModelConfig, build, require, shown
+from nmt.data import PreparedCorpus, open_corpus
+from nmt.errors import is_out_of_memory
+from nmt.plugins.minutes.trials import Pace, Trial, longest_sentence, require_one_process, settle_micro_batches
+from nmt.training import make_trainer, noam, read_config
 
 SIZES = ("tiny", "small", "base", "big")
-TIMED_SECONDS, WARM_UP = 4.0, 2
-"""Seconds of training with each size, after so many updates that are not timed."""
 CHOOSING_SHARE = 0.2
 """Of the time; then no larger size is tried."""
 SECONDS_BESIDE = 30
@@ -48,51 +45,47 @@ MICRO_BATCH = 5000
 """Tokens of a micro-batch on a processor, where larger ones are no faster; at most twice as many."""
 
 
-class Pace(NamedTuple):
-    """Seconds for an update, its target tokens (padding not counted), and the model's parameters."""
-
-    seconds: float
-    tokens: float
-    parameters: int
-
-
 def settle(config: ExperimentConfig, console: Console) -> ExperimentConfig:
     """The configuration with what suits the time that was given, as minutes= or as trainer.max_time."""
-    if config.trainer.precision == "auto":  # the models are tried in it
-        config = settle_precision(config, console)
-    corpus, begins = open_corpus(Path(config.prepared)), not (Path(config.run) / "config.yaml").exists()
-    if config.minutes is None:
-        with console.status("timing"):
-            return settle_max_steps(config, corpus)
-    sizes = [replace(compose("train", [f"model={name}"]).model, norm="pre") for name in SIZES]
-    if begins:
-        console.print(f"minutes={config.minutes:g}: choosing a model and its batches by short trainings")
-    with console.status("choosing"):
-        config = settle_minutes(config, corpus, sizes)
-    if begins:
-        model = config.model
-        console.print(
-            f"minutes={config.minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
-            f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
-            f"{config.batching.tokens_per_update:,} tokens; {config.run}/config.yaml has them"
-        )
+    corpus, minutes = open_corpus(Path(config.prepared)), config.minutes
+    with console.status("trying models and batches for some seconds each"):
+        if minutes is not None:
+            begins = not (Path(config.run) / "config.yaml").exists()
+            config = settle_minutes(config, corpus)
+            model = config.model
+            if begins:
+                console.print(
+                    f"minutes={minutes:g}: model={model.name} (d_model {model.d_model}, {model.encoder_layers} + "
+                    f"{model.decoder_layers} layers, dropout {model.dropout}), {config.trainer.max_steps:,} updates of "
+                    f"{config.batching.tokens_per_update:,} tokens; {config.run}/config.yaml has them"
+                )
+        elif config.trainer.max_steps is None:
+            config = settle_max_steps(config, corpus)
+        if config.batching.max_tokens is not None:
+            config = replace(config, batching=settle_micro_batches(config, corpus))
+    gc.collect()  # a trial's model and trainer refer to each other, and would keep the device's memory
     return config
 
 
-def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus, sizes: Sequence[ModelConfig]) -> ExperimentConfig:
-    """The configuration for `config.minutes`; `sizes` are the models to choose from, smallest first."""
+def sizes() -> list[ModelConfig]:
+    """The models to choose from, smallest first."""
+    return [replace(compose("train", [f"model={name}"]).model, norm="pre") for name in SIZES]
+
+
+def settle_minutes(config: ExperimentConfig, corpus: PreparedCorpus) -> ExperimentConfig:
+    """The configuration for `config.minutes`."""
     assert config.minutes is not None
     if (Path(config.run) / "config.yaml").exists():
         return as_begun(config)
     require_one_process(f"minutes={config.minutes:g}", "trainer.max_steps")
     begin, settled = time.monotonic(), None
     end = begin + 60 * config.minutes
-    for model in sizes if "model" in config.minutes_settles else [config.model]:
+    for model in sizes() if "model" in config.minutes_settles else [config.model]:
         candidate = with_batches(with_groups(config, model=model), corpus, tokens=0)
         try:
             # Twice, because the speed depends on the size of an update, which depends on the speed.
             for _ in range(2):
-                pace = measured(candidate, corpus)
+                pace = Trial(candidate, corpus).pace()
                 tokens = updates_until(end, pace) * pace.tokens
                 candidate = with_batches(candidate, corpus, tokens)
         except (RuntimeError, MemoryError) as error:
@@ -115,12 +108,13 @@ def updates_until(end: float, pace: Pace) -> int:
 
 def enough_updates(setting: str, begin: float, end: float, pace: Pace) -> int:
     """The updates until `end`; NMTError where too few fit into the time of `setting`."""
-    if (updates := updates_until(end, pace)) < FEWEST_UPDATES:
-        raise NMTError(
-            f"{setting}: at {pace.seconds:.2g} seconds for an update, after {time.monotonic() - begin:.0f} seconds of "
-            f"trying and {SECONDS_BESIDE} for loading and validation, fewer than {FEWEST_UPDATES} updates are left, "
-            "which learn nothing: pass more time, or end other programs"
-        )
+    updates, tried = updates_until(end, pace), time.monotonic() - begin
+    require(
+        updates >= FEWEST_UPDATES,
+        f"{setting}: at {pace.seconds:.2g} seconds for an update, after {tried:.0f} seconds of trying and "
+        f"{SECONDS_BESIDE} for loading and validation, fewer than {FEWEST_UPDATES} updates are left, which learn "
+        "nothing: pass more time, or end other programs",
+    )
     return updates
 
 
@@ -136,7 +130,7 @@ def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus) -> Experi
         require_one_process(f"trainer.max_time={max_time}", "trainer.max_steps")
         limit = Timer(max_time).time_remaining()
         assert limit is not None
-        pace = measured(config, corpus)
+        pace = Trial(config, corpus).pace()
         updates = enough_updates(f"trainer.max_time={max_time}", begin, begin + limit, pace)
     rate = config.optim.learning_rate or noam(config.optim.warmup, config.model.d_model, config.optim.warmup)
     optim = replace(config.optim, learning_rate=rate, warmup=min(config.optim.warmup, -(-updates // 8)))
@@ -146,11 +140,9 @@ def settle_max_steps(config: ExperimentConfig, corpus: PreparedCorpus) -> Experi
 def as_begun(config: ExperimentConfig) -> ExperimentConfig:
     """The configuration with what was settled when its run began."""
     saved = read_config(Path(config.run))
-    if saved.get("minutes") != config.minutes:
-        raise NMTError(
-            f"{config.run} began with minutes={shown(saved.get('minutes'))}, and its learning rate ends then: "
-            "pass name=OTHER for a new run"
-        )
+    before = saved.get("minutes")
+    advice = "its learning rate ends then: pass name=OTHER for a new run"
+    require(before == config.minutes, f"{config.run} began with minutes={shown(before)}, and {advice}")
     groups = {
         name: build(type(getattr(config, name)), saved.get(name, {}), f"{config.run}/config.yaml", f"{name}.")
         for name in config.minutes_settles
@@ -166,19 +158,18 @@ def with_groups(config: ExperimentConfig, **groups: Any) -> ExperimentConfig:
 
 def with_batches(config: ExperimentConfig, corpus: PreparedCorpus, tokens: float) -> ExperimentConfig:
     """Optimizer, batches, and the dropout of a settled model, for learning from so many target tokens."""
-    split, trainer = corpus.split("train"), make_trainer(config)
+    trainer, longest = make_trainer(config), longest_sentence(corpus)
     devices = trainer.world_size
-    longest = int(max(split.source_lengths.max(), split.target_lengths.max()))
     fewest = max(longest, TOKENS_PER_UPDATE[0], TOKENS_PER_WIDTH * config.model.d_model)
     size = int(np.clip(tokens / UPDATES, devices * fewest, devices * max(fewest, TOKENS_PER_UPDATE[1])))
     largest = max(longest, MICRO_BATCH) if trainer.strategy.root_device.type == "cpu" else size
     micro_batches = devices * max(1, size // (devices * largest))  # none is too small for the longest sentence
-    passes = tokens / int(split.target_lengths.sum(dtype=np.int64))
+    passes = tokens / int(corpus.split("train").target_lengths.sum(dtype=np.int64))
     dropout = next(share for most, share in DROPOUT if passes <= most)
     return with_groups(
         config,
         model=replace(config.model, dropout=dropout),
-        optim=replace(config.optim, optimizer="adam" if config.trainer.strategy == "fsdp" else "muon"),
+        optim=replace(config.optim, optimizer="muon"),
         batching=BatchingConfig(tokens_per_update=size, micro_batches=micro_batches),
     )
 
@@ -195,29 +186,3 @@ def with_updates(config: ExperimentConfig, updates: int) -> ExperimentConfig:
         checkpoints=replace(config.checkpoints, every_steps=-(-updates // 25), keep=2),
         validation=replace(config.validation, every_steps=-(-updates // 4)),
     )
-
-
-def measured(config: ExperimentConfig, corpus: PreparedCorpus) -> Pace:
-    """Train a model for some seconds; the first updates, for which kernels and memory are made, do not count."""
-    trainer, data = make_trainer(config), UpdateDataModule(corpus, config)
-    trial = Trial(config, corpus.manifest.vocabulary_size, trainer)
-    sizes, begin, seconds = list[int](), time.monotonic(), 0.0
-    for number in count(-WARM_UP):
-        if number == 0:
-            begin = time.monotonic()
-        planned = data.planner.update(number + WARM_UP)
-        for micro_batch in planned:
-            batch = move_data_to_device(data.batches.batch(micro_batch), trial.module.device)
-            trainer.strategy.backward(trainer.strategy.training_step(batch, 0), None)  # type: ignore[arg-type]
-        trial.optimizer.step()
-        trial.optimizer.zero_grad()
-        synchronize(trial.module.device)
-        if number >= 0:
-            sizes.append(planned[0].size.target_tokens)
-            seconds = time.monotonic() - begin
-        if seconds > TIMED_SECONDS:
-            break
-    parameters = sum(parameter.numel() for parameter in trial.module.parameters())
-    # Here one process has done the work of all; on a processor, they share its cores.
-    at_once = 1 if trainer.strategy.root_device.type == "cpu" else trainer.world_size
-    return Pace(seconds / len(sizes) / at_once, sum(sizes) / len(sizes), parameters)

@@ -11,7 +11,7 @@ from nmt.commands import compose
 from nmt.config import ModelConfig
 from nmt.data import open_corpus
 from nmt.errors import NMTError
-from nmt.plugins.minutes import minutes
+from nmt.plugins.minutes import minutes, trials
 from nmt.plugins.minutes.minutes import settle_minutes
 from nmt.training import list_checkpoints, noam
 
@@ -19,7 +19,7 @@ from nmt.training import list_checkpoints, noam
 @pytest.fixture
 def corpus(toy: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     """The prepared toy corpus; sizes are tried for a moment."""
-    monkeypatch.setattr(minutes, "TIMED_SECONDS", 0.1)
+    monkeypatch.setattr(trials, "TIMED_SECONDS", 0.1)
     monkeypatch.setattr(minutes, "CHOOSING_SHARE", 100)
     monkeypatch.setattr(minutes, "FEWEST_UPDATES", 1)
     monkeypatch.setattr(minutes, "SECONDS_BESIDE", 0)
@@ -68,10 +68,11 @@ def test_a_run_goes_on_with_what_was_settled_when_it_began(corpus, nmt, training
 
 
 def test_a_size_pays_where_it_sees_enough_tokens(corpus, monkeypatch, tmp_path):
-    sizes, config = [size(16), size(32)], compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
+    monkeypatch.setattr(minutes, "sizes", lambda: [size(16), size(32)])
+    config = compose("train", [corpus, "minutes=0.05", f"run={tmp_path}/run"])
     for needed, chosen in ((0.0, 32), (1e9, 16)):
         monkeypatch.setattr(minutes, "TOKENS_PER_PARAMETER", needed)
-        settled = settle_minutes(config, open_corpus(Path(corpus)), sizes)
+        settled = settle_minutes(config, open_corpus(Path(corpus)))
         assert settled.model.d_model == chosen
         assert settled.optim.learning_rate == pytest.approx(minutes.HIGHEST_RATE / chosen)
 
